@@ -1,0 +1,116 @@
+"""Makes answers of two servers comparable: what may differ is replaced by a name, everything else stays as it came.
+
+uids and resourceVersions become UID1, RV1 ... in order of appearance, so their identity (the same object? a new version?)
+is still compared. Times, uids and the like that the scenario itself sent are kept, since an answer must repeat them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+JWT = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+PEM = re.compile(r"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", re.DOTALL)
+SERVER = re.compile(r"127\.0\.0\.1:\d+")
+CLUSTER_IP = re.compile(r"\b10\.(?:0|96)\.\d+\.\d+\b")
+POINTER = re.compile(r"\(?0x[0-9a-f]{6,}\)?")
+RECORD = re.compile(r"(in record \()(\d+)\)")
+CURRENT = re.compile(r"(current: )\d+")
+AGE = re.compile(r"(\d+[smhdy])+")
+API_ACCESS = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
+GENERATE = re.compile(r"generateName\W{1,5}([a-z0-9.-]+)")
+AGE_COLUMNS = frozenset({"Age", "Created At", "Last Schedule", "Duration", "Last Seen", "First Seen", "AGE"})
+NODE_PORTS = range(30000, 32768)
+
+
+class Normaliser:
+    """Keeps the names given on one server during one scenario."""
+
+    def __init__(self, names: dict[str, str], sent: str) -> None:
+        self.names = names
+        self.sent = sent
+        self.uids: dict[str, str] = {}
+        self.versions: dict[str, str] = {}
+        self.prefixes = sorted({p for p in GENERATE.findall(sent) if p}, key=len, reverse=True)
+
+    def text(self, value: str) -> str:
+        for real, name in self.names.items():
+            value = value.replace(real, name)
+        value = PEM.sub("PEM", JWT.sub("JWT", value))
+        value = UID.sub(lambda m: m[0] if m[0] in self.sent else self.uids.setdefault(m[0], f"UID{len(self.uids) + 1}"), value)
+        value = TIME.sub(lambda m: m[0] if m[0] in self.sent else "MICROTIME" if m[1] else "TIME", value)
+        value = CLUSTER_IP.sub(lambda m: m[0] if m[0] in self.sent else "IP", SERVER.sub("SERVER", value))
+        value = RECORD.sub(lambda m: f"{m[1]}{self.version(m[2])})", CURRENT.sub(r"\1N", POINTER.sub("POINTER", value)))
+        value = API_ACCESS.sub("kube-api-access-SUFFIX", value)
+        for prefix in self.prefixes:
+            value = re.sub(re.escape(prefix) + r"[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])", prefix + "SUFFIX", value)
+        return value
+
+    def version(self, value: str) -> str:
+        if not value.isdigit() or value == "0":
+            return value
+        return self.versions.setdefault(value, f"RV{len(self.versions) + 1}")
+
+    def value(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return self.mapping(value)
+        if isinstance(value, list):
+            items = [self.value(item) for item in value]
+            return sorted(items, key=_manager) if key == "managedFields" else items
+        if isinstance(value, str):
+            return self.version(value) if key == "resourceVersion" else self.text(value)
+        if key in ("nodePort", "healthCheckNodePort") and value in NODE_PORTS and str(value) not in self.sent:
+            return "PORT"
+        return value
+
+    def mapping(self, value: dict[str, Any]) -> dict[str, Any]:
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict) and ("items" in value or "rows" in value or _is_bookmark(value)):
+            value = {**value, "metadata": _list_metadata(metadata)}
+        answer = {self.text(k): self.value(v, k) for k, v in value.items()}
+        if value.get("kind") == "Table":
+            _hide_ages(answer)
+        return answer
+
+
+def _is_bookmark(value: dict[str, Any]) -> bool:
+    metadata = value.get("metadata", {})
+    return "name" not in metadata and "resourceVersion" in metadata and "kind" in value
+
+
+def _list_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    changed = {**metadata}
+    if str(metadata.get("resourceVersion", "")).isdigit():
+        changed["resourceVersion"] = "LIST"
+    if metadata.get("continue"):
+        changed["continue"] = "CONTINUE"
+    return changed
+
+
+def _manager(entry: Any) -> tuple[str, ...]:
+    if not isinstance(entry, dict):
+        return (str(entry),)
+    return tuple(str(entry.get(k, "")) for k in ("manager", "operation", "subresource", "apiVersion"))
+
+
+def _hide_ages(table: dict[str, Any]) -> None:
+    columns = [c.get("name") for c in table.get("columnDefinitions") or []]
+    for row in table.get("rows") or []:
+        row["cells"] = [
+            "AGE" if name in AGE_COLUMNS and isinstance(cell, str) and AGE.fullmatch(cell) else cell
+            for name, cell in zip(columns + [None] * len(row["cells"]), row["cells"], strict=False)
+        ]
+
+
+def sort_errors(body: Any) -> Any:
+    """Sorts the causes of a Status and the bracketed errors of its message: their order is random for some kinds."""
+    details = body.get("details") if isinstance(body, dict) else None
+    if not isinstance(details, dict) or not isinstance(details.get("causes"), list):
+        return body
+    causes = sorted(details["causes"], key=lambda cause: json.dumps(cause, sort_keys=True))
+    head, opening, tail = str(body.get("message", "")).partition("[")
+    message = head + opening + ", ".join(sorted(tail.rstrip("]").split(", "))) if opening else body.get("message")
+    return {**body, "message": message, "details": {**details, "causes": causes}}

@@ -1,0 +1,120 @@
+"""Plays a scenario on one server and returns its normalised answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from typing import Any
+
+import msgspec
+
+from .endpoint import Endpoint, RawAnswer
+from .model import Scenario, Step, encoded, rendered
+from .normalise import Normaliser, sort_errors
+
+ALPHABET = "bcdfghjkmnpqrtvwxyz"
+CHANNEL = {"Content-Type": "application/json"}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    code: int
+    content_type: str
+    warnings: list[str]
+    body: Any
+
+
+def new_run() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(7))
+
+
+def digest(scenario: Scenario) -> str:
+    text = "\n".join(f"{step.method} {step.text()} {step.pick} {step.unordered}" for step in scenario.steps)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+async def play(scenario: Scenario, server: Endpoint, run: str) -> list[Answer]:
+    """Runs all steps in order in a fresh namespace; what was made is deleted afterwards, also on errors."""
+    namespace = f"cmp-{run}"
+    values = {"ns": namespace, "run": run}
+    normaliser = Normaliser({namespace: "NS", run: "RUN"}, "\n".join(step.text() for step in scenario.steps))
+    try:
+        await _make_namespace(server, namespace)
+        return [await _perform(step, server, values, normaliser) for step in scenario.steps]
+    finally:
+        for path in scenario.cleanup:
+            await server.send("DELETE", rendered(path, values), {}, None)
+        await server.send("DELETE", f"/api/v1/namespaces/{namespace}", {}, None)
+
+
+async def _make_namespace(server: Endpoint, namespace: str) -> None:
+    body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}).encode()
+    await server.send("POST", "/api/v1/namespaces", CHANNEL, body)
+    for path in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+        for _ in range(40):
+            if (await server.send("GET", f"/api/v1/namespaces/{namespace}/{path}", {}, None)).code != 404:
+                break
+            await asyncio.sleep(0.05)
+
+
+async def _perform(step: Step, server: Endpoint, values: dict[str, str], normaliser: Normaliser) -> Answer:
+    body = encoded(step.body)
+    if body is not None and not isinstance(step.body, bytes):
+        body = rendered(body.decode(), values).encode()
+    headers = {name: rendered(text, values) for name, text in step.headers.items()}
+    path = rendered(step.path, values)
+    raw = await server.send(step.method, path, headers, body)
+    for _ in range(60):
+        if not step.until or raw.code == step.until:
+            break
+        await asyncio.sleep(0.1)
+        raw = await server.send(step.method, path, headers, body)
+    parsed = _parsed(raw)
+    for name, pointer in step.capture.items():
+        values[name] = str(_at(parsed, pointer))
+    return _normalised(raw, parsed, step, normaliser)
+
+
+def _parsed(raw: RawAnswer) -> Any:
+    """JSON, a list of JSON lines (a watch), or text."""
+    text = raw.body.decode("utf-8", "replace")
+    if "json" not in raw.content_type:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines() if line]
+    except ValueError:
+        return text
+
+
+def _at(value: Any, pointer: str) -> Any:
+    for part in pointer.split("."):
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict):
+            value = value.get(part, "")
+        else:
+            return ""
+    return value
+
+
+def _normalised(raw: RawAnswer, parsed: Any, step: Step, normaliser: Normaliser) -> Answer:
+    if step.pick:
+        parsed = {"/".join(keys): _picked(parsed, keys) for keys in step.pick}
+    body = normaliser.value(parsed)
+    if step.unordered:
+        body = sort_errors(body)
+    return Answer(raw.code, raw.content_type, [normaliser.text(w) for w in raw.warnings], body)
+
+
+def _picked(value: Any, keys: tuple[str, ...]) -> Any:
+    """Follows keys; `*` lists what is there: the sorted keys of a mapping, the names of a list's entries."""
+    for key in keys:
+        if key == "*":
+            return sorted(value) if isinstance(value, dict) else [e.get("name") for e in value or []]
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
