@@ -1,0 +1,3 @@
+"""Kubernetes batch work across many clusters."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,360 @@
+"""From any JSON value to the canonical object of a built-in type, with Go's decoding rules and words.
+
+The real server decodes a body into a Go struct and writes the struct back. What clients see is therefore shaped by Go:
+unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs that
+are not pointers are always there, lists without `omitempty` show as null. `decode` does all of this in one walk. A decoder
+is compiled per type on first use: a closure over its fields, so that a Job costs tens of microseconds.
+
+Errors carry the path that Go prints: the innermost struct's name and the chain of JSON names, without indexes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from jobrelay.kinds import quantity, times
+from jobrelay.kinds.types import Field, Type
+
+_LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
+MAX_STRICT_ERRORS: Final = 100
+Trail = tuple[Any, ...] | None  # linked list of (parent, step) where a step is a name or an index
+
+
+class DecodeError(ValueError):
+    """A value of the wrong type. `str()` is Go's message with the struct and the path filled in."""
+
+    def __init__(self, what: str, go_type: str = "") -> None:
+        super().__init__(what)
+        self.what, self.go_type = what, go_type
+        self.struct = ""
+        self.path: list[str] = []
+
+    def __str__(self) -> str:
+        if not self.go_type:
+            return self.what
+        place = f"struct field {self.struct}.{'.'.join(reversed(self.path))}" if self.struct else "value"
+        return f"json: cannot unmarshal {self.what} into Go {place} of type {self.go_type}"
+
+
+class Float(float):
+    """A JSON number with a fraction or exponent that remembers how it was written."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Float:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+class Notes:
+    """What a strict reader would refuse: unknown and duplicate fields, in document order, each once."""
+
+    __slots__ = ("texts",)
+
+    def __init__(self) -> None:
+        self.texts: dict[str, None] = {}
+
+    def unknown(self, trail: Trail, name: str) -> None:
+        self.add(f'unknown field "{render((trail, name))}"')
+
+    def add(self, text: str) -> None:
+        if len(self.texts) < MAX_STRICT_ERRORS:
+            self.texts.setdefault(text)
+
+
+def render(trail: Trail) -> str:
+    steps: list[str] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+    return "".join(reversed(steps)).lstrip(".")
+
+
+Decoder = Callable[[Any, Trail, Notes], Any]
+
+
+def json_kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "array" if isinstance(value, list) else "object"
+
+
+def decode(value: Any, type_: Type, notes: Notes | None = None) -> Any:
+    """The canonical form of a JSON value; raises DecodeError, and tells unknown fields to `notes`."""
+    return decoder(type_)(value, None, notes if notes is not None else Notes())
+
+
+def decoder(type_: Type) -> Decoder:
+    return _compiled(type_.kind, type_.go, type_.name, type_.elem)
+
+
+@functools.cache
+def _compiled(kind: str, go: str, name: str, elem: Type | None) -> Decoder:
+    if kind == "struct":
+        return _struct(Type(kind, go, name=name))
+    if kind == "list":
+        assert elem is not None
+        return _list(go, elem)
+    if kind == "map":
+        assert elem is not None
+        return _map(go, elem)
+    if kind in _LIMITS:
+        return _integer(kind, go)
+    return {
+        "s": _string, "b": _bool, "f64": _float, "bytes": _bytes, "Time": _time, "MicroTime": _micro_time,
+        "Duration": _duration, "Quantity": _quantity, "IntOrString": _int_or_string, "Raw": _raw, "Fields": _raw,
+        "union": _union(name),
+    }[kind](go)  # fmt: skip
+
+
+def _union(name: str) -> Callable[[str], Decoder]:
+    from jobrelay.kinds.types import type_of
+
+    base = name.rpartition(".")[0]
+    short = name.rpartition(".")[2]
+
+    def make(go: str) -> Decoder:
+        if short == "JSON":
+            return lambda value, trail, notes: value
+        schema = type_of(f"{base}.JSONSchemaProps")
+
+        def decode_union(value: Any, trail: Trail, notes: Notes) -> Any:
+            if isinstance(value, dict):
+                return decoder(schema)(value, trail, notes)
+            if short == "JSONSchemaPropsOrArray" and isinstance(value, list):
+                return [decoder(schema)(item, (trail, i), notes) for i, item in enumerate(value)]
+            return value
+
+        return decode_union
+
+    return make
+
+
+def zero(type_: Type) -> Any:
+    """What a type's zero value shows as in JSON."""
+    if type_.pointer or type_.kind in ("list", "map", "Time", "MicroTime", "bytes", "Raw", "Fields", "union"):
+        return None
+    if type_.kind == "struct":
+        return decoder(type_)({}, None, Notes())
+    return {"s": "", "b": False, "f64": 0, "Quantity": "0", "IntOrString": 0, "Duration": "0s"}.get(type_.kind, 0)
+
+
+def _always(field: Field) -> bool:
+    """Whether the field is written even when it is not set."""
+    if not field.omitempty and not field.omitzero:
+        return True
+    shown_when_zero = field.type.kind in ("struct", "Time", "MicroTime", "IntOrString", "Quantity", "Duration", "Raw")
+    return shown_when_zero and not field.type.pointer and not field.omitzero
+
+
+def _drops_zero(field: Field) -> bool:
+    return field.omitempty and not field.type.pointer and field.type.kind not in ("struct", "IntOrString", "union")
+
+
+def _struct(type_: Type) -> Decoder:
+    go_name = type_.go.rpartition(".")[2]
+    plan: dict[str, tuple[Decoder, bool]] | None = None
+    always: list[tuple[str, Type]] = []
+    empty_lists: set[str] = set()
+    omit_zero_structs: set[str] = set()
+
+    def prepare() -> dict[str, tuple[Decoder, bool]]:
+        nonlocal plan
+        plan = {name: (decoder(f.type), _drops_zero(f)) for name, f in type_.fields.items()}
+        always.extend((name, f.type) for name, f in type_.fields.items() if _always(f))
+        empty_lists.update(
+            n for n, f in type_.fields.items() if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map")
+        )
+        omit_zero_structs.update(
+            n for n, f in type_.fields.items() if f.omitzero and not f.type.pointer and f.type.kind == "struct"
+        )
+        return plan
+
+    def decode_struct(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is not dict:
+            raise DecodeError(json_kind(value), type_.go)
+        fields = plan if plan is not None else prepare()
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            entry = fields.get(key)
+            if entry is None:
+                notes.unknown(trail, key)
+                continue
+            if item is None:
+                continue
+            try:
+                made = entry[0](item, (trail, key), notes)
+            except DecodeError as error:
+                error.path.append(key)
+                error.struct = error.struct or go_name
+                raise
+            if entry[1] and not made:
+                continue
+            out[key] = made
+        for key, kind in always:
+            if key not in out:
+                out[key] = zero(kind)
+        for key in empty_lists:
+            if not out[key]:
+                out[key] = None
+        for key in omit_zero_structs:
+            if key in out and not out[key]:
+                del out[key]
+        return out
+
+    return decode_struct
+
+
+def _list(go: str, elem: Type) -> Decoder:
+    inner = None
+
+    def decode_list(value: Any, trail: Trail, notes: Notes) -> Any:
+        nonlocal inner
+        if type(value) is not list:
+            raise DecodeError(json_kind(value), go)
+        make = inner = inner or decoder(elem)
+        return [make(item, (trail, i), notes) if item is not None else zero(elem) for i, item in enumerate(value)]
+
+    return decode_list
+
+
+def _map(go: str, elem: Type) -> Decoder:
+    inner = None
+
+    def decode_map(value: Any, trail: Trail, notes: Notes) -> Any:
+        nonlocal inner
+        if type(value) is not dict:
+            raise DecodeError(json_kind(value), go)
+        make = inner = inner or decoder(elem)
+        return {
+            key: make(item, (trail, key), notes) if item is not None else zero(elem) for key, item in value.items()
+        }
+
+    return decode_map
+
+
+def _string(go: str) -> Decoder:
+    def decode_string(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is not str:
+            raise DecodeError(json_kind(value), go)
+        return value
+
+    return decode_string
+
+
+def _bool(go: str) -> Decoder:
+    def decode_bool(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is not bool:
+            raise DecodeError(json_kind(value), go)
+        return value
+
+    return decode_bool
+
+
+def _integer(kind: str, go: str) -> Decoder:
+    bits = _LIMITS[kind]
+    low, high = (0, 2**bits - 1) if kind[0] == "u" else (-(2**bits), 2**bits - 1)
+
+    def decode_integer(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is int and low <= value <= high:
+            return value
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            raise DecodeError(f"number {value.text if isinstance(value, Float) else value}", go)
+        raise DecodeError(json_kind(value), go)
+
+    return decode_integer
+
+
+def _float(go: str) -> Decoder:
+    def decode_float(value: Any, trail: Trail, notes: Notes) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise DecodeError(json_kind(value), go)
+        if math.isinf(value):
+            raise DecodeError(f"number {value.text if isinstance(value, Float) else value}", go)
+        return int(value) if float(value).is_integer() else float(value)
+
+    return decode_float
+
+
+def _bytes(go: str) -> Decoder:
+    def decode_bytes(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is not str:
+            raise DecodeError(json_kind(value), go)
+        text = value.replace("\r", "").replace("\n", "")
+        try:
+            return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+        except (binascii.Error, ValueError):
+            raise DecodeError(f"illegal base64 data at input byte {_bad_base64(text)}") from None
+
+    return decode_bytes
+
+
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def _bad_base64(text: str) -> int:
+    """The offset that Go's decoder names: the first bad byte, or the end of a cut-off quantum."""
+    body = text.rstrip("=") if len(text) % 4 == 0 else text
+    for position, char in enumerate(text):
+        if char not in _BASE64 and not (char == "=" and position >= len(body)):
+            return position
+    return len(text) - len(text) % 4
+
+
+def _parsed(parse: Callable[[str], str]) -> Callable[[str], Decoder]:
+    def make(go: str) -> Decoder:
+        def decode_parsed(value: Any, trail: Trail, notes: Notes) -> Any:
+            if type(value) is not str:
+                raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
+            try:
+                return parse(value)
+            except times.TimeError as error:
+                raise DecodeError(str(error)) from None
+
+        return decode_parsed
+
+    return make
+
+
+_time = _parsed(times.canonical_time)
+_micro_time = _parsed(times.canonical_micro_time)
+_duration = _parsed(lambda text: times.format_duration(times.parse_duration(text)))
+
+
+def _quantity(go: str) -> Decoder:
+    def decode_quantity(value: Any, trail: Trail, notes: Notes) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise DecodeError(quantity.FORMAT_WRONG)
+        text = value.text if isinstance(value, Float) else str(value)
+        try:
+            return quantity.canonical(text.strip())
+        except quantity.QuantityError as error:
+            raise DecodeError(str(error)) from None
+
+    return decode_quantity
+
+
+def _int_or_string(go: str) -> Decoder:
+    def decode_int_or_string(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is str or (type(value) is int and -(2**31) <= value < 2**31):
+            return value
+        what = json_kind(value)
+        if what == "number":
+            what += f" {value.text if isinstance(value, Float) else value}"
+        raise DecodeError(f"json: cannot unmarshal {what} into Go value of type int32")
+
+    return decode_int_or_string
+
+
+def _raw(go: str) -> Decoder:
+    return lambda value, trail, notes: value

@@ -1,0 +1,84 @@
+"""What is particular about a kind: the hooks that the API server calls on the way of a request.
+
+The server owns the way (decode, default, admission, prepare, validate, store); a kind only fills in what differs. The
+defaults below are right for a kind without rules of its own, so that serving one more kind is a table entry. All hooks
+are pure functions over canonical objects; `default` and the `prepare` hooks change the object that they are given.
+
+The order for a create is: default, (server fills uid, name, times), prepare_create, validate_create, warn_create; for an
+update: default, prepare_update, validate_update, warn_update. A write to a subresource uses the hooks of `subresources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobrelay.kinds.field import FieldError
+
+Obj = dict[str, Any]
+
+
+def _nothing(obj: Obj) -> None:
+    return None
+
+
+def _nothing_either(new: Obj, old: Obj) -> None:
+    return None
+
+
+def _no_errors(obj: Obj) -> list[FieldError]:
+    return []
+
+
+def _no_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+    return []
+
+
+def _no_warnings(obj: Obj) -> list[str]:
+    return []
+
+
+def _no_update_warnings(new: Obj, old: Obj) -> list[str]:
+    return []
+
+
+def metadata_fields(obj: Obj) -> dict[str, str]:
+    """The fields that every kind can be selected by."""
+    metadata = obj["metadata"]
+    return {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The hooks for one kind of update: of the object itself, of its status, or of another subresource."""
+
+    prepare: Callable[[Obj, Obj], None] = _nothing_either
+    validate: Callable[[Obj, Obj], list[FieldError]] = _no_update_errors
+    warn: Callable[[Obj, Obj], list[str]] = _no_update_warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The hooks and switches of one kind.
+
+    fields: the values that field selectors see. unsupported_field: the server's text for any other label, given
+    (label, kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
+    subresource ("" is the object itself) the top-level fields that server-side apply must not own there.
+    """
+
+    default: Callable[[Obj], None] = _nothing
+    prepare_create: Callable[[Obj], None] = _nothing
+    validate_create: Callable[[Obj], list[FieldError]] = _no_errors
+    warn_create: Callable[[Obj], list[str]] = _no_warnings
+    update: Update = Update()
+    subresources: Mapping[str, Update] = field(default_factory=dict)
+    unconditional_update: bool = True
+    create_on_update: bool = False
+    fields: Callable[[Obj], dict[str, str]] = metadata_fields
+    field_labels: frozenset[str] = frozenset({"metadata.name", "metadata.namespace"})
+    unsupported_field: Callable[[str, str], str] | None = None
+    default_propagation: str = "Background"
+    reset_fields: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    delete_returns_object: bool = False
+    warn_delete: Callable[[Obj], list[str]] = _no_warnings

@@ -1,0 +1,146 @@
+"""Time as a dependency.
+
+Everything here that waits, expires or backs off asks a `Clock` instead of the machine, so that tests and the fleet
+simulation decide what time it is. The protocol is deliberately small: two readings (wall time for what is written
+into objects, monotonic time for what is measured) and one way to be called back. Sleeping and deadlines are built on
+that one way, so a clock implements three methods and is complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+__all__ = ["Clock", "FakeClock", "SystemClock", "Timer", "deadline", "format_micro_time", "format_time", "sleep"]
+
+
+class Timer(Protocol):
+    """A callback that was promised and can still be called off."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def now(self) -> datetime:
+        """Wall-clock time, always with timezone UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back; only differences mean something."""
+        ...
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` from the event loop once `seconds` have passed."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock, with the running event loop's timers."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+async def sleep(clock: Clock, seconds: float) -> None:
+    """Return after `seconds` of the clock's time."""
+    if seconds <= 0:
+        await asyncio.sleep(0)
+        return
+    woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = clock.call_later(seconds, lambda: woken.done() or woken.set_result(None))
+    try:
+        await woken
+    finally:
+        timer.cancel()
+
+
+@asynccontextmanager
+async def deadline(clock: Clock, seconds: float) -> AsyncIterator[None]:
+    """`asyncio.timeout` on an injected clock: raises TimeoutError when the block takes longer than `seconds`."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as scope:
+        timer = clock.call_later(max(seconds, 0), lambda: scope.reschedule(loop.time()))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+def format_time(moment: datetime) -> str:
+    """Kubernetes `Time`: RFC 3339 in whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(moment: datetime) -> str:
+    """Kubernetes `MicroTime`: the API server refuses anything but exactly six fraction digits."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class _FakeTimer:
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self.callback: Callable[[], None] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class FakeClock:
+    """A clock that moves only when told to.
+
+    `await clock.advance(seconds)` fires every timer that falls due on the way, each at its own moment and with the
+    event loop given time to react before the next, so that a chain of sleeps plays out as it would in reality.
+    """
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._order = itertools.count()
+        self._timers: list[tuple[float, int, _FakeTimer]] = []
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        timer = _FakeTimer(callback)
+        heapq.heappush(self._timers, (self._elapsed + max(seconds, 0), next(self._order), timer))
+        return timer
+
+    @property
+    def next_timer(self) -> float | None:
+        """Seconds until the earliest pending timer, None when nothing waits."""
+        while self._timers and self._timers[0][2].callback is None:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] - self._elapsed if self._timers else None
+
+    async def advance(self, seconds: float) -> None:
+        """Move time forward, firing what falls due."""
+        target = self._elapsed + seconds
+        await self.settle()
+        while (wait := self.next_timer) is not None and self._elapsed + wait <= target:
+            due, _, timer = heapq.heappop(self._timers)
+            self._elapsed = max(self._elapsed, due)
+            if timer.callback is not None:
+                timer.callback()
+            await self.settle()
+        self._elapsed = target
+
+    async def settle(self, turns: int = 25) -> None:
+        """Let tasks that can run do so, without time passing."""
+        for _ in range(turns):
+            await asyncio.sleep(0)

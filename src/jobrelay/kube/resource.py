@@ -1,0 +1,109 @@
+"""A kind is a value.
+
+`Resource` says where objects of one kind live: group, version, plural and scope. That is all the client needs to
+build any path, so custom resources are as first-class as built-ins: write `Resource("ray.io", "v1", "rayjobs",
+"RayJob")` and use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+__all__ = [
+    "CONFIGMAPS",
+    "CRONJOBS",
+    "CUSTOMRESOURCEDEFINITIONS",
+    "EVENTS",
+    "EVENTS_CORE",
+    "JOBS",
+    "LEASES",
+    "LIMITRANGES",
+    "NAMESPACES",
+    "NODES",
+    "PERSISTENTVOLUMECLAIMS",
+    "PODS",
+    "PRIORITYCLASSES",
+    "RESOURCEQUOTAS",
+    "ROLEBINDINGS",
+    "ROLES",
+    "SECRETS",
+    "SELFSUBJECTACCESSREVIEWS",
+    "SERVICEACCOUNTS",
+    "SERVICES",
+    "Resource",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Where objects of one kind live in the API."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of its objects: `batch/v1`, or `v1` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of the collection, of one object, or of a part of one.
+
+        Without a namespace, a namespaced collection means all namespaces.
+        """
+        self._check_scope(namespace, name)
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if namespace:
+            parts += ["namespaces", _segment(namespace)]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(_segment(name))
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+    def _check_scope(self, namespace: str | None, name: str | None) -> None:
+        if namespace and not self.namespaced:
+            raise ValueError(f"{self} are cluster-scoped and take no namespace, got {namespace!r}")
+        if name is not None and self.namespaced and not namespace:
+            raise ValueError(f"{self} are namespaced: {name!r} needs a namespace")
+
+
+def _segment(text: str) -> str:
+    if text in ("", ".", "..") or "/" in text or "%" in text:
+        raise ValueError(f"{text!r} cannot be a name in the API")
+    return quote(text, safe=":")
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+SERVICES = Resource("", "v1", "services", "Service")
+SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+PERSISTENTVOLUMECLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+LIMITRANGES = Resource("", "v1", "limitranges", "LimitRange")
+RESOURCEQUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+EVENTS_CORE = Resource("", "v1", "events", "Event")
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+JOBS = Resource("batch", "v1", "jobs", "Job")
+CRONJOBS = Resource("batch", "v1", "cronjobs", "CronJob")
+EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLEBINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+SELFSUBJECTACCESSREVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+CUSTOMRESOURCEDEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)

@@ -1,0 +1,135 @@
+"""The seam between talking Kubernetes and moving bytes.
+
+A `Transport` has one method. Above it stands the client, which knows paths, patches and errors; below it stands
+whatever carries a request: the network, an embedded cluster in the same process, a script in a test, or another
+transport wrapped in faults. None of them needs to know the others, and this module imports nothing but the standard
+library so that each can depend on it freely.
+
+A transport returns a `Response` for every HTTP status and raises `TransportError` only when there is no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+__all__ = ["Headers", "Request", "Response", "Transport"]
+
+
+class Headers(Mapping[str, str]):
+    """Header fields by case-insensitive name.
+
+    A field that was sent several times (`Warning` is the one Kubernetes uses) keeps all its values in `get_all`;
+    plain indexing joins them with a comma, as HTTP allows.
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Mapping[str, str] | list[tuple[str, str]] | None = None) -> None:
+        self._fields: dict[str, list[str]] = {}
+        pairs = fields.items() if isinstance(fields, Mapping) else fields or ()
+        for name, value in pairs:
+            self._fields.setdefault(name.lower(), []).append(value)
+
+    def __getitem__(self, name: str) -> str:
+        return ", ".join(self._fields[name.lower()])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._fields
+
+    def __repr__(self) -> str:
+        return f"Headers({dict(self)!r})"
+
+    def get_all(self, name: str) -> list[str]:
+        """Every value of a repeated field, in the order sent."""
+        return list(self._fields.get(name.lower(), ()))
+
+
+_NO_HEADERS = Headers()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request: `path` starts with a slash and includes the encoded query."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Response:
+    """One HTTP answer, whose body is either at hand or still arriving.
+
+    The body can be taken once: whole with `read()` or piecewise with `chunks()`. Whoever receives a response closes
+    it (`async with response:`); reading it to the end closes it too.
+    """
+
+    __slots__ = ("_body", "_on_close", "headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | AsyncIterator[bytes] = b"",
+        on_close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.status = status
+        self.headers = headers if isinstance(headers, Headers) else Headers(headers) if headers else _NO_HEADERS
+        self._body = body
+        self._on_close = on_close
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        if isinstance(self._body, bytes):
+            return self._body
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives, in pieces that respect no boundary."""
+        if isinstance(self._body, bytes):
+            if self._body:
+                yield self._body
+            return
+        try:
+            async for chunk in self._body:
+                yield chunk
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connection; closing twice is fine."""
+        body, self._body = self._body, b""
+        on_close, self._on_close = self._on_close, None
+        aclose = getattr(body, "aclose", None)
+        if aclose is not None:
+            await aclose()
+        if on_close is not None:
+            await on_close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class Transport(Protocol):
+    """Carries requests to one API server."""
+
+    async def send(self, request: Request) -> Response:
+        """Send a request and return as soon as the status and headers of the answer are known."""
+        ...
