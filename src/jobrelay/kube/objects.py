@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -188,4 +188,4 @@ def _object(raw: bytes, resource: Resource | None) -> Object:
     if resource is not None and not thin.kind:
         head = _encoder.encode({"kind": resource.kind, "apiVersion": resource.api_version})
         raw = head[:-1] + b"," + raw.lstrip()[1:]
-    return Object(thin.metadata, cast(bytes, raw))
+    return Object(thin.metadata, raw)

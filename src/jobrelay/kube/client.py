@@ -1,0 +1,390 @@
+"""Verbs on objects, over any transport.
+
+The client turns a call into one request, and the answer into an `Object` or an exception; it keeps no state and hides
+no second request. Two exceptions, both bounded and both the server's own idea: `list` follows continue tokens, and an
+answer that carries `Retry-After` (429, or a 5xx during start-up) is tried again after that time. Everything else is
+for the caller to retry, who alone knows whether the world has moved on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+
+from .clock import Clock, SystemClock, sleep
+from .errors import ProtocolError, StatusError, TransportTimeout, error_from_response
+from .objects import Body, Object, ObjectList, decode_list, decode_object, encode
+from .patch import Patch, apply_patch
+from .resource import PODS, Resource
+from .transport import Request, Response, Transport
+from .watch import WatchEvent, read_events
+
+__all__ = ["Client", "Propagation"]
+
+Propagation = Literal["Background", "Foreground", "Orphan"]
+
+_JSON = "application/json"
+_RETRYABLE = frozenset({429, 500, 502, 503, 504})
+
+
+class Client:
+    """Talks to one API server.
+
+    `timeout` bounds each request but not watches and log streams; `retries` and `longest_wait` bound how often and how
+    long a server that asks for patience gets it.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        clock: Clock | None = None,
+        user_agent: str = "jobrelay",
+        timeout: float = 30.0,
+        page_size: int = 500,
+        retries: int = 5,
+        longest_wait: float = 30.0,
+    ) -> None:
+        self.transport = transport
+        self._clock = clock or SystemClock()
+        self._headers = {"Accept": _JSON, "User-Agent": user_agent}
+        self._timeout = timeout
+        self._page_size = page_size
+        self._retries = retries
+        self._longest_wait = longest_wait
+
+    async def get(
+        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
+    ) -> Object:
+        """Read one object."""
+        return decode_object(await self.call("GET", resource.path(namespace, name, subresource)))
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> AsyncIterator[ObjectList]:
+        """Read a collection page by page; all pages show the state of the first."""
+        query: dict[str, Any] = {
+            "labelSelector": label_selector,
+            "fieldSelector": field_selector,
+            "resourceVersion": resource_version,
+            "resourceVersionMatch": resource_version_match,
+            "limit": self._page_size,
+        }
+        path = resource.path(namespace)
+        while True:
+            page = decode_list(await self.call("GET", path, query), resource)
+            yield page
+            if not page.continue_token:
+                return
+            query |= {"continue": page.continue_token, "resourceVersion": "", "resourceVersionMatch": ""}
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> ObjectList:
+        """Read a whole collection, or what the selectors leave of it."""
+        items: tuple[Object, ...] = ()
+        version = ""
+        pages = self.pages(
+            resource,
+            namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+        )
+        async for page in pages:
+            items += page.items
+            version = page.resource_version
+        return ObjectList(items, version)
+
+    async def create(
+        self,
+        resource: Resource,
+        body: Body,
+        namespace: str | None = None,
+        *,
+        name: str | None = None,
+        subresource: str | None = None,
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Create an object, or with `name` and `subresource` post to a part of one (a binding, an eviction)."""
+        raw = encode(body)
+        path = resource.path(namespace or _place(raw, resource), name, subresource)
+        return decode_object(await self.call("POST", path, _write_query(field_manager, dry_run), raw))
+
+    async def update(
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        subresource: str | None = None,
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Replace an object by `body`, which names itself; with a resourceVersion only if that is still current."""
+        raw = encode(body)
+        metadata = decode_object(raw).metadata
+        path = resource.path(metadata.namespace or None, metadata.name, subresource)
+        return decode_object(await self.call("PUT", path, _write_query(field_manager, dry_run), raw))
+
+    async def replace_status(
+        self, resource: Resource, body: Body, *, field_manager: str = "", dry_run: bool = False
+    ) -> Object:
+        """Replace the status of an object; its spec in `body` is ignored by the server."""
+        return await self.update(resource, body, subresource="status", field_manager=field_manager, dry_run=dry_run)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Change part of an object; see `jobrelay.kube.patch` for the kinds of patches."""
+        path = resource.path(namespace, name, subresource)
+        query = _write_query(field_manager, dry_run) | patch.query
+        return decode_object(await self.call("PATCH", path, query, patch.body, content_type=patch.content_type))
+
+    async def apply(
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Server-side apply of an object that names itself, creating it if need be."""
+        raw = encode(body)
+        metadata = decode_object(raw).metadata
+        patch = apply_patch(raw, field_manager=field_manager, force=force)
+        namespace = metadata.namespace or None
+        return await self.patch(resource, metadata.name, patch, namespace, subresource=subresource, dry_run=dry_run)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: Propagation | None = None,
+        grace_period: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> Object | None:
+        """Ask for deletion, optionally only of this very `uid` or version.
+
+        Returns the object where the server shows it (it still has finalizers or grace, or its kind always answers
+        so), None where the server only confirms.
+        """
+        options = _delete_options(propagation, grace_period, uid, resource_version, dry_run)
+        raw = await self.call("DELETE", resource.path(namespace, name), body=encode(options))
+        return None if _is_status(raw) else decode_object(raw)
+
+    async def delete_collection(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation: Propagation | None = None,
+        grace_period: int | None = None,
+    ) -> None:
+        """Ask for deletion of everything the selectors match."""
+        query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        options = _delete_options(propagation, grace_period, "", "", dry_run=False)
+        await self.call("DELETE", resource.path(namespace), query, encode(options))
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        bookmarks: bool = True,
+        send_initial_events: bool = False,
+        timeout_seconds: int | None = None,
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Follow changes: `async with client.watch(JOBS) as events: async for event in events: ...`.
+
+        The stream ends without an error when the server closes it, which it does every few minutes.
+        """
+        query = {
+            "watch": "true",
+            "labelSelector": label_selector,
+            "fieldSelector": field_selector,
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true" if bookmarks else "",
+            "timeoutSeconds": timeout_seconds,
+        }
+        if send_initial_events:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        path = resource.path(namespace)
+        async with self.stream(path, query, timeout=self._timeout) as chunks, aclosing(read_events(chunks)) as events:
+            yield events
+
+    @asynccontextmanager
+    async def logs(
+        self,
+        pod: str,
+        namespace: str,
+        *,
+        container: str = "",
+        follow: bool = False,
+        previous: bool = False,
+        timestamps: bool = False,
+        tail_lines: int | None = None,
+        since_seconds: int | None = None,
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The output of a container, as chunks of bytes."""
+        query = {
+            "container": container,
+            "follow": "true" if follow else "",
+            "previous": "true" if previous else "",
+            "timestamps": "true" if timestamps else "",
+            "tailLines": tail_lines,
+            "sinceSeconds": since_seconds,
+        }
+        path = PODS.path(namespace, pod, "log")
+        async with self.stream(path, query, accept="*/*") as chunks:
+            yield chunks
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: bytes | None = None,
+        *,
+        content_type: str = _JSON,
+    ) -> bytes:
+        """Send any request and return the body of a successful answer: the way to paths this class does not name."""
+        headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
+        request = Request(method, _with_query(path, query), headers, body)
+        async with await self._send(request, self._timeout) as response:
+            async with _bounded(request, self._timeout):
+                return await response.read()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        *,
+        accept: str = _JSON,
+        timeout: float | None = None,
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open an answer of unknown length and yield its chunks; `timeout` bounds only the wait for its beginning."""
+        request = Request("GET", _with_query(path, query), self._headers | {"Accept": accept})
+        async with await self._send(request, timeout) as response:
+            yield response.chunks()
+
+    async def _send(self, request: Request, timeout: float | None) -> Response:
+        """Send until there is a success, a final refusal, or no patience left."""
+        waited = 0.0
+        for attempt in itertools.count():
+            async with _bounded(request, timeout):
+                response = await self.transport.send(request)
+                if response.status < 300:
+                    return response
+                async with response:
+                    error = await error_from_response(response)
+            wait = _invited_wait(error)
+            if wait is None or attempt >= self._retries or waited + wait > self._longest_wait:
+                raise error
+            waited += wait
+            await sleep(self._clock, wait)
+        raise AssertionError("unreachable")
+
+
+@asynccontextmanager
+async def _bounded(request: Request, timeout: float | None) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(timeout):
+            yield
+    except TimeoutError as error:
+        raise TransportTimeout(f"{request}: no answer within {timeout:g} s") from error
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+class _Place(msgspec.Struct):
+    metadata: dict[str, Any] = {}
+
+
+_kind_decoder = msgspec.json.Decoder(_Kind)
+_place_decoder = msgspec.json.Decoder(_Place)
+
+
+def _is_status(raw: bytes) -> bool:
+    try:
+        return _kind_decoder.decode(raw).kind == "Status"
+    except msgspec.DecodeError as error:
+        raise ProtocolError(f"not an answer to a deletion: {error}") from error
+
+
+def _place(raw: bytes, resource: Resource) -> str | None:
+    if not resource.namespaced:
+        return None
+    return _place_decoder.decode(raw).metadata.get("namespace")
+
+
+def _invited_wait(error: StatusError) -> float | None:
+    return error.retry_after if error.code in _RETRYABLE else None
+
+
+def _with_query(path: str, query: Mapping[str, Any] | None) -> str:
+    pairs = {name: value for name, value in (query or {}).items() if value not in ("", None)}
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
+    return {"fieldManager": field_manager, "dryRun": "All" if dry_run else ""}
+
+
+def _delete_options(
+    propagation: str | None, grace_period: int | None, uid: str, resource_version: str, dry_run: bool
+) -> dict[str, Any]:
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    options: dict[str, Any] = {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": propagation,
+        "gracePeriodSeconds": grace_period,
+        "preconditions": {name: value for name, value in preconditions.items() if value} or None,
+        "dryRun": ["All"] if dry_run else None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
