@@ -1,0 +1,7 @@
+"""Where the embedded cluster keeps its objects: current state in memory, a durable log in SQLite."""
+
+from jobrelay.cluster.store.backend import Backend, Row, StoreFailure
+from jobrelay.cluster.store.sqlite import SqliteBackend
+from jobrelay.cluster.store.store import Change, Expired, Item, Snapshot, Store
+
+__all__ = ["Backend", "Change", "Expired", "Item", "Row", "Snapshot", "SqliteBackend", "Store", "StoreFailure"]

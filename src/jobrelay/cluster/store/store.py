@@ -1,0 +1,262 @@
+"""The store: current objects and recent history in memory, every change durable before anyone hears of it.
+
+A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is one
+transaction of the backend; only then its writers are answered and its changes shown to watchers. Readers that meet an open
+batch wait for it too (`settled`), so nobody ever acts on a state that a crash could take back. If the backend fails, the
+batch is undone in memory and every one of its writers gets the failure.
+
+Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in a
+bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is older
+than the ring is `Expired`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from jobrelay.cluster.store.backend import Backend, NoBackend, Row, StoreFailure
+
+Key = tuple[str, str]
+HISTORY: Final = 10_000  # changes per resource; older versions are expired
+
+
+class Item(NamedTuple):
+    """One stored object: its version and its JSON."""
+
+    namespace: str
+    name: str
+    version: int
+    raw: bytes
+
+
+class Change(NamedTuple):
+    """One committed write: `before` is None for a create, `after` is None for a delete.
+
+    For a delete `raw` is the object's last state with the version of its deletion.
+    """
+
+    version: int
+    before: Item | None
+    after: Item | None
+    raw: bytes
+
+
+class Expired(Exception):
+    """A version that is older than the history that is kept."""
+
+    def __init__(self, wanted: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {wanted} ({oldest})")
+        self.wanted, self.oldest = wanted, oldest
+
+
+Listener = Callable[[Change], None]
+
+
+class _Table:
+    """The objects of one resource, in key order, with their history and listeners."""
+
+    __slots__ = ("floor", "history", "items", "keys", "listeners")
+
+    def __init__(self, floor: int) -> None:
+        self.items: dict[Key, Item] = {}
+        self.keys: list[Key] = []
+        self.history: deque[Change] = deque()
+        self.floor = floor
+        self.listeners: dict[int, Listener] = {}
+
+    def put(self, item: Item) -> None:
+        key = (item.namespace, item.name)
+        if key not in self.items:
+            bisect.insort(self.keys, key)
+        self.items[key] = item
+
+    def drop(self, key: Key) -> None:
+        if self.items.pop(key, None) is not None:
+            del self.keys[bisect.bisect_left(self.keys, key)]
+
+    def restore(self, key: Key, item: Item | None) -> None:
+        if item is None:
+            self.drop(key)
+        else:
+            self.put(item)
+
+
+class Snapshot(NamedTuple):
+    """The objects of one resource at one version, in key order."""
+
+    version: int
+    keys: list[Key]
+    items: dict[Key, Item]
+
+    def walk(self, namespace: str, after: Key | None = None) -> Iterator[Item]:
+        """The items of a namespace ("" means all) behind a key."""
+        start = (namespace, "") if namespace else ("", "")
+        if after is not None and after > start:
+            position = bisect.bisect_right(self.keys, after)
+        else:
+            position = bisect.bisect_left(self.keys, start)
+        for index in range(position, len(self.keys)):
+            key = self.keys[index]
+            if namespace and key[0] != namespace:
+                return
+            yield self.items[key]
+
+
+class Store:
+    def __init__(self, backend: Backend | None = None, *, history: int = HISTORY) -> None:
+        self._backend = backend or NoBackend()
+        self._history = history
+        self._tables: dict[str, _Table] = {}
+        self._batch: list[tuple[str, Key, Change]] = []
+        self._done: asyncio.Future[None] | None = None
+        self._tokens = iter(range(2**62))
+        self.commits = 0
+        self._version, rows = self._backend.load()
+        self._start = self._version
+        self._load(rows)
+
+    def _load(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            table = self._table(row.resource)
+            assert row.raw is not None
+            table.items[row.namespace, row.name] = Item(row.namespace, row.name, row.version, row.raw)
+        for table in self._tables.values():
+            table.keys = sorted(table.items)
+
+    def _table(self, resource: str) -> _Table:
+        table = self._tables.get(resource)
+        if table is None:
+            table = self._tables[resource] = _Table(self._start)
+        return table
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def next_version(self) -> int:
+        """The version that the next write will have."""
+        return self._version + 1
+
+    def get(self, resource: str, namespace: str, name: str) -> Item | None:
+        return self._table(resource).items.get((namespace, name))
+
+    def count(self, resource: str) -> int:
+        return len(self._table(resource).items)
+
+    def put(self, resource: str, namespace: str, name: str, raw: bytes) -> Item:
+        """Creates or replaces an object; `raw` must already carry `next_version()`."""
+        table = self._table(resource)
+        before = table.items.get((namespace, name))
+        self._version += 1
+        item = Item(namespace, name, self._version, raw)
+        table.put(item)
+        self._join(resource, (namespace, name), Change(self._version, before, item, raw))
+        return item
+
+    def delete(self, resource: str, namespace: str, name: str, raw: bytes) -> None:
+        """Removes an object; `raw` is its last state, carrying `next_version()`."""
+        table = self._table(resource)
+        before = table.items[namespace, name]
+        self._version += 1
+        table.drop((namespace, name))
+        self._join(resource, (namespace, name), Change(self._version, before, None, raw))
+
+    def _join(self, resource: str, key: Key, change: Change) -> None:
+        if self._done is None:
+            loop = asyncio.get_running_loop()
+            self._done = loop.create_future()
+            self._done.add_done_callback(lambda done: done.exception())
+            loop.call_soon(self._commit)
+        self._batch.append((resource, key, change))
+
+    async def settled(self) -> None:
+        """Returns once everything that is visible now is durable; raises StoreFailure if it could not be made so."""
+        if self._done is not None:
+            await asyncio.shield(self._done)
+
+    def _commit(self) -> None:
+        batch, done = self._batch, self._done
+        self._batch, self._done = [], None
+        assert done is not None
+        rows: dict[tuple[str, Key], Row] = {}
+        for resource, key, change in batch:
+            raw = change.raw if change.after is not None else None
+            rows[resource, key] = Row(resource, *key, change.version, raw)
+        try:
+            self._backend.commit(list(rows.values()), self._version)
+        except StoreFailure as failure:
+            for resource, key, change in reversed(batch):
+                self._table(resource).restore(key, change.before)
+            done.set_exception(failure)
+            return
+        self.commits += 1
+        for resource, _, change in batch:
+            self._publish(self._table(resource), change)
+        done.set_result(None)
+
+    def _publish(self, table: _Table, change: Change) -> None:
+        table.history.append(change)
+        if len(table.history) > self._history:
+            table.floor = table.history.popleft().version
+        for listener in list(table.listeners.values()):
+            listener(change)
+
+    def flush(self) -> None:
+        """Commits an open batch at once (before closing)."""
+        if self._done is not None:
+            self._commit()
+
+    def close(self) -> None:
+        self.flush()
+        self._backend.close()
+
+    def snapshot(self, resource: str, version: int | None = None) -> Snapshot:
+        """The objects of a resource now, or at an older version; call `settled` first."""
+        table = self._table(resource)
+        if version is None or version >= self._version:
+            return Snapshot(self._version, table.keys, table.items)
+        if version < table.floor:
+            raise Expired(version, table.floor)
+        if not table.history or table.history[-1].version <= version:
+            return Snapshot(version, table.keys, table.items)
+        items = dict(table.items)
+        for change in reversed(table.history):
+            if change.version <= version:
+                break
+            item = change.before or change.after
+            assert item is not None
+            if change.before is None:
+                items.pop((item.namespace, item.name), None)
+            else:
+                items[item.namespace, item.name] = change.before
+        return Snapshot(version, sorted(items), items)
+
+    def since(self, resource: str, version: int) -> list[Change]:
+        """The changes of a resource after a version, oldest first."""
+        table = self._table(resource)
+        if version < table.floor:
+            raise Expired(version, table.floor)
+        newer: list[Change] = []
+        for change in reversed(table.history):
+            if change.version <= version:
+                break
+            newer.append(change)
+        newer.reverse()
+        return newer
+
+    def subscribe(self, resource: str, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` for every change committed from now on; returns how to stop that."""
+        token = next(self._tokens)
+        listeners = self._table(resource).listeners
+        listeners[token] = listener
+        return lambda: (listeners.pop(token, None), None)[1]
+
+    def forget(self, resource: str) -> None:
+        """Drops the history of a resource that is no longer served."""
+        table = self._table(resource)
+        table.history.clear()
+        table.floor = self._version
