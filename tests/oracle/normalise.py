@@ -18,6 +18,7 @@ SERVER = re.compile(r"127\.0\.0\.1:\d+")
 CLUSTER_IP = re.compile(r"\b10\.(?:0|96)\.\d+\.\d+\b")
 POINTER = re.compile(r"\(?0x[0-9a-f]{6,}\)?")
 RECORD = re.compile(r"(in record \()(\d+)\)")
+EMBEDDED = re.compile(r'(resourceVersion\\*":\\*")(\d+)')
 CURRENT = re.compile(r"(current: )\d+")
 AGE = re.compile(r"(\d+[smhdy])+")
 API_ACCESS = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
@@ -34,7 +35,7 @@ class Normaliser:
         self.sent = sent
         self.uids: dict[str, str] = {}
         self.versions: dict[str, str] = {}
-        self.prefixes = sorted({p for p in GENERATE.findall(sent) if p}, key=len, reverse=True)
+        self.prefixes = sorted({p[:58] for p in GENERATE.findall(sent) if p}, key=len, reverse=True)
 
     def text(self, value: str) -> str:
         for real, name in self.names.items():
@@ -44,6 +45,7 @@ class Normaliser:
         value = TIME.sub(lambda m: m[0] if m[0] in self.sent else "MICROTIME" if m[1] else "TIME", value)
         value = CLUSTER_IP.sub(lambda m: m[0] if m[0] in self.sent else "IP", SERVER.sub("SERVER", value))
         value = RECORD.sub(lambda m: f"{m[1]}{self.version(m[2])})", CURRENT.sub(r"\1N", POINTER.sub("POINTER", value)))
+        value = EMBEDDED.sub(lambda m: m[1] + self.version(m[2]), value)
         value = API_ACCESS.sub("kube-api-access-SUFFIX", value)
         for prefix in self.prefixes:
             value = re.sub(re.escape(prefix) + r"[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])", prefix + "SUFFIX", value)

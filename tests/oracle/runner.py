@@ -9,6 +9,7 @@ import secrets
 from typing import Any
 
 import msgspec
+import yaml
 
 from .endpoint import Endpoint, RawAnswer
 from .model import Scenario, Step, encoded, rendered
@@ -77,18 +78,28 @@ async def _perform(step: Step, server: Endpoint, values: dict[str, str], normali
 
 
 def _parsed(raw: RawAnswer) -> Any:
-    """JSON, a list of JSON lines (a watch), or text."""
+    """JSON (YAML too), a list of JSON lines (a watch), or text."""
     text = raw.body.decode("utf-8", "replace")
+    if "yaml" in raw.content_type:
+        return yaml.safe_load(text)
     if "json" not in raw.content_type:
         return text
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        return [value] if isinstance(value, dict) and {*value} == {"type", "object"} else value
     except ValueError:
         pass
     try:
-        return [json.loads(line) for line in text.splitlines() if line]
+        return [event for event in map(json.loads, filter(None, text.splitlines())) if not _is_spare_bookmark(event)]
     except ValueError:
         return text
+
+
+def _is_spare_bookmark(event: Any) -> bool:
+    """A bookmark that a server may send or not; the one that closes the initial events is due."""
+    if not isinstance(event, dict) or event.get("type") != "BOOKMARK":
+        return False
+    return "k8s.io/initial-events-end" not in json.dumps(event)
 
 
 def _at(value: Any, pointer: str) -> Any:

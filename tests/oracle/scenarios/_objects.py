@@ -91,3 +91,8 @@ def metadata(body: Object, **fields: Any) -> Object:
     changed = copy.deepcopy(body)
     changed.setdefault("metadata", {}).update(fields)
     return changed
+
+
+def variants(base: Object, changes: list[tuple[tuple[str | int, ...], Any]]) -> list[Object]:
+    """One copy of the base per change, each with a name of its own."""
+    return [having(metadata(base, name=f"v{n}"), value, *path) for n, (path, value) in enumerate(changes)]
