@@ -167,7 +167,7 @@ class Client:
     ) -> Object:
         """Change part of an object; see `jobrelay.kube.patch` for the kinds of patches."""
         path = resource.path(namespace, name, subresource)
-        query = _write_query(field_manager, dry_run) | patch.query
+        query = {**_write_query(field_manager, dry_run), **patch.query}
         return decode_object(await self.call("PATCH", path, query, patch.body, content_type=patch.content_type))
 
     async def apply(
@@ -292,9 +292,8 @@ class Client:
         """Send any request and return the body of a successful answer: the way to paths this class does not name."""
         headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
         request = Request(method, _with_query(path, query), headers, body)
-        async with await self._send(request, self._timeout) as response:
-            async with _bounded(request, self._timeout):
-                return await response.read()
+        async with await self._send(request, self._timeout) as response, _bounded(request, self._timeout):
+            return await response.read()
 
     @asynccontextmanager
     async def stream(

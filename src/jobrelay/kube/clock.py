@@ -59,10 +59,10 @@ async def sleep(clock: Clock, seconds: float) -> None:
     if seconds <= 0:
         await asyncio.sleep(0)
         return
-    woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_later(seconds, lambda: woken.done() or woken.set_result(None))
+    woken = asyncio.Event()
+    timer = clock.call_later(seconds, woken.set)
     try:
-        await woken
+        await woken.wait()
     finally:
         timer.cancel()
 

@@ -121,7 +121,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         try:
             return _decoder(view).decode(self.raw)
         except msgspec.DecodeError as error:
-            raise ProtocolError(f"{self.key} cannot be read as {view.__name__}: {error}") from error
+            raise ProtocolError(f"{self.key} is not what was expected: {error}") from error
 
 
 class ObjectList(msgspec.Struct, frozen=True, gc=False):
@@ -152,7 +152,7 @@ _encoder = msgspec.json.Encoder()
 
 
 @cache
-def _decoder(view: type[T]) -> msgspec.json.Decoder[T]:
+def _decoder(view: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(view)
 
 

@@ -8,7 +8,7 @@ answers 410 straight away. A stream that ends between lines ended normally: serv
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from enum import StrEnum
 
 import msgspec
@@ -85,7 +85,7 @@ def decode_event(line: bytes) -> WatchEvent:
     return WatchEvent(event.type, decode_object(event.object))
 
 
-async def read_events(chunks: AsyncIterator[bytes], limit: int = MAX_LINE) -> AsyncIterator[WatchEvent]:
+async def read_events(chunks: AsyncIterator[bytes], limit: int = MAX_LINE) -> AsyncGenerator[WatchEvent, None]:
     """The events of a watch stream, until it ends."""
     async for line in split_lines(chunks, limit):
         yield decode_event(line)

@@ -1,0 +1,1 @@
+"""Running reconcilers: work queue, controllers, and the manager that owns their lifetimes."""

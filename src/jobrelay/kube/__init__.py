@@ -1,0 +1,109 @@
+"""Talking to any Kubernetes API: a real cluster, an embedded one, or a script in a test.
+
+Start with a transport (`connect` makes one from a kubeconfig), put a `Client` on it, and a `Cache` on that for every
+kind you follow. The HTTP library is imported only when a network transport is made.
+"""
+
+from __future__ import annotations
+
+from .cache import Cache
+from .client import Client
+from .clock import Clock, FakeClock, SystemClock
+from .connect import connect, find_connection
+from .connection import Connection, in_cluster
+from .errors import (
+    AlreadyExists,
+    BadRequest,
+    ConfigError,
+    Conflict,
+    ConnectError,
+    CredentialsError,
+    Expired,
+    Forbidden,
+    InternalError,
+    Invalid,
+    KubeError,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+    ProtocolError,
+    RequestTooLarge,
+    ServerTimeout,
+    ServiceUnavailable,
+    Status,
+    StatusError,
+    TooManyRequests,
+    TransportError,
+    TransportTimeout,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from .events import EventRecorder, Reference
+from .faults import FaultyTransport
+from .kubeconfig import Kubeconfig
+from .lease import LeaderElection, LeadershipLost
+from .objects import Key, Metadata, Object, ObjectList, OwnerReference
+from .patch import Patch, apply_patch, json_patch, merge_patch, strategic_patch
+from .resource import Resource
+from .transport import Headers, Request, Response, Transport
+from .watch import EventType, WatchEvent
+
+__all__ = [
+    "AlreadyExists",
+    "BadRequest",
+    "Cache",
+    "Client",
+    "Clock",
+    "ConfigError",
+    "Conflict",
+    "ConnectError",
+    "Connection",
+    "CredentialsError",
+    "EventRecorder",
+    "EventType",
+    "Expired",
+    "FakeClock",
+    "FaultyTransport",
+    "Forbidden",
+    "Headers",
+    "InternalError",
+    "Invalid",
+    "Key",
+    "KubeError",
+    "Kubeconfig",
+    "LeaderElection",
+    "LeadershipLost",
+    "Metadata",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "NotFound",
+    "Object",
+    "ObjectList",
+    "OwnerReference",
+    "Patch",
+    "ProtocolError",
+    "Reference",
+    "Request",
+    "RequestTooLarge",
+    "Resource",
+    "Response",
+    "ServerTimeout",
+    "ServiceUnavailable",
+    "Status",
+    "StatusError",
+    "SystemClock",
+    "TooManyRequests",
+    "Transport",
+    "TransportError",
+    "TransportTimeout",
+    "Unauthorized",
+    "UnsupportedMediaType",
+    "WatchEvent",
+    "apply_patch",
+    "connect",
+    "find_connection",
+    "in_cluster",
+    "json_patch",
+    "merge_patch",
+    "strategic_patch",
+]

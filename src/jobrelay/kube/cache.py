@@ -1,0 +1,194 @@
+"""A live copy of one kind of object: what Kubernetes calls an informer.
+
+One task per cache keeps one watch open. The first state comes over the watch itself (`sendInitialEvents`, closed by a
+bookmark) so that a large collection is never held twice; a server that refuses this with 400 or 422 is listed instead,
+from then on. After that the cache remembers the last resourceVersion it saw, from events and bookmarks, and every new
+watch continues there. When the server no longer knows that version (410) the state is read afresh and only the
+differences are told: what vanished meanwhile appears as a deletion, what did not change appears not at all.
+
+Versions grow with every event of a watch, so an event that is not newer than the last one is a repeat and is dropped.
+Servers end watches every few minutes; that is no failure. A failure is an error, a stream that stays open long past
+the time we asked for (its connection is dead), or one that ends at once and empty; each is followed by a jittered,
+growing pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from random import Random
+
+from .backoff import Backoff
+from .client import Client
+from .clock import Clock, SystemClock, deadline, sleep
+from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, TransportTimeout
+from .objects import Key, Object
+from .resource import Resource
+from .store import Store, is_newer
+from .watch import EventType, WatchEvent
+
+__all__ = ["Cache"]
+
+log = logging.getLogger(__name__)
+
+_GRACE = 30.0
+_TOO_SHORT = 1.0
+
+
+class Cache(Store):
+    """Holds the objects of one resource, optionally of one namespace or behind selectors, and keeps them current.
+
+    `run()` does the work until cancelled. Until `synced` is set the cache is still filling up.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        clock: Clock | None = None,
+        random: Random | None = None,
+        backoff: Backoff | None = None,
+        watch_timeout: int = 300,
+    ) -> None:
+        super().__init__()
+        self.resource = resource
+        self.synced = asyncio.Event()
+        self.last_error: KubeError | None = None
+        self.disconnected_since: float | None = None
+        self.relists = 0
+        self.reconnects = 0
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._clock = clock or SystemClock()
+        self._random = random or Random()
+        self._backoff = backoff or Backoff(random=self._random)
+        self._watch_timeout = watch_timeout
+        self._watch_list = True
+        self._version = ""
+        self._progress = 0
+
+    @property
+    def resource_version(self) -> str:
+        """The version up to which everything has been seen."""
+        return self._version
+
+    @property
+    def connected(self) -> bool:
+        """Whether the last contact with the server went well."""
+        return self.synced.is_set() and self.disconnected_since is None
+
+    async def wait_synced(self) -> None:
+        """Return once the first state is complete."""
+        await self.synced.wait()
+
+    async def run(self) -> None:
+        """Fill the cache and keep it current, until cancelled."""
+        while True:
+            started, progress = self._clock.monotonic(), self._progress
+            try:
+                await self._follow()
+                if progress == self._progress and self._clock.monotonic() - started < _TOO_SHORT:
+                    raise ProtocolError("the watch ended at once without an event")
+            except KubeError as error:
+                await self._recover(error)
+            else:
+                self.reconnects += 1
+
+    async def _recover(self, error: KubeError) -> None:
+        """Note a failure, forget what it proves wrong, and pause."""
+        if isinstance(error, BadRequest | Invalid) and self._watch_list and not self._version:
+            log.debug("%s: initial events are not served over a watch, listing instead", self.resource)
+            self._watch_list = False
+            return
+        if isinstance(error, Expired):
+            self._version = ""
+        self.last_error = error
+        if self.disconnected_since is None:
+            self.disconnected_since = self._clock.monotonic()
+        pause = self._backoff.next()
+        log.info("watch of %s failed, next try in %.1f s: %s", self.resource, pause, error)
+        await sleep(self._clock, pause)
+
+    async def _follow(self) -> None:
+        """Open one watch and follow it to its end."""
+        if not self._version and not self._watch_list:
+            await self._list()
+        initial = not self._version
+        seconds = self._random.randint(self._watch_timeout, 2 * self._watch_timeout)
+        watch = self._client.watch(
+            self.resource,
+            self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            resource_version=self._version,
+            send_initial_events=initial,
+            timeout_seconds=seconds,
+        )
+        try:
+            async with deadline(self._clock, seconds + _GRACE), watch as events:
+                if initial:
+                    await self._take_initial(events)
+                self._reached()
+                async for event in events:
+                    self._apply(event)
+        except TimeoutError as error:
+            raise TransportTimeout(f"the watch of {self.resource} neither ended nor failed in time") from error
+
+    async def _list(self) -> None:
+        state = await self._client.list(
+            self.resource,
+            self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+        )
+        self._reset(state.items, state.resource_version)
+
+    async def _take_initial(self, events: AsyncIterator[WatchEvent]) -> None:
+        """Collect everything that exists, up to the bookmark that says so."""
+        fresh: dict[Key, Object] = {}
+        async for event in events:
+            if event.ends_initial_events:
+                self._reset(tuple(fresh.values()), event.object.resource_version)
+                return
+            if event.type is EventType.DELETED:
+                fresh.pop(event.object.key, None)
+            elif event.type is not EventType.BOOKMARK:
+                fresh[event.object.key] = event.object
+        self._watch_list = False
+        raise ProtocolError("the watch ended before its initial events did")
+
+    def _reset(self, objects: tuple[Object, ...], version: str) -> None:
+        if not version:
+            raise ProtocolError(f"the state of {self.resource} came without a resourceVersion")
+        self.relists += 1
+        self._progress += 1
+        self._version = version
+        self.replace(objects)
+        self.synced.set()
+
+    def _apply(self, event: WatchEvent) -> None:
+        obj = event.object
+        self._progress += 1
+        self._reached()
+        if not is_newer(obj.resource_version, self._version):
+            return
+        self._version = obj.resource_version
+        if event.type is EventType.DELETED:
+            self.discard(obj.key, obj)
+        elif event.type is not EventType.BOOKMARK:
+            self.put(obj)
+
+    def _reached(self) -> None:
+        """The server is there and answers."""
+        if self.disconnected_since is not None:
+            self.disconnected_since = None
+            self.last_error = None
+        if self._backoff.failures:
+            self._backoff.reset()

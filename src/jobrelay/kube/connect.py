@@ -1,0 +1,49 @@
+"""From "the cluster I am at" to a client.
+
+`find_connection` looks where kubectl looks: an explicit kubeconfig, `$KUBECONFIG`, `~/.kube/config`, and finally the
+service account of the pod this runs in. `connect` opens a client on what was found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from .client import Client
+from .connection import SERVICE_ACCOUNT, Connection, in_cluster
+from .errors import ConfigError
+from .kubeconfig import Kubeconfig, default_paths
+
+__all__ = ["connect", "find_connection"]
+
+
+def find_connection(
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    account: Path = SERVICE_ACCOUNT,
+) -> Connection:
+    """The connection kubectl would use in the same place."""
+    if kubeconfig is not None:
+        return Kubeconfig.load([Path(kubeconfig)], must_exist=True).connection(context)
+    paths = default_paths(environ)
+    if any(path.exists() for path in paths):
+        return Kubeconfig.load(paths).connection(context)
+    if environ.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster(environ, account)
+    looked = ", ".join(str(path) for path in paths)
+    raise ConfigError(f"no kubeconfig found (looked at {looked})\nhint: set KUBECONFIG or name a file")
+
+
+@asynccontextmanager
+async def connect(
+    target: str | Path | Connection | None = None, context: str | None = None, *, user_agent: str = "jobrelay"
+) -> AsyncIterator[Client]:
+    """A client on the network, closed at the end: `async with connect() as client: ...`."""
+    from .network import NetworkTransport
+
+    connection = target if isinstance(target, Connection) else find_connection(target, context)
+    async with NetworkTransport(connection) as transport:
+        yield Client(transport, user_agent=user_agent)

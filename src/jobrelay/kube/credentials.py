@@ -1,0 +1,120 @@
+"""Who we are, for each request anew.
+
+Tokens rotate, exec plugins expire and service account tokens are rewritten on disk, so a transport asks for the
+current credential before every request instead of being given one. After a 401 it reports the refused credential and
+learns whether a second try with another one makes sense.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from .clock import Clock, SystemClock
+from .errors import CredentialsError
+
+__all__ = ["ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
+
+log = logging.getLogger(__name__)
+
+_REREAD_AFTER = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A client certificate chain and its key, both PEM."""
+
+    chain: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "Certificate(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What one request proves its sender with: an Authorization header, a certificate, both or neither."""
+
+    authorization: str | None = None
+    certificate: Certificate | None = None
+
+    def __repr__(self) -> str:
+        scheme = self.authorization.split(" ", 1)[0] if self.authorization else None
+        return f"Credential(scheme={scheme}, certificate={self.certificate is not None})"
+
+
+class Credentials(Protocol):
+    """Where credentials come from."""
+
+    async def current(self) -> Credential:
+        """The credential to use now."""
+        ...
+
+    def refused(self, credential: Credential) -> bool:
+        """The server answered 401 to this credential; returns whether `current` may now give a better one."""
+        ...
+
+
+class StaticCredentials:
+    """A credential that never changes."""
+
+    def __init__(self, credential: Credential) -> None:
+        self._credential = credential
+
+    async def current(self) -> Credential:
+        return self._credential
+
+    def refused(self, credential: Credential) -> bool:
+        return False
+
+
+ANONYMOUS = StaticCredentials(Credential())
+
+
+def bearer(token: str) -> str:
+    """The Authorization header for a token."""
+    return f"Bearer {token}"
+
+
+def basic(username: str, password: str) -> str:
+    """The Authorization header for a user name and password."""
+    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+
+
+class TokenFile:
+    """A bearer token in a file that something else keeps fresh; read again at most once a minute."""
+
+    def __init__(self, path: Path, certificate: Certificate | None = None, *, clock: Clock | None = None) -> None:
+        self._path = path
+        self._certificate = certificate
+        self._clock = clock or SystemClock()
+        self._credential: Credential | None = None
+        self._read_at = 0.0
+
+    async def current(self) -> Credential:
+        if self._credential is None or self._clock.monotonic() - self._read_at >= _REREAD_AFTER:
+            self._credential = self._read(self._credential)
+            self._read_at = self._clock.monotonic()
+        return self._credential
+
+    def refused(self, credential: Credential) -> bool:
+        self._credential = self._read(self._credential)
+        return self._credential != credential
+
+    def _read(self, known: Credential | None) -> Credential:
+        """Read the file; while it is being replaced the known token still serves."""
+        try:
+            token = self._path.read_text().strip()
+        except OSError as error:
+            if known is not None:
+                log.warning("token file %s: %s; using the token read before", self._path, error.strerror)
+                return known
+            raise CredentialsError(f"cannot read the token file {self._path}: {error.strerror}") from error
+        if not token:
+            if known is not None:
+                return known
+            raise CredentialsError(f"the token file {self._path} is empty")
+        return Credential(bearer(token), self._certificate)

@@ -1,0 +1,303 @@
+"""Reading kubeconfig files as kubectl does.
+
+Several files merge: for each name, and for the current context, the first file that mentions it wins. Relative paths
+inside a file are relative to that file. A kubeconfig that does not come from the user's own disk, such as one kept in
+a Secret, is read with `Kubeconfig.inline`: it may carry data only, since a path in it would read our files and an exec
+entry would run a program of somebody else's choosing.
+
+Every error says what is wrong and where, and where possible what to do about it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import yaml
+
+from .connection import Connection
+from .credentials import Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
+from .errors import ConfigError
+from .execplugin import ExecConfig, ExecPlugin
+
+__all__ = ["Kubeconfig", "default_paths"]
+
+T = TypeVar("T")
+
+
+class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    """`clusters[].cluster`"""
+
+    server: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    proxy_url: str = ""
+
+
+class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name, name.replace("_", "-"))):
+    """`users[].user`"""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = ""
+    username: str = ""
+    password: str = ""
+    impersonate: str = ""
+    impersonate_uid: str = ""
+    impersonate_groups: list[str] | None = None
+    exec: ExecConfig | None = None
+    auth_provider: dict[str, Any] | None = None
+
+
+_USER_KEYS = {
+    "token_file": "tokenFile",
+    "impersonate": "as",
+    "impersonate_uid": "as-uid",
+    "impersonate_groups": "as-groups",
+}
+
+
+class Context(msgspec.Struct, frozen=True):
+    """`contexts[].context`"""
+
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(msgspec.Struct, frozen=True):
+    name: str
+    cluster: Cluster = Cluster()
+
+
+class _NamedUser(msgspec.Struct, frozen=True):
+    name: str
+    user: User | None = None
+
+
+class _NamedContext(msgspec.Struct, frozen=True):
+    name: str
+    context: Context = Context()
+
+
+class _File(msgspec.Struct, frozen=True, rename="kebab"):
+    clusters: list[_NamedCluster] | None = None
+    users: list[_NamedUser] | None = None
+    contexts: list[_NamedContext] | None = None
+    current_context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T]):
+    """A value and the file it was found in, None for inline text."""
+
+    value: T
+    file: Path | None
+
+    @property
+    def where(self) -> str:
+        return str(self.file) if self.file else "the inline kubeconfig"
+
+
+def default_paths(environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """The files kubectl reads when none is named."""
+    listed = [Path(path) for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    return listed or [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
+
+
+@dataclass(slots=True)
+class Kubeconfig:
+    """The merged content of one or more kubeconfig files."""
+
+    current_context: str = ""
+    _clusters: dict[str, _Entry[Cluster]] = field(default_factory=dict)
+    _users: dict[str, _Entry[User]] = field(default_factory=dict)
+    _contexts: dict[str, _Entry[Context]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, paths: Sequence[Path], *, must_exist: bool = False) -> Kubeconfig:
+        """Read and merge files, skipping those that are not there unless they must be."""
+        merged = cls()
+        for path in paths:
+            try:
+                text = path.read_bytes()
+            except FileNotFoundError:
+                if must_exist:
+                    raise ConfigError(f"there is no kubeconfig at {path}") from None
+                continue
+            except OSError as error:
+                raise ConfigError(f"cannot read the kubeconfig {path}: {error.strerror}") from error
+            merged._merge(text, path)
+        return merged
+
+    @classmethod
+    def inline(cls, text: bytes) -> Kubeconfig:
+        """Read a kubeconfig that came from elsewhere: it may neither name files nor run programs."""
+        config = cls()
+        config._merge(text, None)
+        return config
+
+    @property
+    def contexts(self) -> list[str]:
+        """The names of all contexts, in the order found."""
+        return list(self._contexts)
+
+    def connection(self, context: str | None = None) -> Connection:
+        """How to reach the cluster of a context, by default the current one."""
+        name = context or self.current_context
+        if not name:
+            raise ConfigError(f"no current-context is set\nhint: name one of {self._names(self._contexts)}")
+        chosen = _pick(self._contexts, name, "context")
+        cluster = _pick(self._clusters, chosen.value.cluster, f"cluster (of context {name!r})")
+        user = _pick(self._users, chosen.value.user, f"user (of context {name!r})") if chosen.value.user else None
+        if not cluster.value.server:
+            raise ConfigError(f"cluster {chosen.value.cluster!r} in {cluster.where} has no server")
+        ca = _data(cluster, "certificate-authority")
+        return Connection(
+            server=cluster.value.server.rstrip("/"),
+            namespace=chosen.value.namespace or "default",
+            credentials=_credentials(user, cluster.value, ca) if user else StaticCredentials(Credential()),
+            ca=ca,
+            insecure=cluster.value.insecure_skip_tls_verify,
+            tls_server_name=cluster.value.tls_server_name or None,
+            proxy_url=cluster.value.proxy_url or None,
+            headers=_impersonation(user.value) if user else {},
+        )
+
+    def _merge(self, text: bytes, path: Path | None) -> None:
+        file = _parse(text, str(path) if path else "the inline kubeconfig")
+        for cluster in file.clusters or ():
+            self._clusters.setdefault(cluster.name, _Entry(cluster.cluster, path))
+        for user in file.users or ():
+            self._users.setdefault(user.name, _Entry(user.user or User(), path))
+        for context in file.contexts or ():
+            self._contexts.setdefault(context.name, _Entry(context.context, path))
+        self.current_context = self.current_context or file.current_context or ""
+
+    @staticmethod
+    def _names(entries: Mapping[str, object]) -> str:
+        return ", ".join(sorted(entries)) or "none (the kubeconfig is empty)"
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain YAML, except that a date stays the text it is."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _parse(text: bytes, where: str) -> _File:
+    try:
+        content = yaml.load(text, _Loader)
+        return msgspec.convert(content if content is not None else {}, _File)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where} is not YAML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where} is not a kubeconfig: {error}") from error
+
+
+def _pick(entries: Mapping[str, _Entry[T]], name: str, what: str) -> _Entry[T]:
+    try:
+        return entries[name]
+    except KeyError:
+        raise ConfigError(
+            f"the kubeconfig has no {what} named {name!r}\nhint: there is {Kubeconfig._names(entries)}"
+        ) from None
+
+
+def _data(entry: _Entry[Any], name: str) -> bytes | None:
+    """What `name-data` holds or, if it is absent, the file `name` points to."""
+    attribute = name.replace("-", "_")
+    encoded, path = getattr(entry.value, f"{attribute}_data"), getattr(entry.value, attribute)
+    if encoded:
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except binascii.Error as error:
+            raise ConfigError(f"{name}-data in {entry.where} is not base64: {error}") from error
+    if not path:
+        return None
+    resolved = _resolve(entry, name, path)
+    try:
+        return resolved.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name} in {entry.where}: cannot read {resolved}: {error.strerror}") from error
+
+
+def _resolve(entry: _Entry[Any], name: str, path: str) -> Path:
+    if entry.file is None:
+        raise ConfigError(f"{name} names a file, which an inline kubeconfig may not\nhint: embed it as {name}-data")
+    return entry.file.parent / path
+
+
+def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None) -> Credentials:
+    """The first that is given of token file, token, password, exec plugin and certificate, as kubectl ranks them."""
+    value, certificate = user.value, _certificate(user)
+    if value.token_file:
+        if user.file is None:
+            raise ConfigError("tokenFile names a file, which an inline kubeconfig may not\nhint: embed it as token")
+        return TokenFile(user.file.parent / value.token_file, certificate)
+    if value.token:
+        return StaticCredentials(Credential(bearer(value.token), certificate))
+    if value.username:
+        return StaticCredentials(Credential(basic(value.username, value.password), certificate))
+    if value.exec is not None and certificate is None:
+        if user.file is None:
+            raise ConfigError("exec runs a program, which an inline kubeconfig may not\nhint: use a token instead")
+        return ExecPlugin(_located(value.exec, user.file), _cluster_info(cluster, ca))
+    if value.auth_provider is not None and certificate is None:
+        raise ConfigError(
+            f"auth-provider in {user.where} was removed from Kubernetes in 1.26\n"
+            "hint: use an exec plugin, for example gke-gcloud-auth-plugin or kubelogin"
+        )
+    return StaticCredentials(Credential(None, certificate))
+
+
+def _certificate(user: _Entry[User]) -> Certificate | None:
+    chain, key = _data(user, "client-certificate"), _data(user, "client-key")
+    if chain is None and key is None:
+        return None
+    if chain is None or key is None:
+        missing = "client-certificate" if chain is None else "client-key"
+        raise ConfigError(f"the user in {user.where} has no {missing}, but certificate and key only work together")
+    return Certificate(chain, key)
+
+
+def _located(plugin: ExecConfig, file: Path) -> ExecConfig:
+    """A command with a slash is relative to its kubeconfig, one without is looked up in PATH."""
+    if "/" not in plugin.command:
+        return plugin
+    return msgspec.structs.replace(plugin, command=str(file.parent / plugin.command))
+
+
+def _cluster_info(cluster: Cluster, ca: bytes | None) -> dict[str, Any]:
+    info: dict[str, Any] = {
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": base64.b64encode(ca).decode() if ca else "",
+        "proxy-url": cluster.proxy_url,
+    }
+    return {key: value for key, value in info.items() if value}
+
+
+def _impersonation(user: User) -> dict[str, str | list[str]]:
+    headers: dict[str, str | list[str]] = {
+        "Impersonate-User": user.impersonate,
+        "Impersonate-Uid": user.impersonate_uid,
+        "Impersonate-Group": user.impersonate_groups or [],
+    }
+    return {name: value for name, value in headers.items() if value}

@@ -1,0 +1,217 @@
+"""Leader election on a `coordination.k8s.io/v1` Lease.
+
+The candidate that managed to write its name into the Lease leads, for as long as it keeps renewing. Clocks of
+different machines are never compared: a candidate takes over only when it has watched the Lease stand unchanged, by
+its own monotonic clock, for the duration the holder promised. The times written into the Lease are for people.
+
+The leader for its part gives up `renew_deadline` after its last success, counted from before that request was sent,
+and that is shorter than `lease_duration`; so it has stopped before anyone else may start. On a clean stop the work
+ends first, and only then is the Lease handed back, so that the successor need not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+import msgspec
+
+from .client import Client
+from .clock import Clock, SystemClock, deadline, format_micro_time, sleep
+from .errors import KubeError, NotFound
+from .objects import Object
+from .resource import LEASES
+
+__all__ = ["LeaderElection", "LeadershipLost"]
+
+log = logging.getLogger(__name__)
+
+_JITTER = 1.2
+
+
+class LeadershipLost(KubeError):
+    """The Lease could not be renewed in time; whatever led must have stopped."""
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    lease_transitions: int | None = None
+    acquire_time: str | None = None
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+class LeaderElection:
+    """One candidate for the leadership that the Lease `namespace/name` stands for."""
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        namespace: str,
+        identity: str,
+        *,
+        lease_duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        on_lost: Callable[[], None] | None = None,
+    ) -> None:
+        if not retry_period * _JITTER < renew_deadline < lease_duration:
+            raise ValueError("leader election needs retry_period * 1.2 < renew_deadline < lease_duration")
+        self.name = name
+        self.namespace = namespace
+        self.identity = identity
+        self._client = client
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._clock = clock or SystemClock()
+        self._random = random or Random()
+        self._on_lost = on_lost
+        self._observed: Object | None = None
+        self._observed_at = 0.0
+        self._renewed_at: float | None = None
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this candidate may act as leader at this very moment."""
+        return self._renewed_at is not None and self._clock.monotonic() < self._renewed_at + self._renew_deadline
+
+    @property
+    def leader(self) -> str:
+        """Who held the Lease when it was last seen."""
+        return self._spec.holder_identity or ""
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Wait for leadership, then run `lead` while it lasts.
+
+        Returns when `lead` does. Raises `LeadershipLost` after `lead` was cancelled because leadership ended.
+        """
+        await self._acquire()
+        leading = asyncio.ensure_future(lead())
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            await asyncio.wait({leading, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if not leading.done():
+                self._lose()
+        finally:
+            await _cancel(leading)
+            await _cancel(renewing)
+            await self._release()
+        if leading.cancelled():
+            raise LeadershipLost(f"lease {self.namespace}/{self.name} was not renewed by {self.identity} in time")
+        leading.result()
+
+    async def _acquire(self) -> None:
+        while not await self._try():
+            await sleep(self._clock, self._retry_period * (1 + self._random.random() * (_JITTER - 1)))
+        log.info("%s leads by lease %s/%s", self.identity, self.namespace, self.name)
+
+    async def _renew(self) -> None:
+        """Keep the Lease; returns when it is lost."""
+        while True:
+            await sleep(self._clock, self._retry_period)
+            if not await self._try() and (not self.is_leader or self.leader not in ("", self.identity)):
+                return
+
+    def _lose(self) -> None:
+        log.warning("%s lost lease %s/%s", self.identity, self.namespace, self.name)
+        self._renewed_at = None
+        if self._on_lost is not None:
+            self._on_lost()
+
+    async def _try(self) -> bool:
+        """Try once to take or renew the Lease, within the time that is left."""
+        started = self._clock.monotonic()
+        left = self._renew_deadline
+        if self._renewed_at is not None:
+            left = self._renewed_at + self._renew_deadline - started
+        try:
+            async with deadline(self._clock, left):
+                taken = await self._take()
+        except (KubeError, TimeoutError) as error:
+            log.info("lease %s/%s: %s", self.namespace, self.name, error or "no answer in time")
+            self._observed_stale()
+            return False
+        if taken:
+            self._renewed_at = started
+        return taken
+
+    async def _take(self) -> bool:
+        if self._observed is None or self.leader != self.identity:
+            try:
+                self._observe(await self._client.get(LEASES, self.name, self.namespace))
+            except NotFound:
+                self._observe(await self._client.create(LEASES, self._body({}, fresh=True)))
+                return True
+            if self._held_by_another:
+                return False
+        assert self._observed is not None
+        body = self._body(self._observed.decode(), fresh=self.leader != self.identity)
+        self._observe(await self._client.update(LEASES, body))
+        return True
+
+    def _observed_stale(self) -> None:
+        """After a failed write the next try reads first; who was seen to hold the Lease, and since when, stays."""
+        if self._observed is not None and self.leader == self.identity:
+            self._observed = None
+
+    @property
+    def _spec(self) -> _Spec:
+        return self._observed.decode(_Lease).spec if self._observed else _Spec()
+
+    @property
+    def _held_by_another(self) -> bool:
+        spec = self._spec
+        if not spec.holder_identity or spec.holder_identity == self.identity:
+            return False
+        return self._clock.monotonic() < self._observed_at + (spec.lease_duration_seconds or 0)
+
+    def _observe(self, lease: Object) -> None:
+        if self._observed is None or self._observed.resource_version != lease.resource_version:
+            self._observed_at = self._clock.monotonic()
+        self._observed = lease
+
+    def _body(self, lease: dict[str, Any], *, fresh: bool) -> dict[str, Any]:
+        spec = self._spec
+        now = format_micro_time(self._clock.now())
+        transitions = spec.lease_transitions or 0
+        changed: dict[str, Any] = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self._lease_duration)),
+            "acquireTime": now if fresh else spec.acquire_time or now,
+            "renewTime": now,
+            "leaseTransitions": transitions + 1 if fresh and self._observed is not None else transitions,
+        }
+        return {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": lease.get("metadata", {"name": self.name, "namespace": self.namespace}),
+            "spec": lease.get("spec", {}) | changed,
+        }
+
+    async def _release(self) -> None:
+        """Hand the Lease back, if it is still ours; failing to is harmless, it expires."""
+        if not self.is_leader or self._observed is None or self.leader != self.identity:
+            return
+        body = self._body(self._observed.decode(), fresh=False)
+        body["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+        self._renewed_at = None
+        try:
+            async with deadline(self._clock, self._renew_deadline):
+                await self._client.update(LEASES, body)
+        except (KubeError, TimeoutError) as error:
+            log.info("lease %s/%s was not handed back: %s", self.namespace, self.name, error or "no answer in time")
+
+
+async def _cancel(task: asyncio.Future[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})

@@ -1,0 +1,211 @@
+"""HTTP over the network, by aiohttp.
+
+One pool of kept-alive connections per cluster, so that a slow worker can exhaust only its own. The credential is asked
+for before every request; when a plugin hands out a new client certificate the pool is built anew, because a
+certificate belongs to a connection. Of aiohttp's exceptions none leaves this module.
+
+Answers are not compressed unless asked for: on a local network, where most clusters are, gzip costs more than it saves.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from .connection import Connection
+from .credentials import Certificate, Credential
+from .errors import ConfigError, ConnectError, TransportError, TransportTimeout
+from .transport import Headers, Request, Response
+
+__all__ = ["NetworkTransport", "proxy_for"]
+
+
+class NetworkTransport:
+    """Carries requests to the API server of a connection."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        connect_timeout: float = 10.0,
+        max_connections: int = 128,
+        compress: bool = False,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.connection = connection
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
+        self._max_connections = max_connections
+        self._compress = compress
+        self._proxy = connection.proxy_url or proxy_for(connection.server, environ)
+        if self._proxy and urlsplit(self._proxy).scheme not in ("http", "https"):
+            raise ConfigError(f"proxy {self._proxy!r} is not supported\nhint: use an http:// or https:// proxy")
+        self._session: aiohttp.ClientSession | None = None
+        self._certificate: Certificate | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; open streams end with an error."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def send(self, request: Request) -> Response:
+        credential = await self.connection.credentials.current()
+        response = await self._send(request, credential)
+        if response.status == 401 and self.connection.credentials.refused(credential):
+            await response.close()
+            response = await self._send(request, await self.connection.credentials.current())
+        return response
+
+    async def _send(self, request: Request, credential: Credential) -> Response:
+        session = await self._session_for(credential.certificate)
+        try:
+            answer = await session.request(
+                request.method,
+                URL(self.connection.server + request.path, encoded=True),
+                data=request.body,
+                headers=self._headers(request, credential),
+                proxy=self._proxy,
+                server_hostname=self.connection.tls_server_name,
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _translated(error, request) from error
+        headers = Headers([(name, value) for name, value in answer.headers.items()])
+        return Response(answer.status, headers, _chunks(answer, request), _closer(answer))
+
+    def _headers(self, request: Request, credential: Credential) -> CIMultiDict[str]:
+        headers = CIMultiDict(request.headers)
+        for name, values in self.connection.headers.items():
+            headers.extend((name, value) for value in ([values] if isinstance(values, str) else values))
+        if credential.authorization and "Authorization" not in headers:
+            headers["Authorization"] = credential.authorization
+        return headers
+
+    async def _session_for(self, certificate: Certificate | None) -> aiohttp.ClientSession:
+        if self._session is not None and certificate == self._certificate:
+            return self._session
+        await self.close()
+        connector = aiohttp.TCPConnector(
+            ssl=_tls(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
+        )
+        self._certificate = certificate
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=self._timeout,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=() if self._compress else ("Accept-Encoding",),
+            read_bufsize=256 * 1024,
+        )
+        return self._session
+
+
+async def _chunks(answer: aiohttp.ClientResponse, request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in answer.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _translated(error, request) from error
+
+
+def _closer(answer: aiohttp.ClientResponse) -> Callable[[], Awaitable[None]]:
+    async def close() -> None:
+        if answer.content.at_eof():
+            answer.release()
+        else:
+            answer.close()
+
+    return close
+
+
+def _translated(error: BaseException, request: Request) -> TransportError:
+    text = f"{request}: {error or type(error).__name__}"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return ConnectError(f"{text}\nhint: does certificate-authority in the kubeconfig belong to this server?")
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return ConnectError(text)
+    return TransportTimeout(text) if isinstance(error, TimeoutError) else TransportError(text)
+
+
+def _tls(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | bool:
+    if urlsplit(connection.server).scheme == "http":
+        return True
+    try:
+        ca = connection.ca.decode("ascii") if connection.ca else None
+        context = ssl.create_default_context(cadata=ca)
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the certificate authority for {connection.server} is not PEM: {error}") from error
+    if connection.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is not None:
+        _load(context, certificate)
+    return context
+
+
+def _load(context: ssl.SSLContext, certificate: Certificate) -> None:
+    """Load a certificate that exists in memory; OpenSSL's Python face reads only files, so a private one is lent."""
+    descriptor, path = tempfile.mkstemp(prefix="jobrelay-", suffix=".pem")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(certificate.chain.rstrip() + b"\n" + certificate.key)
+        context.load_cert_chain(path)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"the client certificate and key cannot be used: {error}") from error
+    finally:
+        os.unlink(path)
+
+
+def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy the environment asks for, unless NO_PROXY exempts the server by name, suffix, address or CIDR."""
+    url = urlsplit(server)
+    proxy = environ.get(f"{url.scheme}_proxy") or environ.get(f"{url.scheme.upper()}_PROXY")
+    host = url.hostname or ""
+    exempt = (environ.get("no_proxy") or environ.get("NO_PROXY") or "").split(",")
+    if not proxy or _is_loopback(host) or any(_exempts(rule.strip(), host) for rule in exempt):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _exempts(rule: str, host: str) -> bool:
+    if not rule:
+        return False
+    if rule == "*":
+        return True
+    address = _address(host)
+    if address is not None:
+        try:
+            return address in ipaddress.ip_network(rule, strict=False)
+        except ValueError:
+            return False
+    suffix = rule.lower().lstrip("*").lstrip(".")
+    return host == suffix or host.endswith(f".{suffix}")
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
