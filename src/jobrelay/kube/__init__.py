@@ -9,7 +9,7 @@ from __future__ import annotations
 from .cache import Cache
 from .client import Client
 from .clock import Clock, FakeClock, SystemClock
-from .connect import connect, find_connection
+from .config import connect, find_connection
 from .connection import Connection, in_cluster
 from .errors import (
     AlreadyExists,

@@ -42,6 +42,14 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     proxy_url: str = ""
 
 
+_USER_KEYS = {
+    "token_file": "tokenFile",
+    "impersonate": "as",
+    "impersonate_uid": "as-uid",
+    "impersonate_groups": "as-groups",
+}
+
+
 class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name, name.replace("_", "-"))):
     """`users[].user`"""
 
@@ -58,14 +66,6 @@ class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name,
     impersonate_groups: list[str] | None = None
     exec: ExecConfig | None = None
     auth_provider: dict[str, Any] | None = None
-
-
-_USER_KEYS = {
-    "token_file": "tokenFile",
-    "impersonate": "as",
-    "impersonate_uid": "as-uid",
-    "impersonate_groups": "as-groups",
-}
 
 
 class Context(msgspec.Struct, frozen=True):

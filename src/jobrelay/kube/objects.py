@@ -116,7 +116,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     @overload
     def decode(self, view: type[T]) -> T: ...
 
-    def decode(self, view: type[Any] = dict[str, Any]) -> Any:
+    def decode(self, view: Any = dict[str, Any]) -> Any:
         """Decode everything as a fresh dict, or what `view` names as a typed value."""
         try:
             return _decoder(view).decode(self.raw)
