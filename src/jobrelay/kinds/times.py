@@ -129,8 +129,19 @@ def parse_duration(text: str) -> int:
         total += float(match.group(1)) * _UNITS[match.group(2)]
         position = match.end()
     if not body or position != len(body) or len(text) - len(body) > 1:
-        raise TimeError(f"time: invalid duration {go_quote(text)}")
+        raise TimeError(_duration_problem(text, body[position:]))
     return -round(total) if text[0] == "-" else round(total)
+
+
+def _duration_problem(text: str, rest: str) -> str:
+    """Go's words for the part of a duration that could not be read: no number, no unit, or a unit it does not know."""
+    number = re.match(r"\d+\.?\d*|\.\d+", rest)
+    if number is None:
+        return f"time: invalid duration {go_quote(text)}"
+    unit = re.match(r"[^\d.]*", rest[number.end() :])
+    if unit is None or not unit.group():
+        return f"time: missing unit in duration {go_quote(text)}"
+    return f"time: unknown unit {go_quote(unit.group())} in duration {go_quote(text)}"
 
 
 def format_duration(nanoseconds: int) -> str:
