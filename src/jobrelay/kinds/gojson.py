@@ -1,0 +1,266 @@
+"""JSON with Go's manners: its syntax errors, numbers that remember how they were written, repeated keys kept.
+
+msgspec reads the body. Only when it refuses, a small scanner finds the words that Go would use; only when the body may hold a
+repeated key (more `":` than keys), it is read again into `Pairs`, which keep every pair in order. So the common case pays
+for neither.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import msgspec
+
+MAX_DEPTH: Final = 10_000
+_COLONS = re.compile(rb'"\s*:')
+
+
+class JsonError(ValueError):
+    """Text that is not JSON; the message is Go's."""
+
+
+class Float(float):
+    """A number with a fraction or exponent that remembers how it was written."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Float:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+class Pairs:
+    """An object in which some key is repeated: all its pairs, in order."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+
+_DECODER = msgspec.json.Decoder(float_hook=Float)
+
+
+def loads(raw: bytes) -> Any:
+    """The value of a JSON text; raises JsonError."""
+    try:
+        return _DECODER.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, ValueError):
+        pass
+    text = raw.decode("utf-8", errors="replace")
+    complaint = syntax_error(text)
+    if complaint:
+        raise JsonError(complaint)
+    try:
+        return json.loads(text, parse_float=Float)
+    except (ValueError, RecursionError):
+        raise JsonError("exceeded max depth") from None
+
+
+def loads_keeping_repeats(raw: bytes) -> Any:
+    """As `loads`, but objects with a repeated key come as Pairs."""
+    value = loads(raw)
+    if len(_COLONS.findall(raw)) == _count_keys(value):
+        return value
+    text = raw.decode("utf-8", errors="replace")
+    return json.loads(text, parse_float=Float, object_pairs_hook=_object)
+
+
+def plain(value: Any) -> Any:
+    """The value with repeated keys resolved: the last one wins, objects are merged."""
+    if isinstance(value, Pairs):
+        made: dict[str, Any] = {}
+        for key, item in value.pairs:
+            item = plain(item)
+            before = made.get(key)
+            made[key] = {**before, **item} if isinstance(before, dict) and isinstance(item, dict) else item
+        return made
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def repeated(value: Any, trail: str = "") -> list[str]:
+    """The paths of repeated keys, in document order."""
+    found: list[str] = []
+    if isinstance(value, Pairs):
+        seen: set[str] = set()
+        for key, item in value.pairs:
+            path = f"{trail}.{key}" if trail else key
+            if key in seen:
+                found.append(path)
+            seen.add(key)
+            found += repeated(item, path)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            found += repeated(item, f"{trail}.{key}" if trail else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += repeated(item, f"{trail}[{index}]")
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else Pairs(pairs)
+
+
+def _count_keys(value: Any) -> int:
+    if type(value) is dict:
+        return len(value) + sum(_count_keys(item) for item in value.values() if type(item) in (dict, list))
+    if type(value) is list:
+        return sum(_count_keys(item) for item in value if type(item) in (dict, list))
+    return 0
+
+
+_END: Final = "unexpected end of JSON input"
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_SPACE = " \t\r\n"
+
+
+class _Stop(Exception):
+    pass
+
+
+def _quoted(char: str) -> str:
+    if char == "'":
+        return "'\\''"
+    if char == '"':
+        return "'\"'"
+    return repr(char) if char.isprintable() or char in "\n\r\t" else f"'\\x{ord(char):02x}'"
+
+
+class _Scanner:
+    """Finds the first place where Go's scanner stops, and its words for it."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def stop(self, context: str) -> _Stop:
+        if self.at >= len(self.text):
+            return _Stop(_END)
+        return _Stop(f"invalid character {_quoted(self.text[self.at])} {context}")
+
+    def space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] in _SPACE:
+            self.at += 1
+
+    def peek(self) -> str:
+        self.space()
+        return self.text[self.at] if self.at < len(self.text) else ""
+
+    def run(self) -> None:
+        self.value(0)
+        if self.peek():
+            raise self.stop("after top-level value")
+
+    def value(self, depth: int) -> None:
+        if depth > 900:
+            raise _Stop("exceeded max depth")
+        char = self.peek()
+        if char == "{":
+            self.object(depth)
+        elif char == "[":
+            self.array(depth)
+        elif char == '"':
+            self.string()
+        elif char and (char == "-" or char.isdigit()):
+            self.number()
+        elif char in ("t", "f", "n"):
+            self.word({"t": "true", "f": "false", "n": "null"}[char])
+        else:
+            raise self.stop("looking for beginning of value")
+
+    def object(self, depth: int) -> None:
+        self.at += 1
+        if self.peek() == "}":
+            self.at += 1
+            return
+        while True:
+            if self.peek() != '"':
+                raise self.stop("looking for beginning of object key string")
+            self.string()
+            if self.peek() != ":":
+                raise self.stop("after object key")
+            self.at += 1
+            self.value(depth + 1)
+            char = self.peek()
+            if char == "}":
+                self.at += 1
+                return
+            if char != ",":
+                raise self.stop("after object key:value pair")
+            self.at += 1
+
+    def array(self, depth: int) -> None:
+        self.at += 1
+        if self.peek() == "]":
+            self.at += 1
+            return
+        while True:
+            self.value(depth + 1)
+            char = self.peek()
+            if char == "]":
+                self.at += 1
+                return
+            if char != ",":
+                raise self.stop("after array element")
+            self.at += 1
+
+    def string(self) -> None:
+        self.at += 1
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char == '"':
+                self.at += 1
+                return
+            if char < " ":
+                raise self.stop("in string literal")
+            if char == "\\":
+                self.escape()
+            self.at += 1
+        raise _Stop(_END)
+
+    def escape(self) -> None:
+        self.at += 1
+        if self.at >= len(self.text) or self.text[self.at] not in 'bfnrt\\/"u':
+            raise self.stop("in string escape code")
+        if self.text[self.at] == "u":
+            for _ in range(4):
+                self.at += 1
+                if self.at >= len(self.text) or self.text[self.at] not in "0123456789abcdefABCDEF":
+                    raise self.stop("in \\u hexadecimal character escape")
+
+    def number(self) -> None:
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            self.at += 1
+            raise self.stop("in numeric literal")
+        self.at = match.end()
+        rest = self.text[self.at : self.at + 1]
+        if rest == "." or rest in ("e", "E"):
+            self.at += 1
+            raise self.stop("after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal")
+
+    def word(self, word: str) -> None:
+        for position, wanted in enumerate(word):
+            if self.at >= len(self.text):
+                raise _Stop(_END)
+            if self.text[self.at] != wanted:
+                raise self.stop(f"in literal {word} (expecting {_quoted(word[position])})")
+            self.at += 1
+
+
+def syntax_error(text: str) -> str:
+    """What Go's decoder says about a text; "" when it is JSON after all."""
+    try:
+        _Scanner(text).run()
+    except _Stop as stop:
+        return str(stop)
+    return ""
