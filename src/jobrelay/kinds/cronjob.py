@@ -7,7 +7,7 @@ from typing import Any, Final
 from jobrelay.kinds.cron import ScheduleError, check_schedule, is_zone_name, zone_problem
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.gojson import LABEL_SELECTOR, json_value, struct_value
+from jobrelay.kinds.gostruct import LABEL_SELECTOR, json_value, struct_value
 from jobrelay.kinds.job.defaults import default_policy_conditions
 from jobrelay.kinds.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.job.validation import validate_unselected_job_spec

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jobrelay.kinds.field import NO_VALUE, FieldError, Path, duplicate, invalid, required
-from jobrelay.kinds.gojson import json_value, struct_value
+from jobrelay.kinds.gostruct import json_value, struct_value
 from jobrelay.kinds.job.indexes import IndexesError, first_overlap, parse_indexes
 from jobrelay.kinds.strategy import Obj
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required, too_long
-from jobrelay.kinds.gojson import LABEL_SELECTOR, json_value, struct_value
+from jobrelay.kinds.gostruct import LABEL_SELECTOR, json_value, struct_value
 from jobrelay.kinds.job.policies import validate_failure_policy, validate_replacement_policy, validate_success_policy
 from jobrelay.kinds.meta import validate_label_selector, validate_non_negative, validate_object_meta
 from jobrelay.kinds.names import is_dns1123_label, is_domain_prefixed_path, name_is_dns_subdomain
