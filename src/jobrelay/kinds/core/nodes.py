@@ -1,0 +1,201 @@
+"""Nodes: taints, pod CIDRs, amounts; a new node is not ready until someone says that it is.
+
+The singular `podCIDR` and the first of `podCIDRs` are one value. A node may get its CIDRs and provider id once and keeps
+them. Only the status subresource changes the status, but a node can be created with one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Final
+
+from jobrelay.kinds.core.checks import dns_label, unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.resources import round_amounts, validate_amount
+from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.kinds.generation import keep
+from jobrelay.kinds.internals import CORE, shown
+from jobrelay.kinds.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
+from jobrelay.kinds.meta import validate_label_name
+from jobrelay.kinds.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain
+from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_SPEC: Final = Path("spec")
+_STATUS: Final = Path("status")
+_CIDR_ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
+_ID_ONCE: Final = 'node updates may not change providerID except from "" to valid'
+
+
+def default(node: Obj) -> None:
+    spec, status = node["spec"], node["status"]
+    if "capacity" in status and "allocatable" not in status:
+        status["allocatable"] = dict(status["capacity"])
+    round_amounts(status.get("capacity"))
+    round_amounts(status.get("allocatable"))
+    single, several = spec.get("podCIDR", ""), spec.get("podCIDRs") or []
+    if single and several[:1] != [single]:
+        spec["podCIDRs"] = [single]
+    elif several:
+        spec["podCIDR"] = several[0]
+
+
+def prepare_create(node: Obj) -> None:
+    node["spec"].pop("configSource", None)
+    for name in ("config", "declaredFeatures"):
+        node["status"].pop(name, None)
+    taints = node["spec"].setdefault("taints", [])
+    if not any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == NOT_READY["effect"] for taint in taints):
+        taints.append(dict(NOT_READY))
+
+
+def prepare_update(new: Obj, old: Obj) -> None:
+    keep(new, old, "status")
+    if "configSource" not in old["spec"]:
+        new["spec"].pop("configSource", None)
+
+
+def prepare_status(new: Obj, old: Obj) -> None:
+    keep(new, old, "spec")
+    if "config" not in old["status"]:
+        new["status"].pop("config", None)
+
+
+def validate(node: Obj) -> list[FieldError]:
+    errors = validate_object_meta(node["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors += validate_taints(node["spec"].get("taints") or [], Path("metadata.taints"))
+    errors += _validate_amounts(node["status"])
+    swap = (node["status"].get("nodeInfo") or {}).get("swap") or {}
+    if swap.get("capacity", 1) <= 0:
+        errors.append(invalid(Path("metadata.nodeSwapStatus.capacity"), swap["capacity"], "must be greater than zero"))
+    return errors + _validate_cidrs(node["spec"].get("podCIDRs") or [])
+
+
+def validate_taints(taints: list[dict[str, Any]], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for i, taint in enumerate(taints):
+        at, key, effect = path.index(i), taint.get("key", ""), taint.get("effect", "")
+        errors += validate_label_name(key, at.child("key"))
+        if texts := is_valid_label_value(taint.get("value", "")):
+            errors.append(invalid(at.child("value"), taint["value"], ";".join(texts)))
+        if not effect:
+            errors.append(required(at.child("effect")))
+        elif effect not in TAINT_EFFECTS:
+            errors.append(not_supported(at.child("effect"), effect, TAINT_EFFECTS))
+        if (effect, key) in seen:
+            value = shown(taint, CORE + "Taint")
+            errors.append(FieldError("FieldValueDuplicate", str(at), value, "taints must be unique by key and effect pair"))
+        seen.add((effect, key))
+    return errors
+
+
+def _validate_amounts(status: dict[str, Any]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for field in ("capacity", "allocatable"):
+        for name, amount in sorted((status.get(field) or {}).items()):
+            errors += validate_amount(name, amount, _STATUS.child(field, name))
+    return errors
+
+
+def _validate_cidrs(cidrs: list[str]) -> list[FieldError]:
+    path = _SPEC.child("podCIDRs")
+    errors: list[FieldError] = []
+    for i, cidr in enumerate(cidrs):
+        errors += is_valid_cidr_for_legacy_field(path.index(i), cidr)
+    if len(cidrs) > 1 and not errors and (len(cidrs) > 2 or len({_family(cidr) for cidr in cidrs}) < 2):
+        errors.append(invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
+    return errors
+
+
+def _family(cidr: str) -> int:
+    parsed = parse_cidr(cidr)
+    return 0 if parsed is None else (6 if isinstance(parsed[0], ipaddress.IPv6Address) else 4)
+
+
+def validate_changes(new: Obj, old: Obj) -> list[FieldError]:
+    """What any update must satisfy, of the node or of its status."""
+    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors += _validate_amounts(new["status"])
+    seen: list[dict[str, Any]] = []
+    for i, address in enumerate(new["status"].get("addresses") or ()):
+        if address in seen:
+            errors.append(duplicate(_STATUS.child("addresses").index(i), shown(address, CORE + "NodeAddress")))
+        seen.append(address)
+    errors += _validate_set_once(new["spec"], old["spec"])
+    if "configSource" in new["spec"]:
+        errors += _validate_config_source(new["spec"]["configSource"], _SPEC.child("configSource"), in_status=False)
+    for name in ("assigned", "active", "lastKnownGood"):
+        if source := (new["status"].get("config") or {}).get(name):
+            errors += _validate_config_source(source, _STATUS.child("config", name), in_status=True)
+    errors += validate_taints(new["spec"].get("taints") or [], Path("metadata.taints"))
+    if new["spec"].get("externalID", "") != old["spec"].get("externalID", ""):
+        errors.append(forbidden(_SPEC.child("externalID"), "may not be updated"))
+    return errors
+
+
+def _validate_set_once(new: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    before, after = old.get("podCIDRs") or [], new.get("podCIDRs") or []
+    changes = 1 if len(before) != len(after) else sum(a != b for a, b in zip(before, after, strict=True))
+    if before:
+        errors += [forbidden(_SPEC.child("podCIDRs"), _CIDR_ONCE)] * changes
+    if old.get("providerID") and old["providerID"] != new.get("providerID", ""):
+        errors.append(forbidden(_SPEC.child("providerID"), _ID_ONCE))
+    return errors
+
+
+def _validate_config_source(source: dict[str, Any], path: Path, *, in_status: bool) -> list[FieldError]:
+    """A reference to a kubelet's configuration: unused since 1.24, checked where old objects still have it."""
+    reference = source.get("configMap")
+    if reference is None:
+        value = shown(source, CORE + "NodeConfigSource")
+        return [invalid(path, value, "exactly one reference subfield must be non-nil")]
+    at = path.child("configMap")
+    errors: list[FieldError] = []
+    for name in ("uid", "resourceVersion"):
+        if in_status and not reference.get(name):
+            errors.append(required(at.child(name)))
+        elif not in_status and reference.get(name):
+            errors.append(forbidden(at.child(name), f"{name} must not be set in spec"))
+    namespace, name, key = (reference.get(field, "") for field in ("namespace", "name", "kubeletConfigKey"))
+    errors += dns_label(namespace, at.child("namespace")) if namespace else [required(at.child("namespace"))]
+    named = [invalid(at.child("name"), name, text) for text in name_is_dns_subdomain(name, False)]
+    errors += named if name else [required(at.child("name"))]
+    keyed = [invalid(at.child("kubeletConfigKey"), key, text) for text in is_config_map_key(key)]
+    return errors + (keyed if key else [required(at.child("kubeletConfigKey"))])
+
+
+def validate_update(new: Obj, old: Obj) -> list[FieldError]:
+    return validate(new) + validate_changes(new, old)
+
+
+def warnings(node: Obj) -> list[str]:
+    spec, texts = node["spec"], []
+    if "configSource" in spec:
+        texts.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        texts.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    for i, cidr in enumerate(spec.get("podCIDRs") or ()):
+        texts += cidr_warnings(_SPEC.child("podCIDRs").index(i), cidr)
+    return texts
+
+
+def fields(node: Obj) -> dict[str, str]:
+    return metadata_fields(node) | {"spec.unschedulable": "true" if node["spec"].get("unschedulable") else "false"}
+
+
+STRATEGIES: Final = {
+    ("", "nodes"): Strategy(
+        default=default,
+        prepare_create=prepare_create,
+        validate_create=validate,
+        warn_create=warnings,
+        update=Update(prepare_update, validate_update, lambda new, old: warnings(new)),
+        subresources={"status": Update(prepare_status, validate_changes)},
+        fields=fields,
+        field_labels=frozenset({"metadata.name", "spec.unschedulable"}),
+        unsupported_field=unsupported_label,
+        reset_fields={"": (("status",),), "status": (("spec",),)},
+    )
+}
