@@ -1,0 +1,143 @@
+"""A column of a table: its definition on the wire and the cell that it shows of an object.
+
+The real server fills most column descriptions from the API's own field documentation. The same sentences come with the
+`kubernetes-validate` package, so a column only names the field (`doc`), and the text is read on first use; a few columns use
+the words of an older release of the API, hence `release` and `edits`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.kinds.tables.ages import since
+
+Obj = dict[str, Any]
+Cell = Callable[[Obj, dt.datetime], Any]
+RELEASE: Final = "v1.35.0"
+
+
+class _Property(msgspec.Struct):
+    description: str = ""
+
+
+class _Definition(msgspec.Struct):
+    properties: dict[str, _Property] = {}
+
+
+class _Definitions(msgspec.Struct):
+    defs: dict[str, _Definition] = msgspec.field(name="$defs")
+
+
+@functools.cache
+def _documents(release: str) -> dict[str, dict[str, str]]:
+    path = f"kubernetes-json-schema/{release}-local/_definitions.json"
+    raw = resources.files("kubernetes_validate").joinpath(path).read_bytes()
+    found = msgspec.json.decode(raw, type=_Definitions).defs
+    return {
+        name: {key: prop.description for key, prop in definition.properties.items()}
+        for name, definition in found.items()
+    }
+
+
+def field_text(doc: str, release: str = RELEASE) -> str:
+    """The documentation of a field, such as `core.v1.PodSpec.nodeName` or `meta.v1.ObjectMeta.name`."""
+    owner, _, field = doc.rpartition(".")
+    root = "io.k8s.apimachinery.pkg.apis." if owner.startswith("meta.") else "io.k8s.api."
+    return _documents(release)[root + owner].get(field, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column; `hidden` ones fill a cell without a definition, as one of the real server's printers does."""
+
+    name: str
+    cell: Cell
+    doc: str = ""
+    text: str = ""
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    release: str = RELEASE
+    edits: tuple[tuple[str, str], ...] = ()
+    hidden: bool = False
+
+    def definition(self) -> dict[str, Any]:
+        description = self.text or (field_text(self.doc, self.release) if self.doc else "")
+        for old, new in self.edits:
+            description = description.replace(old, new)
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": description,
+            "priority": self.priority,
+        }
+
+
+def no_conditions(obj: Obj) -> list[dict[str, str]]:
+    return []
+
+
+def as_listed(objects: list[Obj]) -> list[Obj]:
+    return objects
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """The table of a kind: definitions, cells and row conditions; `order` sorts the rows of a list."""
+
+    layout: tuple[Column, ...]
+    conditions: Callable[[Obj], list[dict[str, str]]] = no_conditions
+    order: Callable[[list[Obj]], list[Obj]] = as_listed
+
+    @functools.cached_property
+    def columns(self) -> list[dict[str, Any]]:
+        return [column.definition() for column in self.layout if not column.hidden]
+
+    def cells(self, obj: Obj, now: dt.datetime) -> list[Any]:
+        return [column.cell(obj, now) for column in self.layout]
+
+
+def at(path: str, default: Any = "") -> Cell:
+    """A cell that shows what stands at a dotted path."""
+    steps = path.split(".")
+
+    def cell(obj: Obj, now: dt.datetime) -> Any:
+        value: Any = obj
+        for step in steps:
+            value = value.get(step) if isinstance(value, dict) else None
+        return default if value is None else value
+
+    return cell
+
+
+def count(path: str) -> Cell:
+    """A cell that shows how many items stand at a dotted path."""
+    find = at(path, ())
+    return lambda obj, now: len(find(obj, now))
+
+
+def col(name: str, cell: Cell | str, doc: str = "", **rest: Any) -> Column:
+    """Shorthand: a text instead of a function means the value at that path."""
+    return Column(name=name, cell=at(cell) if isinstance(cell, str) else cell, doc=doc, **rest)
+
+
+def wide(name: str, cell: Cell | str, doc: str = "", **rest: Any) -> Column:
+    """A column that kubectl shows with `-o wide` only."""
+    return col(name, cell, doc, priority=1, **rest)
+
+
+def _age(obj: Obj, now: dt.datetime) -> str:
+    return since(obj["metadata"].get("creationTimestamp"), now)
+
+
+NAME: Final = col("Name", "metadata.name", "meta.v1.ObjectMeta.name", format="name")
+AGE: Final = col("Age", _age, "meta.v1.ObjectMeta.creationTimestamp")
+CREATED_AT: Final = col("Created At", "metadata.creationTimestamp", "meta.v1.ObjectMeta.creationTimestamp", type="date")
