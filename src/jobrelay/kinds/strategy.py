@@ -4,8 +4,8 @@ The server owns the way (decode, default, admission, prepare, validate, store); 
 defaults below are right for a kind without rules of its own, so that serving one more kind is a table entry. All hooks
 are pure functions over canonical objects; `default` and the `prepare` hooks change the object that they are given.
 
-The order for a create is: default, (server fills uid, name, times), prepare_create, validate_create, warn_create; for an
-update: default, prepare_update, validate_update, warn_update. A write to a subresource uses the hooks of `subresources`.
+The order for a create is: default, (server fills uid, name, times), prepare_create, validate_create, warn_create,
+canonicalize; for an update: default, prepare_update, validate_update, warn_update, canonicalize. A write to a subresource uses the hooks of `subresources`.
 """
 
 from __future__ import annotations
@@ -64,13 +64,15 @@ class Strategy:
 
     fields: the values that field selectors see. unsupported_field: the server's text for any other label, given
     (label, kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
-    subresource ("" is the object itself) the top-level fields that server-side apply must not own there.
+    subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize: what
+    defaulting adds once more when the stored object is read.
     """
 
     default: Callable[[Obj], None] = _nothing
     prepare_create: Callable[[Obj], None] = _nothing
     validate_create: Callable[[Obj], list[FieldError]] = _no_errors
     warn_create: Callable[[Obj], list[str]] = _no_warnings
+    canonicalize: Callable[[Obj], None] = _nothing
     update: Update = Update()
     subresources: Mapping[str, Update] = field(default_factory=dict)
     unconditional_update: bool = True

@@ -33,6 +33,10 @@ def _prepare_create(job: Obj) -> None:
     start_generation(job)
     drop_disabled_template_fields(spec["template"], None)
     own_labels(job)
+
+
+def _canonicalize(job: Obj) -> None:
+    """A Job that had no labels at all shows the generated ones, but only as it is stored: they are not validated."""
     share_labels(job)
     own_labels(job)
 
@@ -100,6 +104,7 @@ JOB: Final = Strategy(
     prepare_create=_prepare_create,
     validate_create=validate_job,
     warn_create=_warn_create,
+    canonicalize=_canonicalize,
     update=Update(prepare=_prepare_update, validate=validate_job_update, warn=_warn_update),
     subresources={"status": Update(prepare=_prepare_status_update, validate=validate_status_write)},
     fields=_fields,
