@@ -1,0 +1,23 @@
+"""The three ways to patch an object, besides server-side apply: JSON patch, merge patch, strategic merge patch.
+
+None of them changes the object it is given: what is not touched is shared with the result.
+"""
+
+from jobrelay.kinds.patch.convert import ConversionError, convert
+from jobrelay.kinds.patch.errors import PatchError, go_format
+from jobrelay.kinds.patch.jsonpatch import apply_json_patch, check_json_patch
+from jobrelay.kinds.patch.merge import apply_merge_patch, check_merge_patch
+from jobrelay.kinds.patch.strategic import apply_strategic_patch, check_strategic_patch
+
+__all__ = [
+    "ConversionError",
+    "PatchError",
+    "apply_json_patch",
+    "apply_merge_patch",
+    "apply_strategic_patch",
+    "check_json_patch",
+    "check_merge_patch",
+    "check_strategic_patch",
+    "convert",
+    "go_format",
+]
