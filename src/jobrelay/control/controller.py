@@ -1,0 +1,160 @@
+"""Workers that take keys from a queue and reconcile them.
+
+A controller joins three things: caches that say what changed (`watch`), a queue that remembers which keys to look at,
+and a reconcile function. Several workers share the queue; the queue keeps them off each other's keys.
+
+Objects that were already there when a cache first filled are queued with low priority: after a restart they are many,
+and what happens now should not wait behind them.
+
+Cancelling `run` stops the intake at once and gives running reconciles `grace` seconds to finish before they are
+cancelled too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from jobrelay.kube.cache import Cache
+from jobrelay.kube.clock import Clock, SystemClock, deadline
+from jobrelay.kube.errors import Conflict
+from jobrelay.kube.objects import Key, Object
+
+from .queue import QueueClosed, WorkQueue
+from .reconciler import Reconcile, Result, TerminalError
+
+__all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
+
+log = logging.getLogger(__name__)
+
+LOW_PRIORITY = -100
+
+K = TypeVar("K", bound=Hashable)
+Mapper = Callable[[Object | None, Object | None], Iterable[K]]
+"""From a change (old, new) to the keys that should be looked at because of it."""
+
+
+@dataclass(slots=True)
+class ControllerMetrics:
+    """Counters, plain so that counting costs nothing; an exporter reads them when it is scraped."""
+
+    succeeded: int = 0
+    requeued: int = 0
+    conflicts: int = 0
+    failed: int = 0
+    terminal: int = 0
+    active: int = 0
+    seconds: float = 0.0
+
+
+class Controller(Generic[K]):
+    """Reconciles keys of one kind with a few workers."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile[K],
+        *,
+        workers: int = 4,
+        queue: WorkQueue[K] | None = None,
+        clock: Clock | None = None,
+        timeout: float | None = None,
+        grace: float = 10.0,
+    ) -> None:
+        self.name = name
+        self.metrics = ControllerMetrics()
+        self._clock = clock or SystemClock()
+        self.queue: WorkQueue[K] = queue or WorkQueue(clock=self._clock)
+        self._reconcile = reconcile
+        self._workers = workers
+        self._timeout = timeout
+        self._grace = grace
+
+    def watch(self, cache: Cache, mapper: Mapper[K] | None = None) -> Callable[[], None]:
+        """Queue the keys that `mapper` finds for each change of a cache, by default the object's own key."""
+        keys = mapper or cast("Mapper[K]", own_key)
+
+        def changed(old: Object | None, new: Object | None) -> None:
+            priority = 0 if cache.synced.is_set() else LOW_PRIORITY
+            for key in keys(old, new):
+                self.queue.add(key, priority=priority)
+
+        return cache.subscribe(changed)
+
+    async def run(self) -> None:
+        """Reconcile until cancelled."""
+        workers = [asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)]
+        try:
+            ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in ended:
+                worker.result()
+        finally:
+            self.queue.close()
+            await self._finish(workers)
+
+    async def _finish(self, workers: list[asyncio.Task[None]]) -> None:
+        try:
+            async with deadline(self._clock, self._grace):
+                await asyncio.wait(workers)
+        except TimeoutError:
+            log.warning("%s: reconciles were cut off after %g s of grace", self.name, self._grace)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except QueueClosed:
+                return
+            self.metrics.active += 1
+            started = self._clock.monotonic()
+            try:
+                await self._handle(key)
+            finally:
+                self.metrics.seconds += self._clock.monotonic() - started
+                self.metrics.active -= 1
+                self.queue.done(key)
+
+    async def _handle(self, key: K) -> None:
+        """Reconcile one key; whatever it raises ends here."""
+        try:
+            result = await self._bounded(key)
+        except TerminalError as error:
+            self.metrics.terminal += 1
+            self.queue.forget(key)
+            log.error("%s: %s cannot be reconciled: %s", self.name, key, error)
+        except Conflict as error:
+            self.metrics.conflicts += 1
+            self.queue.add_failed(key)
+            log.debug("%s: %s changed meanwhile: %s", self.name, key, error)
+        except Exception as error:
+            self.metrics.failed += 1
+            delay = self.queue.add_failed(key)
+            log.warning("%s: %s failed, next try in %.3g s: %r", self.name, key, delay, error, exc_info=True)
+        else:
+            self._succeeded(key, result or Result())
+
+    async def _bounded(self, key: K) -> Result | None:
+        if self._timeout is None:
+            return await self._reconcile(key)
+        async with deadline(self._clock, self._timeout):
+            return await self._reconcile(key)
+
+    def _succeeded(self, key: K, result: Result) -> None:
+        self.metrics.succeeded += 1
+        self.queue.forget(key)
+        if result.requeue_after is not None:
+            self.metrics.requeued += 1
+            self.queue.add_after(key, result.requeue_after, priority=result.priority)
+
+
+def own_key(old: Object | None, new: Object | None) -> Iterable[Key]:
+    """The key of the object that changed."""
+    obj = new or old
+    return (obj.key,) if obj is not None else ()

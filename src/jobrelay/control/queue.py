@@ -1,0 +1,198 @@
+"""A work queue for keys.
+
+The queue holds what needs looking at, not what happened, so a key is in it at most once however often it was added.
+A key that is being worked on is not handed out a second time: if it is added meanwhile it comes back after `done`.
+So no two workers ever hold the same key, and no change is ever missed.
+
+Order: the highest priority first, within a priority first come first served. Every `fairness`-th pick takes the oldest
+key regardless of priority, so that a stream of urgent keys cannot starve the rest. A key added twice keeps the higher
+priority and the earlier time. `add_failed` delays a key a little longer each time, until `forget`.
+
+Everything happens on one event loop and all methods but `get` return at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from jobrelay.kube.clock import Clock, SystemClock, Timer
+
+from .heap import KeyedHeap
+
+__all__ = ["QueueClosed", "WorkQueue"]
+
+K = TypeVar("K", bound=Hashable)
+
+
+class QueueClosed(Exception):
+    """The queue was closed and hands out nothing more."""
+
+
+class WorkQueue(Generic[K]):
+    """Keys to be worked on: `key = await queue.get()`, work, `queue.done(key)`."""
+
+    def __init__(
+        self, *, clock: Clock | None = None, base_delay: float = 0.005, max_delay: float = 300.0, fairness: int = 8
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._base_delay = base_delay
+        self._max_delay = max_delay
+        self._fairness = fairness
+        self._picks = 0
+        self._ready: KeyedHeap[K] = KeyedHeap()
+        self._delayed: KeyedHeap[K] = KeyedHeap()
+        self._priority: dict[K, int] = {}
+        self._dirty: set[K] = set()
+        self._processing: set[K] = set()
+        self._timer: Timer | None = None
+        self._timer_due = 0.0
+        self._failures: dict[K, int] = {}
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+        self.adds = 0
+        self.retries = 0
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker now."""
+        return len(self._ready)
+
+    @property
+    def delayed(self) -> int:
+        """How many keys wait for their time."""
+        return len(self._delayed)
+
+    @property
+    def processing(self) -> int:
+        """How many keys workers hold."""
+        return len(self._processing)
+
+    def failures(self, key: K) -> int:
+        """How often a key failed in a row."""
+        return self._failures.get(key, 0)
+
+    def add(self, key: K, *, priority: int = 0) -> None:
+        """Have a key worked on as soon as possible."""
+        if self._closed:
+            return
+        self.adds += 1
+        self._delayed.discard(key)
+        priority = self._raise(key, priority)
+        if key in self._processing:
+            self._dirty.add(key)
+            return
+        known = self._ready.rank(key)
+        if known is None or -priority < known:
+            self._ready.push(key, -priority)
+        if known is None:
+            self._wake_one()
+
+    def add_after(self, key: K, seconds: float, *, priority: int = 0) -> None:
+        """Have a key worked on after some time, unless it is due earlier anyway."""
+        if seconds <= 0:
+            self.add(key, priority=priority)
+            return
+        if self._closed or key in self._ready or key in self._dirty:
+            return
+        self._raise(key, priority)
+        due = self._clock.monotonic() + seconds
+        known = self._delayed.rank(key)
+        if known is None or due < known:
+            self._delayed.push(key, due)
+            self._set_timer()
+
+    def add_failed(self, key: K, *, priority: int = 0) -> float:
+        """Have a key worked on again, later after each failure; returns the delay."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.retries += 1
+        delay = min(self._base_delay * 2.0 ** min(failures, 62), self._max_delay)
+        self.add_after(key, delay, priority=priority)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """The key succeeded, or is hopeless: its next failure is its first."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> K:
+        """Wait for a key and take it; raises `QueueClosed` once the queue is closed."""
+        while not self._ready and not self._closed:
+            getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except BaseException:
+                getter.cancel()
+                if getter in self._getters:
+                    self._getters.remove(getter)
+                elif self._ready:
+                    self._wake_one()
+                raise
+        if self._closed:
+            raise QueueClosed
+        return self._take()
+
+    def done(self, key: K) -> None:
+        """The work on a key has ended, well or not."""
+        self._processing.discard(key)
+        if key in self._dirty:
+            self._dirty.discard(key)
+            self._ready.push(key, -self._priority[key])
+            self._wake_one()
+
+    def close(self) -> None:
+        """Hand out nothing more and take nothing more; what waited is dropped."""
+        self._closed = True
+        self._ready.clear()
+        self._dirty.clear()
+        self._delayed.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._getters:
+            self._wake_one()
+
+    def _take(self) -> K:
+        self._picks += 1
+        first = self._ready.first()
+        assert first is not None
+        fair = self._fairness and self._picks % self._fairness == 0
+        key = self._ready.oldest() if fair else first[0]
+        self._ready.discard(key)
+        self._priority.pop(key, None)
+        self._processing.add(key)
+        return key
+
+    def _raise(self, key: K, priority: int) -> int:
+        """Remember the highest priority a waiting key was added with."""
+        self._priority[key] = highest = max(priority, self._priority.get(key, priority))
+        return highest
+
+    def _wake_one(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _set_timer(self) -> None:
+        """Keep one timer, for the earliest delayed key."""
+        first = self._delayed.first()
+        if first is None:
+            return
+        due = first[1]
+        if self._timer is not None:
+            if self._timer_due <= due:
+                return
+            self._timer.cancel()
+        self._timer_due = due
+        self._timer = self._clock.call_later(due - self._clock.monotonic(), self._ring)
+
+    def _ring(self) -> None:
+        """Move the keys whose time has come."""
+        self._timer = None
+        now = self._clock.monotonic()
+        while (first := self._delayed.first()) is not None and first[1] <= now:
+            self.add(first[0], priority=self._priority[first[0]])
+        self._set_timer()
