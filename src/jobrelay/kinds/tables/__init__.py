@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 
-from jobrelay.kinds.tables.columns import CREATED_AT, NAME, Column, TableSpec
+from jobrelay.kinds.tables.columns import PLAIN, Column, TableSpec
 from jobrelay.kinds.tables.custom import crd_table
 
 __all__ = ["Column", "TableSpec", "crd_table", "default_table", "table_for"]
 
-default_table = TableSpec((NAME, CREATED_AT))
+default_table = PLAIN
 
 
 @functools.cache

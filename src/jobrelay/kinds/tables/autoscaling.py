@@ -13,28 +13,24 @@ from jobrelay.kinds.tables.texts import NONE, UNSET
 _UNKNOWN: Final = "<unknown>"
 _SHOWN: Final = 2
 _FIELDS: Final = {
-    "External": "external", "Pods": "pods", "Object": "object", "Resource": "resource", "ContainerResource": "containerResource",
-}  # fmt: skip
+    "External": "external",
+    "Pods": "pods",
+    "Object": "object",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+}
 _METRICS_ANNOTATION: Final = "autoscaling.alpha.kubernetes.io/metrics"
 _CURRENT_ANNOTATION: Final = "autoscaling.alpha.kubernetes.io/current-metrics"
 
 
-def _v1_target(source: Obj) -> Obj:
-    """The target of a metric in the annotation's older form, where it is spread over the source."""
-    target: Obj = {}
-    for old, new in (("targetAverageValue", "averageValue"), ("targetValue", "value")):
-        if source.get(old) is not None:
-            target[new] = source[old]
-    if source.get("targetAverageUtilization") is not None:
-        target["averageUtilization"] = source["targetAverageUtilization"]
-    return target
-
-
-def _v1_current(source: Obj) -> Obj:
-    names = {
-        "currentAverageValue": "averageValue", "currentValue": "value", "currentAverageUtilization": "averageUtilization",
-    }  # fmt: skip
-    return {new: source[old] for old, new in names.items() if source.get(old) is not None}
+def _v1_numbers(prefix: str) -> dict[str, str]:
+    """Where the annotations' older form keeps the numbers of a target (or current) value."""
+    return {
+        f"{prefix}Value": "value",
+        f"{prefix}AverageValue": "averageValue",
+        f"{prefix}AverageUtilization": "averageUtilization",
+        "averageValue": "averageValue",
+    }
 
 
 def _from_v1(hpa: Obj) -> tuple[list[Obj], list[Obj]]:
@@ -47,14 +43,13 @@ def _from_v1(hpa: Obj) -> tuple[list[Obj], list[Obj]]:
     current = (hpa.get("status") or {}).get("currentCPUUtilizationPercentage")
     if current is not None:
         statuses.append({"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": current}}})
-    for found, annotation, name, convert in (
-        (specs, _METRICS_ANNOTATION, "target", _v1_target),
-        (statuses, _CURRENT_ANNOTATION, "current", _v1_current),
-    ):
+    for found, annotation, name in ((specs, _METRICS_ANNOTATION, "target"), (statuses, _CURRENT_ANNOTATION, "current")):
+        names = _v1_numbers(name)
         for metric in _decoded(annotations.get(annotation)):
             field = _FIELDS.get(metric.get("type", ""), "")
             source = metric.get(field) or {}
-            found.append({"type": metric.get("type"), field: {"name": source.get("name", ""), name: convert(source)}})
+            numbers = {new: source[old] for old, new in names.items() if source.get(old) is not None}
+            found.append({"type": metric.get("type"), field: {"name": source.get("name", ""), name: numbers}})
     return specs, statuses
 
 

@@ -1,8 +1,8 @@
 """A column of a table: its definition on the wire and the cell that it shows of an object.
 
 The real server fills most column descriptions from the API's own field documentation. The same sentences come with the
-`kubernetes-validate` package, so a column only names the field (`doc`), and the text is read on first use; a few columns use
-the words of an older release of the API, hence `release` and `edits`.
+`kubernetes-validate` package, so a column only names the field (`doc`), and the text is read on first use; a few
+columns use the words of an older release of the API, hence `release` and `edits`.
 """
 
 from __future__ import annotations
@@ -91,11 +91,16 @@ def as_listed(objects: list[Obj]) -> list[Obj]:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """The table of a kind: definitions, cells and row conditions; `order` sorts the rows of a list."""
+    """The table of a kind: definitions, cells and row conditions.
+
+    `order` sorts the rows of a list. `plain` tables are the server's generic ones, whose rows are null instead of an
+    empty list when there are none.
+    """
 
     layout: tuple[Column, ...]
     conditions: Callable[[Obj], list[dict[str, str]]] = no_conditions
     order: Callable[[list[Obj]], list[Obj]] = as_listed
+    plain: bool = False
 
     @functools.cached_property
     def columns(self) -> list[dict[str, Any]]:
@@ -141,3 +146,4 @@ def _age(obj: Obj, now: dt.datetime) -> str:
 NAME: Final = col("Name", "metadata.name", "meta.v1.ObjectMeta.name", format="name")
 AGE: Final = col("Age", _age, "meta.v1.ObjectMeta.creationTimestamp")
 CREATED_AT: Final = col("Created At", "metadata.creationTimestamp", "meta.v1.ObjectMeta.creationTimestamp", type="date")
+PLAIN: Final = TableSpec((NAME, CREATED_AT), plain=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.kinds.tables.columns import AGE, CREATED_AT, NAME, Obj, TableSpec, at, col, count, wide
+from jobrelay.kinds.tables.columns import AGE, NAME, PLAIN, Obj, TableSpec, at, col, count, wide
 from jobrelay.kinds.tables.texts import (
     NONE,
     UNSET,
@@ -63,9 +63,8 @@ def _host_port(address: str, port: int | None) -> str:
 def _node_status(node: Obj, now: dt.datetime) -> str:
     conditions = {condition["type"]: condition for condition in (node.get("status") or {}).get("conditions") or ()}
     ready = conditions.get("Ready")
-    if ready is None:
-        status = "Unknown"
-    else:
+    status = "Unknown"
+    if ready is not None:
         status = "Ready" if ready.get("status") == "True" else "NotReady"
     return f"{status},SchedulingDisabled" if (node.get("spec") or {}).get("unschedulable") else status
 
@@ -255,8 +254,8 @@ _QUOTAS: Final = TableSpec(
         col(
             "Limit",
             _quota(True),
-            text="Limits control the maximum amount of cpu/memory that a container may use independent of contention on "
-            "the node.",
+            text="Limits control the maximum amount of cpu/memory that a container may use independent of contention "
+            "on the node.",
         ),
         AGE,
     )
@@ -290,7 +289,7 @@ TABLES: Final[dict[tuple[str, str], TableSpec]] = {
     ),
     ("", "configmaps"): TableSpec((NAME, col("Data", _entries, "core.v1.ConfigMap.data"), AGE)),
     ("", "endpoints"): TableSpec((NAME, col("Endpoints", _endpoints, "core.v1.Endpoints.subsets"), AGE)),
-    ("", "limitranges"): TableSpec((NAME, CREATED_AT)),
+    ("", "limitranges"): PLAIN,
     ("", "namespaces"): TableSpec((NAME, col("Status", "status.phase", text="The status of the namespace"), AGE)),
     ("", "nodes"): _NODES,
     ("", "persistentvolumeclaims"): _CLAIMS,

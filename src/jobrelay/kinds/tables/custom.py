@@ -1,12 +1,13 @@
 """Tables of custom resources, from a CRD's additionalPrinterColumns.
 
-Each column is a JSONPath; the first thing that it finds is the cell. Text columns print whatever they find, the other types
-show a value only when it is of that type. What is missing, or stops the evaluation, is a null cell.
+Each column is a JSONPath; the first thing that it finds is the cell. Text columns print whatever they find, the other
+types show a value only when it is of that type. What is missing, or stops the evaluation, is a null cell.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any, Final
 
 from jobrelay.kinds import jsonpath
@@ -15,6 +16,7 @@ from jobrelay.kinds.tables.ages import since
 from jobrelay.kinds.tables.columns import NAME, Cell, Column, Obj, TableSpec, field_text
 
 _AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_EXPONENT_FROM: Final = 6
 _PATH_TEXT: Final = "Custom resource definition column (in JSONPath format): "
 
 
@@ -65,7 +67,7 @@ def _shown(value: Any, kind: str, now: dt.datetime) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if kind == "integer":
-        return int(value)
+        return int(value) if abs(value) < 2**63 else -(2**63)
     return value if kind == "number" else None
 
 
@@ -81,6 +83,12 @@ def text_of(value: Any) -> str:
 
 
 def _float_text(value: float) -> str:
-    if value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    return repr(value)
+    """Go's %v: the shortest digits, with an exponent from a million up and below 0.0001."""
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(power, int)
+    exponent = len(digits) + power - 1
+    if -4 <= exponent < _EXPONENT_FROM:
+        return format(Decimal(repr(value)).normalize(), "f")
+    text = "".join(map(str, digits))
+    mantissa = f"{text[0]}.{text[1:]}" if len(text) > 1 else text
+    return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"

@@ -1,4 +1,4 @@
-"""The event table, one for both APIs: core's fields and those of events.k8s.io hold the same facts under other names."""
+"""The event table, one for both APIs: core and events.k8s.io hold the same facts under other field names."""
 
 from __future__ import annotations
 

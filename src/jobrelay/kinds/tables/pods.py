@@ -171,8 +171,8 @@ PODS: Final = TableSpec(
         col(
             "Restarts",
             _restarts,
-            text="The number of times the containers in this pod have been restarted and when the last container in this "
-            "pod has restarted.",
+            text="The number of times the containers in this pod have been restarted and when the last container in "
+            "this pod has restarted.",
         ),
         AGE,
         wide("IP", _ip, "core.v1.PodStatus.podIP"),

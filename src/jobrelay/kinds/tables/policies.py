@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.kinds.tables.ages import human_duration
-from jobrelay.kinds.tables.columns import AGE, CREATED_AT, NAME, Column, Obj, TableSpec, at, col, count, wide
+from jobrelay.kinds.tables.columns import AGE, NAME, PLAIN, Column, Obj, TableSpec, at, col, count, wide
 from jobrelay.kinds.tables.texts import NONE, UNSET, condition_of
 
 _WEBHOOKS: Final = TableSpec(
@@ -105,8 +105,8 @@ def _queuing(field: str) -> Column:
 
 
 TABLES: Final[dict[tuple[str, str], TableSpec]] = {
-    ("rbac.authorization.k8s.io", "roles"): TableSpec((NAME, CREATED_AT)),
-    ("rbac.authorization.k8s.io", "clusterroles"): TableSpec((NAME, CREATED_AT)),
+    ("rbac.authorization.k8s.io", "roles"): PLAIN,
+    ("rbac.authorization.k8s.io", "clusterroles"): PLAIN,
     ("rbac.authorization.k8s.io", "rolebindings"): _binding_table("rbac.v1.RoleBinding.roleRef", "roleBinding"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _binding_table(
         "rbac.v1.ClusterRoleBinding.roleRef", "clusterRoleBinding"
@@ -144,7 +144,7 @@ TABLES: Final[dict[tuple[str, str], TableSpec]] = {
             AGE,
         )
     ),
-    ("apiextensions.k8s.io", "customresourcedefinitions"): TableSpec((NAME, CREATED_AT)),
+    ("apiextensions.k8s.io", "customresourcedefinitions"): PLAIN,
     ("scheduling.k8s.io", "priorityclasses"): TableSpec(
         (
             NAME,

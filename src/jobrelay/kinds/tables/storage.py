@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Final
 
-from jobrelay.kinds.tables.columns import AGE, CREATED_AT, NAME, Obj, TableSpec, at, col, count
+from jobrelay.kinds.tables.columns import AGE, NAME, PLAIN, Obj, TableSpec, at, col, count
 from jobrelay.kinds.tables.texts import NONE, UNSET
 
 _DEFAULT_CLASS: Final = (
@@ -109,7 +109,7 @@ TABLES: Final[dict[tuple[str, str], TableSpec]] = {
             AGE,
         )
     ),
-    ("storage.k8s.io", "csistoragecapacities"): TableSpec((NAME, CREATED_AT)),
+    ("storage.k8s.io", "csistoragecapacities"): PLAIN,
     ("storage.k8s.io", "volumeattributesclasses"): TableSpec(
         (NAME, col("DriverName", "driverName", "storage.v1.VolumeAttributesClass.driverName"), AGE)
     ),
