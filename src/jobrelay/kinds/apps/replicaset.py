@@ -1,0 +1,70 @@
+"""apps/v1 ReplicaSets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jobrelay.kinds.apps.common import (
+    AGAINST_REPLICAS, RESET, SPEC, Spec, changed_template_warnings, counter_errors, immutable_selector, not_above,
+    prepare_create, selector_errors, template_errors, template_warnings,
+)  # fmt: skip
+from jobrelay.kinds.field import FieldError
+from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.job.strategy import name_warnings
+from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.names import name_is_dns_subdomain
+from jobrelay.kinds.pod import PodOptions, default_pod_template, drop_disabled_template_fields, template_options
+from jobrelay.kinds.strategy import Obj, Strategy, Update
+
+_COUNTERS: Final = (
+    "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration", "terminatingReplicas",
+)  # fmt: skip
+
+
+def default_replica_set(replica_set: Obj) -> None:
+    replica_set["spec"].setdefault("replicas", 1)
+    default_pod_template(replica_set["spec"]["template"])
+
+
+def prepare_update(new: Obj, old: Obj) -> None:
+    keep(new, old, "status")
+    drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
+    bump_generation(new, old, changed=new["spec"] != old["spec"])
+
+
+def _validate_create(replica_set: Obj) -> list[FieldError]:
+    errors = validate_object_meta(replica_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    return errors + _spec_errors(replica_set["spec"], None)
+
+
+def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
+    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors += _spec_errors(new["spec"], template_options(new["spec"]["template"], old["spec"]["template"]))
+    return errors + immutable_selector(new["spec"], old["spec"])
+
+
+def _spec_errors(spec: Spec, options: PodOptions | None) -> list[FieldError]:
+    errors = validate_non_negative(spec["replicas"], SPEC.child("replicas"))
+    errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
+    errors += selector_errors(spec, "deployment")
+    return errors + template_errors(spec, options, wrong_selector="invalid label selector")
+
+
+def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
+    status = new["status"]
+    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors += counter_errors(status, _COUNTERS)
+    for name in ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"):
+        errors += not_above(status, name, "replicas", AGAINST_REPLICAS)
+    return errors + not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas")
+
+
+REPLICA_SET: Final = Strategy(
+    default=default_replica_set,
+    prepare_create=lambda obj: prepare_create(obj, "ReplicaSet"),
+    validate_create=_validate_create,
+    warn_create=lambda obj: name_warnings(obj) + template_warnings(obj),
+    update=Update(prepare=prepare_update, validate=_validate_update, warn=changed_template_warnings),
+    subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status)},
+    reset_fields=RESET,
+)
