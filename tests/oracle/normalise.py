@@ -1,13 +1,14 @@
 """Makes answers of two servers comparable: what may differ is replaced by a name, everything else stays as it came.
 
-uids and resourceVersions become UID1, RV1 ... in order of appearance, so their identity (the same object? a new version?)
-is still compared. Times, uids and the like that the scenario itself sent are kept, since an answer must repeat them.
+uids and resourceVersions become UID3.1, RV3.1 ... by the step that first showed them, so their identity (the same object? a
+new version?) is still compared and one difference does not rename all that follows. Times, uids and the like that the scenario itself sent are kept, since an answer must repeat them.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -33,15 +34,27 @@ class Normaliser:
     def __init__(self, names: dict[str, str], sent: str) -> None:
         self.names = names
         self.sent = sent
-        self.uids: dict[str, str] = {}
-        self.versions: dict[str, str] = {}
+        self.step = 0
+        self.given: dict[str, str] = {}
+        self.counts: Counter[str] = Counter()
         self.prefixes = sorted({p[:58] for p in GENERATE.findall(sent) if p}, key=len, reverse=True)
+
+    def begin(self, step: int) -> None:
+        self.step = step
+        self.counts.clear()
+
+    def named(self, kind: str, value: str) -> str:
+        key = f"{kind} {value}"
+        if key not in self.given:
+            self.counts[kind] += 1
+            self.given[key] = f"{kind}{self.step}.{self.counts[kind]}"
+        return self.given[key]
 
     def text(self, value: str) -> str:
         for real, name in self.names.items():
             value = value.replace(real, name)
         value = PEM.sub("PEM", JWT.sub("JWT", value))
-        value = UID.sub(lambda m: m[0] if m[0] in self.sent else self.uids.setdefault(m[0], f"UID{len(self.uids) + 1}"), value)
+        value = UID.sub(lambda m: m[0] if m[0] in self.sent else self.named("UID", m[0]), value)
         value = TIME.sub(lambda m: m[0] if m[0] in self.sent else "MICROTIME" if m[1] else "TIME", value)
         value = CLUSTER_IP.sub(lambda m: m[0] if m[0] in self.sent else "IP", SERVER.sub("SERVER", value))
         value = RECORD.sub(lambda m: f"{m[1]}{self.version(m[2])})", CURRENT.sub(r"\1N", POINTER.sub("POINTER", value)))
@@ -54,7 +67,7 @@ class Normaliser:
     def version(self, value: str) -> str:
         if not value.isdigit() or value == "0":
             return value
-        return self.versions.setdefault(value, f"RV{len(self.versions) + 1}")
+        return self.named("RV", value)
 
     def value(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):

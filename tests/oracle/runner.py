@@ -42,7 +42,11 @@ async def play(scenario: Scenario, server: Endpoint, run: str) -> list[Answer]:
     normaliser = Normaliser({namespace: "NS", run: "RUN"}, "\n".join(step.text() for step in scenario.steps))
     try:
         await _make_namespace(server, namespace)
-        return [await _perform(step, server, values, normaliser) for step in scenario.steps]
+        answers = []
+        for number, step in enumerate(scenario.steps):
+            normaliser.begin(number)
+            answers.append(await _perform(step, server, values, normaliser))
+        return answers
     finally:
         for path in scenario.cleanup:
             await server.send("DELETE", rendered(path, values), {}, None)
