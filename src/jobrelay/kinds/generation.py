@@ -28,3 +28,15 @@ def keep(new: Obj, old: Obj, field: str) -> None:
         new[field] = value
     else:
         new.pop(field, None)
+
+
+_FIXED_BY_STATUS = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
+
+
+def keep_metadata(new: Obj, old: Obj) -> None:
+    """What a write to the status of some kinds leaves alone: all metadata but managedFields."""
+    for name in _FIXED_BY_STATUS:
+        if name in old["metadata"]:
+            new["metadata"][name] = old["metadata"][name]
+        else:
+            new["metadata"].pop(name, None)
