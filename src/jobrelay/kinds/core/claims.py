@@ -21,7 +21,7 @@ from jobrelay.kinds.core.resources import (
 )
 from jobrelay.kinds.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.internals import CORE, difference
+from jobrelay.kinds.godiff import difference
 from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field, validate_label_selector
 from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
@@ -166,7 +166,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     if bound:
         keep(spec, before, "volumeAttributesClassName")
     if spec != before:
-        errors.append(forbidden(_SPEC, _SPEC_IMMUTABLE + difference(before, spec, CORE + "PersistentVolumeClaimSpec")))
+        errors.append(forbidden(_SPEC, _SPEC_IMMUTABLE + difference(before, spec, "io.k8s.api.core.v1.PersistentVolumeClaimSpec")))
     new_size, old_size = (number_of(c["spec"]["resources"].get("requests"), "storage") for c in (new, old))
     if new_size < old_size and new_size <= number_of(old["status"].get("capacity"), "storage"):
         errors.append(forbidden(_STORAGE, "field can not be less than status.capacity"))

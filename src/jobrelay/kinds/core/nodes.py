@@ -13,7 +13,7 @@ from jobrelay.kinds.core.checks import dns_label, unsupported_label, validate_ob
 from jobrelay.kinds.core.resources import round_amounts, validate_amount
 from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.internals import CORE, shown
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
 from jobrelay.kinds.meta import validate_label_name
 from jobrelay.kinds.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain
@@ -84,7 +84,7 @@ def validate_taints(taints: list[dict[str, Any]], path: Path) -> list[FieldError
         elif effect not in TAINT_EFFECTS:
             errors.append(not_supported(at.child("effect"), effect, TAINT_EFFECTS))
         if (effect, key) in seen:
-            value = shown(taint, CORE + "Taint")
+            value = struct_value(taint, "io.k8s.api.core.v1.Taint")
             errors.append(FieldError("FieldValueDuplicate", str(at), value, "taints must be unique by key and effect pair"))
         seen.add((effect, key))
     return errors
@@ -120,7 +120,8 @@ def validate_changes(new: Obj, old: Obj) -> list[FieldError]:
     seen: list[dict[str, Any]] = []
     for i, address in enumerate(new["status"].get("addresses") or ()):
         if address in seen:
-            errors.append(duplicate(_STATUS.child("addresses").index(i), shown(address, CORE + "NodeAddress")))
+            value = struct_value(address, "io.k8s.api.core.v1.NodeAddress")
+            errors.append(duplicate(_STATUS.child("addresses").index(i), value))
         seen.append(address)
     errors += _validate_set_once(new["spec"], old["spec"])
     if "configSource" in new["spec"]:
@@ -149,7 +150,7 @@ def _validate_config_source(source: dict[str, Any], path: Path, *, in_status: bo
     """A reference to a kubelet's configuration: unused since 1.24, checked where old objects still have it."""
     reference = source.get("configMap")
     if reference is None:
-        value = shown(source, CORE + "NodeConfigSource")
+        value = struct_value(source, "io.k8s.api.core.v1.NodeConfigSource")
         return [invalid(path, value, "exactly one reference subfield must be non-nil")]
     at = path.child("configMap")
     errors: list[FieldError] = []

@@ -10,7 +10,7 @@ from jobrelay.kinds.core.checks import validate_object_meta, validate_object_met
 from jobrelay.kinds.core.resources import is_quota_name, round_amounts, validate_amount, validate_quota_resource_name
 from jobrelay.kinds.field import FieldError, Path, invalid, required
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.internals import CORE, shown
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.meta import IMMUTABLE
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
@@ -95,7 +95,7 @@ def _validate_selector(spec: dict[str, Any]) -> list[FieldError]:
         values = requirement.get("values") or []
         if scope not in _SCOPED:
             errors.append(invalid(path.child("scopeName"), scope, "unsupported scope"))
-        value = shown(selector, CORE + "ScopeSelector")
+        value = struct_value(selector, "io.k8s.api.core.v1.ScopeSelector")
         errors += [invalid(path, value, "unsupported scope applied to resource")] * _unfit(scope, spec.get("hard") or ())
         if scope in _EXISTS_ONLY and operator != "Exists":
             errors.append(invalid(path.child("operator"), operator, _MUST_EXIST))

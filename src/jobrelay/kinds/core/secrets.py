@@ -6,9 +6,9 @@ The type is chosen at creation. An update that leaves it out means Opaque, as ev
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any, Final
 
+from jobrelay.kinds import gojson
 from jobrelay.kinds.core.checks import unsupported_label, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.core.configmaps import MAX_SIZE, decoded_size, validate_frozen
 from jobrelay.kinds.core.tlspair import key_pair_error
@@ -66,24 +66,12 @@ def _validate_json(data: dict[str, Any], key: str) -> list[FieldError]:
     return [invalid(_DATA.key(key), "<secret contents redacted>", problem)] if problem else []
 
 
-_EXPECTED: Final = {
-    "Expecting value": "looking for beginning of value",
-    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
-    "Expecting ':' delimiter": "after object key",
-    "Expecting ',' delimiter": "after object key:value pair",
-    "Extra data": "after top-level value",
-}
-
-
 def json_object_error(content: bytes) -> str:
     """Why content is not a JSON object, as Go's decoder says it, or an empty text."""
-    text = content.decode(errors="replace")
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-            return "unexpected end of JSON input"
-        return f"invalid character '{text[error.pos]}' {_EXPECTED.get(error.msg, 'in string literal')}"
+        value = gojson.loads(content)
+    except gojson.JsonError as error:
+        return str(error)
     if value is None or isinstance(value, dict):
         return ""
     kinds = {str: "string", bool: "bool", list: "array"}
