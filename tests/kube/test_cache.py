@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from jobrelay.kube import Cache, Client, Expired, FakeClock, Key, Transport, TransportError
+from jobrelay.kube.resource import CONFIGMAPS
+
+from .miniserver import MiniServer
+from .scripted import ScriptedTransport, Stream, answer, bookmark, configmap, event, refusal
+from .test_store import Recorder
+
+
+def path(name: str) -> str:
+    return f"/api/v1/namespaces/default/configmaps/{name}"
+
+
+@asynccontextmanager
+async def running(transport: Transport, clock: FakeClock) -> AsyncIterator[tuple[Cache, Recorder]]:
+    cache = Cache(Client(transport, clock=clock), CONFIGMAPS, "default", clock=clock, random=Random(1))
+    recorder = Recorder(cache)
+    task = asyncio.create_task(cache.run())
+    await clock.settle()
+    try:
+        yield cache, recorder
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def initial(*objects: bytes, version: str = "10") -> Stream:
+    return Stream(*objects, bookmark(version, initial_end=True))
+
+
+async def test_the_first_state_comes_over_the_watch(clock: FakeClock) -> None:
+    script = ScriptedTransport(initial(event("ADDED", configmap("a", "5"))).response)
+    async with running(script, clock) as (cache, recorder):
+        assert cache.synced.is_set()
+        assert cache.connected
+        assert recorder.seen == [">a@5"]
+        assert cache.resource_version == "10"
+    query = script.query()
+    assert query["sendInitialEvents"] == "true"
+    assert query["resourceVersionMatch"] == "NotOlderThan"
+    assert 300 <= int(query["timeoutSeconds"]) <= 600
+
+
+async def test_nothing_is_told_before_the_first_state_is_complete(clock: FakeClock) -> None:
+    stream = Stream(event("ADDED", configmap("a", "5")))
+    async with running(ScriptedTransport(stream.response), clock) as (cache, recorder):
+        assert not cache.synced.is_set()
+        assert recorder.seen == []
+        stream.send(bookmark("6", initial_end=True))
+        await clock.settle()
+        assert recorder.seen == [">a@5"]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(422, "Invalid"), (400, "BadRequest")])
+async def test_a_server_without_initial_events_is_listed(clock: FakeClock, code: int, reason: str) -> None:
+    listed = {"metadata": {"resourceVersion": "10"}, "items": [configmap("a", "5")]}
+    script = ScriptedTransport(refusal(code, reason), answer(listed), Stream().response)
+    async with running(script, clock) as (cache, recorder):
+        assert cache.synced.is_set()
+        assert recorder.seen == [">a@5"]
+    assert script.query()["resourceVersion"] == "10"
+    assert "sendInitialEvents" not in script.query()
+
+
+async def test_changes_are_followed(clock: FakeClock) -> None:
+    server = MiniServer()
+    server.put(path("a"), configmap("a"))
+    async with running(server, clock) as (cache, recorder):
+        server.put(path("a"), configmap("a"))
+        server.put(path("b"), configmap("b"))
+        server.remove(path("a"))
+        await clock.settle()
+        assert recorder.seen == [">a@101", "a@101>a@102", ">b@103", "a@104>"]
+        assert cache.resource_version == "104"
+
+
+async def test_a_watch_that_ends_is_continued_at_once_where_it_was(clock: FakeClock) -> None:
+    server = MiniServer()
+    async with running(server, clock) as (cache, recorder):
+        server.put(path("a"), configmap("a"))
+        await clock.advance(300)
+        server.end_watches()
+        server.put(path("b"), configmap("b"))
+        await clock.settle(100)
+        assert recorder.seen == [">a@101", ">b@102"]
+        assert (cache.reconnects, cache.relists, cache.last_error) == (1, 1, None)
+
+
+async def test_bookmarks_move_the_place_to_continue(clock: FakeClock) -> None:
+    stream = initial(version="10")
+    script = ScriptedTransport(stream.response)
+    async with running(script, clock) as (_, _):
+        stream.send(bookmark("77"))
+        stream.end()
+        await clock.settle()
+        assert script.query()["resourceVersion"] == "77"
+
+
+async def test_repeated_and_stale_events_are_dropped(clock: FakeClock) -> None:
+    stream = initial(version="10")
+    async with running(ScriptedTransport(stream.response), clock) as (cache, recorder):
+        stream.send(event("ADDED", configmap("a", "11")) * 2)
+        stream.send(event("DELETED", configmap("a", "12")))
+        stream.send(event("ADDED", configmap("a", "11")))
+        await clock.settle()
+        assert recorder.seen == [">a@11", "a@12>"]
+        assert len(cache) == 0
+
+
+async def test_an_expired_version_leads_to_a_relist_that_tells_differences(clock: FakeClock) -> None:
+    server = MiniServer()
+    for name in ("kept", "gone", "changed"):
+        server.put(path(name), configmap(name))
+    async with running(server, clock) as (cache, recorder):
+        recorder.seen.clear()
+        await clock.advance(400)
+        server.end_watches()
+        server.remove(path("gone"))
+        server.put(path("changed"), configmap("changed"))
+        server.compact()
+        await clock.advance(5)
+        assert recorder.seen == ["gone@102>", "changed@103>changed@105"]
+        assert cache.relists == 2
+        assert cache.connected
+
+
+async def test_an_error_event_expires_like_an_answer(clock: FakeClock) -> None:
+    stream = initial()
+    script = ScriptedTransport(stream.response, initial(version="50").response)
+    async with running(script, clock) as (cache, _):
+        stream.send(event("ERROR", {"kind": "Status", "reason": "Expired", "code": 410}))
+        await clock.settle()
+        assert isinstance(cache.last_error, Expired)
+        await clock.advance(5)
+        assert cache.resource_version == "50"
+
+
+async def test_an_object_recreated_while_away_is_deleted_and_added(clock: FakeClock) -> None:
+    server = MiniServer()
+    server.put(path("a"), configmap("a"))
+    async with running(server, clock) as (_, recorder):
+        await clock.advance(400)
+        server.end_watches()
+        server.remove(path("a"))
+        server.put(path("a"), configmap("a"))
+        server.compact()
+        await clock.advance(5)
+        assert recorder.seen == [">a@101", "a@101>", ">a@103"]
+
+
+async def test_failures_are_retried_later_and_later(clock: FakeClock) -> None:
+    script = ScriptedTransport(*[TransportError("down") for _ in range(4)])
+    moments: list[float] = []
+    async with running(script, clock) as (cache, _):
+        for _ in range(400):
+            if len(script.requests) > len(moments):
+                moments.append(clock.monotonic())
+            await clock.advance(0.05)
+        assert not cache.connected
+        assert cache.disconnected_since == 0
+    pauses = [after - before for before, after in pairwise(moments)]
+    assert all(0.4 * 2**n <= pause <= 0.8 * 2**n + 0.1 for n, pause in enumerate(pauses))
+    assert len(pauses) == 4
+
+
+async def test_a_watch_that_ends_at_once_and_empty_is_a_failure(clock: FakeClock) -> None:
+    script = ScriptedTransport(initial().end().response, Stream().end().response, Stream().response)
+    async with running(script, clock) as (cache, _):
+        assert len(script.requests) == 2
+        assert not cache.connected
+        await clock.advance(1)
+        assert len(script.requests) == 3
+
+
+async def test_a_watch_on_a_dead_connection_is_given_up(clock: FakeClock) -> None:
+    stream = initial()
+    script = ScriptedTransport(stream.response)
+    async with running(script, clock) as (_, _):
+        await clock.advance(700)
+        assert stream.closed
+        assert len(script.requests) == 2
+
+
+async def test_stopping_closes_the_watch(clock: FakeClock) -> None:
+    stream = initial()
+    async with running(ScriptedTransport(stream.response), clock) as (cache, _):
+        assert cache.get(Key("default", "a")) is None
+    assert stream.closed
