@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.kinds import quantity, times
+from jobrelay.kinds.gojson import Float, Pairs, plain
 from jobrelay.kinds.types import Field, Type
 
 _LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
@@ -41,17 +42,6 @@ class DecodeError(ValueError):
         return f"json: cannot unmarshal {self.what} into Go {place} of type {self.go_type}"
 
 
-class Float(float):
-    """A JSON number with a fraction or exponent that remembers how it was written."""
-
-    text: str
-
-    def __new__(cls, text: str) -> Float:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
 class Notes:
     """What a strict reader would refuse: unknown and duplicate fields, in document order, each once."""
 
@@ -62,6 +52,9 @@ class Notes:
 
     def unknown(self, trail: Trail, name: str) -> None:
         self.add(f'unknown field "{render((trail, name))}"')
+
+    def repeated(self, trail: Trail, name: str) -> None:
+        self.add(f'duplicate field "{render((trail, name))}"')
 
     def add(self, text: str) -> None:
         if len(self.texts) < MAX_STRICT_ERRORS:
@@ -125,7 +118,7 @@ def _union(name: str) -> Callable[[str], Decoder]:
 
     def make(go: str) -> Decoder:
         if short == "JSON":
-            return lambda value, trail, notes: value
+            return lambda value, trail, notes: plain(value)
         schema = type_of(f"{base}.JSONSchemaProps")
 
         def decode_union(value: Any, trail: Trail, notes: Notes) -> Any:
@@ -170,7 +163,7 @@ def _struct(type_: Type) -> Decoder:
 
     def prepare() -> dict[str, tuple[Decoder, bool]]:
         nonlocal plan
-        plan = {name: (decoder(f.type), _drops_zero(f)) for name, f in type_.fields.items()}
+        made = {name: (decoder(f.type), _drops_zero(f)) for name, f in type_.fields.items()}
         always.extend((name, f.type) for name, f in type_.fields.items() if _always(f))
         empty_lists.update(
             n for n, f in type_.fields.items() if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map")
@@ -178,29 +171,28 @@ def _struct(type_: Type) -> Decoder:
         omit_zero_structs.update(
             n for n, f in type_.fields.items() if f.omitzero and not f.type.pointer and f.type.kind == "struct"
         )
-        return plan
+        plan = made
+        return made
 
-    def decode_struct(value: Any, trail: Trail, notes: Notes) -> Any:
-        if type(value) is not dict:
-            raise DecodeError(json_kind(value), type_.go)
-        fields = plan if plan is not None else prepare()
-        out: dict[str, Any] = {}
-        for key, item in value.items():
-            entry = fields.get(key)
-            if entry is None:
-                notes.unknown(trail, key)
-                continue
-            if item is None:
-                continue
-            try:
-                made = entry[0](item, (trail, key), notes)
-            except DecodeError as error:
-                error.path.append(key)
-                error.struct = error.struct or go_name
-                raise
-            if entry[1] and not made:
-                continue
+    def decode_field(out: dict[str, Any], key: str, item: Any, trail: Trail, notes: Notes) -> None:
+        entry = (plan if plan is not None else prepare()).get(key)
+        if entry is None:
+            notes.unknown(trail, key)
+            return
+        if item is None:
+            return
+        try:
+            made = entry[0](item, (trail, key), notes)
+        except DecodeError as error:
+            error.path.append(key)
+            error.struct = error.struct or go_name
+            raise
+        if made or not entry[1]:
             out[key] = made
+
+    def finish(out: dict[str, Any]) -> dict[str, Any]:
+        if plan is None:
+            prepare()
         for key, kind in always:
             if key not in out:
                 out[key] = zero(kind)
@@ -211,6 +203,29 @@ def _struct(type_: Type) -> Decoder:
             if key in out and not out[key]:
                 del out[key]
         return out
+
+    def decode_pairs(value: Pairs, trail: Trail, notes: Notes) -> Any:
+        out: dict[str, Any] = {}
+        seen: set[str] = set()
+        for key, item in value.pairs:
+            before = out.get(key)
+            if key in seen and key in type_.fields:
+                notes.repeated(trail, key)
+            seen.add(key)
+            decode_field(out, key, item, trail, notes)
+            if isinstance(before, dict) and isinstance(out[key], dict):
+                out[key] = {**before, **out[key]}
+        return finish(out)
+
+    def decode_struct(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is not dict:
+            if type(value) is Pairs:
+                return decode_pairs(value, trail, notes)
+            raise DecodeError(json_kind(value), type_.go)
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            decode_field(out, key, item, trail, notes)
+        return finish(out)
 
     return decode_struct
 
@@ -233,6 +248,13 @@ def _map(go: str, elem: Type) -> Decoder:
 
     def decode_map(value: Any, trail: Trail, notes: Notes) -> Any:
         nonlocal inner
+        if type(value) is Pairs:
+            seen: set[str] = set()
+            for key, _ in value.pairs:
+                if key in seen:
+                    notes.repeated(trail, key)
+                seen.add(key)
+            value = plain(value)
         if type(value) is not dict:
             raise DecodeError(json_kind(value), go)
         make = inner = inner or decoder(elem)
@@ -315,7 +337,7 @@ def _parsed(parse: Callable[[str], str]) -> Callable[[str], Decoder]:
     def make(go: str) -> Decoder:
         def decode_parsed(value: Any, trail: Trail, notes: Notes) -> Any:
             if type(value) is not str:
-                raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
+                raise DecodeError(json_kind(value), "string")
             try:
                 return parse(value)
             except times.TimeError as error:
@@ -351,10 +373,10 @@ def _int_or_string(go: str) -> Decoder:
         what = json_kind(value)
         if what == "number":
             what += f" {value.text if isinstance(value, Float) else value}"
-        raise DecodeError(f"json: cannot unmarshal {what} into Go value of type int32")
+        raise DecodeError(what, "int32")
 
     return decode_int_or_string
 
 
 def _raw(go: str) -> Decoder:
-    return lambda value, trail, notes: value
+    return lambda value, trail, notes: plain(value)

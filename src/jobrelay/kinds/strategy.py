@@ -84,3 +84,4 @@ class Strategy:
     reset_fields: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     delete_returns_object: bool = False
     warn_delete: Callable[[Obj], list[str]] = _no_warnings
+    grace_period: Callable[[Obj, int | None], int] | None = None

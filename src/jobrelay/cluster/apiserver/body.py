@@ -1,0 +1,135 @@
+"""From the bytes of a body to a canonical object: media type, JSON/YAML/protobuf, kind check, strictness.
+
+The refusals carry the server's own words, because clients and users read them. Objects of built-in kinds are decoded by the
+type table; custom resources come in as plain JSON and are shaped by their schema later.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import errors, negotiate
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.kinds import gojson, protobuf, yaml
+from jobrelay.kinds.decode import DecodeError, Notes, decode, json_kind
+from jobrelay.kinds.types import Type, type_for_kind
+
+BODY_LIMIT: Final = 3 * 1024 * 1024
+SCHEME: Final = "pkg/runtime/scheme.go:111"
+_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+def summarize(body: bytes, limit: int = 30) -> str:
+    if not body:
+        return "<empty>"
+    text = body[:limit].decode("utf-8", errors="replace") if body[:1] == b"{" else body[:limit].hex()
+    return f"{text} ..." if len(body) > limit else text
+
+
+class Unreadable(Exception):
+    """A body that is not an object of any kind; the text is completed by the caller, who knows the kind wanted."""
+
+
+def parse(body: bytes, media: str, notes: Notes | None) -> tuple[Any, str, str]:
+    """The raw value of a body with its apiVersion and kind ("" when not given)."""
+    if media == negotiate.PROTOBUF:
+        return _parse_protobuf(body)
+    if media == negotiate.YAML:
+        duplicates: list[str] = []
+        try:
+            value = yaml.load(body, duplicates)
+        except yaml.YamlError as error:
+            raise Unreadable(str(error)) from None
+        if notes is not None:
+            for text in duplicates:
+                notes.add(text)
+    else:
+        try:
+            value = gojson.loads(body) if notes is None else gojson.loads_keeping_repeats(body)
+        except gojson.JsonError as error:
+            raise Unreadable(f"couldn't get version/kind; json parse error: {error}") from None
+    return (value, *_type_meta(value))
+
+
+def _type_meta(value: Any) -> tuple[str, str]:
+    if value is None:
+        return "", ""
+    fields = dict(value.pairs) if isinstance(value, gojson.Pairs) else value
+    if not isinstance(fields, dict):
+        raise Unreadable(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(value)} into Go value of type {_TYPE_META}"
+        )
+    found = []
+    for key in ("apiVersion", "kind"):
+        text = fields.get(key) or ""
+        if not isinstance(text, str):
+            raise Unreadable(
+                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(text)} into Go struct field .{key} of type string"
+            )
+        found.append(text)
+    if found[0].count("/") > 1:
+        raise Unreadable(f"unexpected GroupVersion string: {found[0]}")
+    return found[0], found[1]
+
+
+def _parse_protobuf(body: bytes) -> tuple[Any, str, str]:
+    try:
+        api_version, kind, raw = protobuf.decode_envelope(body)
+        type_ = type_for_kind(api_version, kind) or type_for_kind("v1", kind)
+        return (protobuf.decode_message(raw, type_) if type_ is not None else {}), api_version, kind
+    except protobuf.ProtobufError as error:
+        raise Unreadable(str(error)) from None
+
+
+def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, media: str) -> dict[str, Any]:
+    """The canonical object in a request's body.
+
+    `wanted` is the apiVersion, kind and type that the path asks for; `directive` the fieldValidation in force.
+    """
+    api_version, kind, type_ = wanted
+    notes = Notes() if directive != "Ignore" else None
+    try:
+        value, given_version, given_kind = parse(request.body, media, notes)
+    except Unreadable as error:
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): {error} ({summarize(request.body)})"
+        ) from None
+    actual_version, actual_kind = given_version or api_version, given_kind or kind
+    if (actual_version, actual_kind) != (api_version, kind):
+        raise _wrong_kind(actual_version, actual_kind, api_version, kind)
+    try:
+        made = decode(value if value is not None else {}, type_, notes)
+    except DecodeError as error:
+        raise _unhandled(actual_version, actual_kind, kind, str(error)) from None
+    report(request, notes, directive, lambda text: _unhandled(actual_version, actual_kind, kind, text))
+    made["apiVersion"], made["kind"] = api_version, kind
+    result: dict[str, Any] = made
+    return result
+
+
+def report(request: ApiRequest, notes: Notes | None, directive: str, refuse: Any) -> None:
+    """Turns what a strict reader found into warnings, or into the refusal that `refuse` makes of its text."""
+    if notes is None or not notes.texts:
+        return
+    if directive == "Strict":
+        raise refuse("strict decoding error: " + ", ".join(notes.texts))
+    for text in notes.texts:
+        request.warn(text)
+
+
+def _unhandled(api_version: str, kind: str, wanted: str, why: str) -> errors.ApiError:
+    version = api_version.rpartition("/")[2]
+    return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
+
+
+def _wrong_kind(actual_version: str, actual_kind: str, api_version: str, kind: str) -> errors.ApiError:
+    other = type_for_kind(actual_version, actual_kind)
+    if other is None:
+        why = f'no kind "{actual_kind}" is registered for version "{actual_version}" in scheme "{SCHEME}"'
+        return _unhandled(actual_version, actual_kind, kind, why)
+    if actual_kind == kind:
+        return errors.bad_request(
+            f"the API version in the data ({actual_version}) does not match the expected API version ({api_version})"
+        )
+    group = api_version.rpartition("/")[0].partition(".")[0] or "core"
+    return _unhandled(actual_version, actual_kind, kind, f"converting ({other.go}) to ({group}.{kind}): unknown conversion")

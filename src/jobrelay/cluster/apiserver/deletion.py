@@ -1,0 +1,183 @@
+"""Deleting: at once, after a grace period, or when finalizers are done; one object or a collection.
+
+An object with finalizers, or one whose propagation policy adds one, is only marked: it goes when an update empties its
+finalizers. Pods that run get a grace period and stay until they are deleted again with none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import admission, errors, represent
+from jobrelay.cluster.apiserver.options import DeleteOptions
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.cluster.store import Item
+from jobrelay.kinds.strategy import Obj
+from jobrelay.kinds.times import format_time, parse_time
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+
+
+class Deleter:
+    """Carries out deletions of one resource for one request."""
+
+    def __init__(self, services: Services, request: ApiRequest, served: Served, options: DeleteOptions) -> None:
+        self.services, self.request, self.served, self.options = services, request, served, options
+
+    def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
+        """Deletes one object; tells whether it is gone, and what to answer: a Status, or the object's stored JSON."""
+        item = self.services.store.get(self.served.key, namespace, name)
+        if item is None:
+            raise errors.not_found(self.served.group, self.served.plural, name)
+        obj = represent.stored(item.raw)
+        self._check_preconditions(obj)
+        self._warn(obj)
+        self._admit(name)
+        if self.served.key == "namespaces":
+            return self._delete_namespace(obj, item)
+        graceful, pending = self._grace(obj)
+        if pending:
+            return False, self._goodbye(item.raw, obj)
+        finalizers = self._finalizers(obj)
+        before = obj["metadata"].get("finalizers") or []
+        if graceful or before or set(finalizers) != set(before):
+            if set(finalizers) != set(before):
+                _set(obj["metadata"], "finalizers", finalizers)
+            if finalizers and not graceful:
+                mark_as_deleting(obj, self.services.now())
+            if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
+                return False, self._update(obj, item)
+        return True, self._remove(obj, item)
+
+    def _admit(self, name: str) -> None:
+        if self.served.key == "namespaces" and name in admission.IMMORTAL_NAMESPACES:
+            raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
+
+    def _warn(self, obj: Obj) -> None:
+        if self.options.propagation is None and self.options.orphan is None:
+            for text in self.served.strategy.warn_delete(obj):
+                self.request.warn(text)
+
+    def _check_preconditions(self, obj: Obj) -> None:
+        metadata, kind = obj["metadata"], self.served.kind
+        if self.options.uid is not None and self.options.uid != metadata["uid"]:
+            why = (
+                f"the UID in the precondition ({self.options.uid}) does not match the UID in record ({metadata['uid']}). "
+                "The object might have been deleted and then recreated"
+            )
+            raise errors.conflict(self.served.group, kind, metadata["name"], why)
+        if self.options.version is not None and self.options.version != metadata["resourceVersion"]:
+            why = (
+                f"the ResourceVersion in the precondition ({self.options.version}) does not match the ResourceVersion in "
+                f"record ({metadata['resourceVersion']}). The object might have been modified"
+            )
+            raise errors.conflict(self.served.group, kind, metadata["name"], why)
+
+    def _grace(self, obj: Obj) -> tuple[bool, bool]:
+        """Whether the object changes for a graceful deletion, and whether one is already under way."""
+        find = self.served.strategy.grace_period
+        if find is None:
+            return False, False
+        metadata, wanted = obj["metadata"], self.options.grace_period
+        if metadata.get("deletionTimestamp"):
+            period = metadata.get("deletionGracePeriodSeconds") or 0
+            if not period:
+                return False, False
+            if wanted is None or wanted >= period:
+                return False, True
+            self._shorten(metadata, period, wanted)
+            return True, False
+        period = find(obj, wanted)
+        end = self.services.now() + dt.timedelta(seconds=period)
+        metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), period
+        _bump(metadata)
+        return True, False
+
+    def _shorten(self, metadata: dict[str, Any], period: int, wanted: int) -> None:
+        now = self.services.now().replace(microsecond=0)
+        end = parse_time(metadata["deletionTimestamp"]) + dt.timedelta(seconds=wanted - period)
+        if end < now:
+            end, wanted = now, 1 if wanted else 0
+        metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), wanted
+
+    def _finalizers(self, obj: Obj) -> list[str]:
+        """The finalizers after the deletion's policy has been taken into account."""
+        before: list[str] = obj["metadata"].get("finalizers") or []
+        default = self.served.strategy.default_propagation
+        if default == "Unsupported":
+            return before
+        kept = [f for f in before if f not in (ORPHAN, FOREGROUND)]
+        if self.options.orphan is not None:
+            policy = "Orphan" if self.options.orphan else "Background"
+        elif self.options.propagation is not None:
+            policy = self.options.propagation
+        else:
+            policy = next((p for f, p in ((ORPHAN, "Orphan"), (FOREGROUND, "Foreground")) if f in before), default)
+        return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
+
+    def _delete_namespace(self, obj: Obj, item: Item) -> tuple[bool, dict[str, Any] | bytes]:
+        """A namespace is marked as terminating; it goes when its contents are gone and its finalizers are empty."""
+        if not obj["metadata"].get("deletionTimestamp"):
+            obj["metadata"]["deletionTimestamp"] = format_time(self.services.now())
+            obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+            if self.options.propagation == "Orphan" or self.options.orphan:
+                _set(obj["metadata"], "finalizers", [*(obj["metadata"].get("finalizers") or []), ORPHAN])
+            return False, self._update(obj, item)
+        if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
+            return False, item.raw
+        return True, self._remove(obj, item)
+
+    def _update(self, obj: Obj, item: Item) -> bytes:
+        if self.options.dry_run:
+            return stored_json(obj)
+        if obj == represent.stored(item.raw):
+            return item.raw
+        obj["metadata"]["resourceVersion"] = str(self.services.store.next_version())
+        raw = stored_json(obj)
+        self.services.store.put(self.served.key, item.namespace, item.name, raw)
+        return raw
+
+    def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
+        if not self.options.dry_run:
+            obj["metadata"]["resourceVersion"] = str(self.services.store.next_version())
+        raw = stored_json(dict(obj))
+        if not self.options.dry_run:
+            self.services.store.delete(self.served.key, item.namespace, item.name, raw)
+        return self._goodbye(raw, obj)
+
+    def _goodbye(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:
+        if self.served.strategy.delete_returns_object:
+            return raw
+        metadata = obj["metadata"]
+        details = {"name": metadata["name"], "group": self.served.group, "kind": self.served.plural, "uid": metadata["uid"]}
+        return {
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+            "details": {key: value for key, value in details.items() if value},
+        }  # fmt: skip
+
+
+def mark_as_deleting(obj: Obj, now: dt.datetime) -> None:
+    """Sets the deletion time (never later than it was) and a grace period of nothing."""
+    metadata = obj["metadata"]
+    if not metadata.get("deletionTimestamp"):
+        _bump(metadata)
+    if not metadata.get("deletionTimestamp") or parse_time(metadata["deletionTimestamp"]) > now:
+        metadata["deletionTimestamp"] = format_time(now)
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+def _bump(metadata: dict[str, Any]) -> None:
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+
+
+def _set(metadata: dict[str, Any], key: str, value: list[str]) -> None:
+    if value:
+        metadata[key] = value
+    else:
+        metadata.pop(key, None)

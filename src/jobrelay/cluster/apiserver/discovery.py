@@ -1,0 +1,179 @@
+"""Discovery: which groups, versions and resources there are, in the legacy form and in the aggregated one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import errors, negotiate
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import ResourceTable, Served, Subresource
+from jobrelay.cluster.apiserver.response import ApiResponse
+
+Obj = dict[str, Any]
+AGGREGATED: Final = ("v2", "v2beta1")
+
+
+def storage_hash(served: Served) -> str:
+    """The fingerprint of the version that objects are stored in."""
+    text = f"{served.group}/{served.storage_version}/{served.kind}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+
+
+def _version_key(version: str) -> tuple[int, int, int, str]:
+    """Kubernetes' order of versions: GA before beta before alpha, higher before lower."""
+    import re
+
+    match = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
+    if match is None:
+        return (3, 0, 0, version)
+    stage = {None: 0, "beta": 1, "alpha": 2}[match.group(2)]
+    return (stage, -int(match.group(1)), -int(match.group(3) or 0), version)
+
+
+class Discovery:
+    def __init__(self, resources: ResourceTable, address: str) -> None:
+        self._resources, self._address = resources, address
+
+    def _versions(self, group: str) -> list[str]:
+        versions = self._resources.groups.get(group, [])
+        return versions if self._built_in(group) else sorted(versions, key=_version_key)
+
+    def _built_in(self, group: str) -> bool:
+        return any(s.custom is None for s in self._resources if s.group == group)
+
+    def _groups(self) -> list[str]:
+        built_in = [g for g in self._resources.groups if g and self._built_in(g)]
+        return built_in + sorted(g for g in self._resources.groups if g and g not in built_in)
+
+    # Legacy.
+
+    def api_versions(self) -> Obj:
+        addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self._address}]
+        return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+
+    def group(self, group: str) -> Obj:
+        versions = [{"groupVersion": f"{group}/{v}", "version": v} for v in self._versions(group)]
+        return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+    def group_list(self) -> Obj:
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group(g) for g in self._groups()]}
+
+    def resource_list(self, group: str, version: str) -> Obj:
+        listed = []
+        for served in self._resources.in_version(group, version):
+            listed.append(_legacy(served))
+            listed += [_legacy_sub(served, sub) for sub in served.subresources.values()]
+        listed.sort(key=lambda entry: str(entry["name"]))
+        name = f"{group}/{version}" if group else version
+        head: Obj = {"kind": "APIResourceList"}
+        if group:
+            head["apiVersion"] = "v1"
+        return {**head, "groupVersion": name, "resources": listed}
+
+    # Aggregated.
+
+    def aggregated(self, groups: list[str], version: str) -> Obj:
+        items = [self._aggregated_group(group) for group in groups]
+        return {
+            "kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {}, "items": items,
+        }  # fmt: skip
+
+    def _aggregated_group(self, group: str) -> Obj:
+        versions = []
+        for version in self._versions(group):
+            listed = [_aggregated(served) for served in self._resources.in_version(group, version)]
+            versions.append({"version": version, "resources": listed, "freshness": "Current"})
+        return {"metadata": {"name": group} if group else {}, "versions": versions}
+
+    def answer(self, request: ApiRequest) -> ApiResponse | None:
+        """The answer for a discovery path, or None when the path is another one."""
+        from jobrelay.cluster.apiserver import represent
+
+        parts = request.path.strip("/").split("/")
+        if parts[0] not in ("api", "apis") or len(parts) > 3:
+            return None
+        if len(parts) == 1:
+            return self._root(request, parts[0])
+        out = negotiate.output(request.header("accept"), pretty=False)
+        if parts[0] == "api":
+            return represent.finish(represent.encode(self.resource_list("", "v1")), out) if parts == ["api", "v1"] else None
+        group = parts[1]
+        if group not in self._resources.groups or not group:
+            raise errors.page_not_found()
+        if len(parts) == 2:
+            return represent.finish(
+                represent.encode({"kind": "APIGroup", "apiVersion": "v1", **self.group(group)}), out
+            )
+        if parts[2] not in self._resources.groups[group]:
+            raise errors.no_such_resource()
+        return represent.finish(represent.encode(self.resource_list(group, parts[2])), out)
+
+    def _root(self, request: ApiRequest, prefix: str) -> ApiResponse:
+        from jobrelay.cluster.apiserver import represent
+
+        groups = [""] if prefix == "api" else self._groups()
+        for clause in negotiate.parse_accept(request.header("accept")):
+            params = dict(clause.params)
+            if params.get("as") == "APIGroupDiscoveryList" and params.get("v") in AGGREGATED:
+                version = params["v"]
+                media = f"{negotiate.JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+                etag = hashlib.sha512(str(self._resources.changed).encode()).hexdigest()[:64].upper()
+                body = represent.encode(self.aggregated(groups, version))
+                return ApiResponse(200, body + b"\n", media, {"Vary": "Accept", "ETag": f'"{etag}"'})
+            if not params and clause.media in (negotiate.JSON, "*/*", negotiate.YAML):
+                break
+        out = negotiate.output(request.header("accept"), pretty=False)
+        found = self.api_versions() if prefix == "api" else self.group_list()
+        answer = represent.finish(represent.encode(found), out)
+        answer.headers["Vary"] = "Accept"
+        return answer
+
+
+def _legacy(served: Served) -> Obj:
+    entry: Obj = {
+        "name": served.plural, "singularName": served.singular, "namespaced": served.namespaced, "kind": served.kind,
+        "verbs": list(served.verbs),
+    }  # fmt: skip
+    if served.short:
+        entry["shortNames"] = list(served.short)
+    if served.categories:
+        entry["categories"] = list(served.categories)
+    if "list" in served.verbs and served.storage_version:
+        entry["storageVersionHash"] = storage_hash(served)
+    return entry
+
+
+def _legacy_sub(served: Served, sub: Subresource) -> Obj:
+    entry: Obj = {
+        "name": f"{served.plural}/{sub.name}", "singularName": "", "namespaced": served.namespaced, "kind": sub.kind,
+        "verbs": list(sub.verbs),
+    }  # fmt: skip
+    if sub.group or sub.version:
+        entry |= {"group": sub.group, "version": sub.version} if sub.group else {"version": sub.version}
+    return entry
+
+
+def _aggregated(served: Served) -> Obj:
+    entry: Obj = {
+        "resource": served.plural,
+        "responseKind": {"group": served.group if served.custom else "", "version": served.version if served.custom else "", "kind": served.kind},
+        "scope": "Namespaced" if served.namespaced else "Cluster",
+        "singularResource": served.singular,
+        "verbs": list(served.verbs),
+    }
+    if served.short:
+        entry["shortNames"] = list(served.short)
+    if served.categories:
+        entry["categories"] = list(served.categories)
+    if served.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": sub.name,
+                "responseKind": {"group": sub.group, "version": sub.version, "kind": sub.kind},
+                "verbs": list(sub.verbs),
+            }
+            for sub in served.subresources.values()
+        ]
+    return entry

@@ -1,0 +1,150 @@
+"""The API server's errors: each is a Kubernetes Status with the server's own words.
+
+Code anywhere behind the request handler raises `ApiError`; the handler turns it into the answer. The constructors are named
+after the `reason` that they produce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from jobrelay.kinds.field import FieldError, aggregate
+
+OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class ApiError(Exception):
+    """An answer that is not a success."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, *, details: dict[str, Any] | None = None, plain: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message, self.details, self.plain = code, reason, message, details, plain
+
+    def status(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        if self.message:
+            body["message"] = self.message
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def qualified(group: str, resource: str) -> str:
+    """`jobs.batch`, or `pods` for the core group."""
+    return f"{resource}.{group}" if group else resource
+
+
+def _details(group: str, kind: str, name: str = "", **more: Any) -> dict[str, Any]:
+    details = {"name": name, "group": group, "kind": kind, **more}
+    return {key: value for key, value in details.items() if value}
+
+
+def not_found(group: str, resource: str, name: str) -> ApiError:
+    message = f'{qualified(group, resource)} "{name}" not found'
+    return ApiError(404, "NotFound", message, details=_details(group, resource, name))
+
+
+def no_such_resource() -> ApiError:
+    """A path that names no resource of a group that is served."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def page_not_found() -> ApiError:
+    return ApiError(404, "", "404 page not found\n", plain=True)
+
+
+def already_exists(group: str, resource: str, name: str) -> ApiError:
+    message = f'{qualified(group, resource)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, details=_details(group, resource, name))
+
+
+def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
+    message = f'Operation cannot be fulfilled on {qualified(group, resource)} "{name}": {why}'
+    return ApiError(409, "Conflict", message, details=_details(group, resource, name))
+
+
+def apply_conflict(message: str, causes: Sequence[dict[str, str]]) -> ApiError:
+    return ApiError(409, "Conflict", message, details={"causes": list(causes)})
+
+
+def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> ApiError:
+    found = list(errors)
+    message = f'{qualified(group, kind)} "{name}" is invalid'
+    if found:
+        message += f": {aggregate(found)}"
+    causes = [error.cause() for error in found]
+    return ApiError(422, "Invalid", message, details=_details(group, kind, name, causes=causes))
+
+
+def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
+    subject = f'{qualified(group, resource)} "{name}"' if name else qualified(group, resource)
+    message = f"{subject} is forbidden: {why}" if resource else f"forbidden: {why}"
+    return ApiError(403, "Forbidden", message, details=_details(group, resource, name))
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def method_not_supported(group: str, resource: str, action: str) -> ApiError:
+    message = f'{action} is not supported on resources of kind "{qualified(group, resource)}"'
+    return ApiError(405, "MethodNotAllowed", message, details=_details(group, resource))
+
+
+def method_not_allowed() -> ApiError:
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={})
+
+
+def not_acceptable(accepted: Sequence[str]) -> ApiError:
+    return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
+    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def too_large(message: str) -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+
+
+def expired(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
+
+
+def internal(message: str) -> ApiError:
+    text = f"Internal error occurred: {message}"
+    return ApiError(500, "InternalError", text, details={"causes": [{"message": message}]})
+
+
+def unknown(message: str, code: int = 500) -> ApiError:
+    """An error that Kubernetes itself does not classify."""
+    return ApiError(code, "", message)
+
+
+def version_too_large(wanted: int, current: int) -> ApiError:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+    return ApiError(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})
+
+
+def too_many_requests(message: str, retry_after: int, causes: Sequence[dict[str, str]] = ()) -> ApiError:
+    details: dict[str, Any] = {"retryAfterSeconds": retry_after} if retry_after else {}
+    if causes:
+        details["causes"] = list(causes)
+    return ApiError(429, "TooManyRequests", message, details=details)
+
+
+def phrase(code: int) -> str:
+    return HTTPStatus(code).phrase

@@ -1,0 +1,121 @@
+"""The verbs on resources: from a routed request to an answer."""
+
+from __future__ import annotations
+
+from jobrelay.cluster.apiserver import body, negotiate, options, patching, reader, represent, watch
+from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.negotiate import Output
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.selection import select
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.kinds.strategy import Obj
+
+
+def output_for(request: ApiRequest) -> Output:
+    pretty = negotiate.pretty_print(request.query, request.header("user-agent"))
+    return negotiate.output(request.header("accept"), pretty=pretty)
+
+
+class Handlers:
+    """One method per verb; each ends with the store's commit."""
+
+    def __init__(self, services: Services, watches: watch.Watches) -> None:
+        self.services, self.watches = services, watches
+
+    async def get(self, request: ApiRequest, served: Served) -> ApiResponse:
+        out = output_for(request)
+        return await reader.get(self.services, request, served, self._namespace(request, served), request.info.name, out)
+
+    async def list(self, request: ApiRequest, served: Served) -> ApiResponse:
+        given = options.list_options(request)
+        out = output_for(request)
+        return await reader.list_(self.services, request, served, given, out)
+
+    async def watch(self, request: ApiRequest, served: Served) -> ApiResponse:
+        given = options.list_options(request)
+        return await watch.watch(self.services, self.watches, request, served, given, output_for(request))
+
+    async def create(self, request: ApiRequest, served: Served) -> ApiResponse:
+        out = output_for(request)
+        media = negotiate.input_media(request.header("content-type"), served.media)
+        given = options.write_options(request, "CreateOptions")
+        obj = self.read(request, served, given.field_validation, media)
+        raw = Writer(self.services, request, served, given).create(obj)
+        await self.services.store.settled()
+        return self.answer(request, served, raw, out, 201)
+
+    async def update(self, request: ApiRequest, served: Served, subresource: str = "") -> ApiResponse:
+        out = output_for(request)
+        given = options.write_options(request, "UpdateOptions")
+        media = negotiate.input_media(request.header("content-type"), served.media)
+        obj = self.read(request, served, given.field_validation, media)
+        writer = Writer(self.services, request, served, given, subresource)
+        writer.match_namespace(obj["metadata"])
+        writer.check_name(obj, request.info.name)
+
+        def make(old: Obj | None) -> Obj:
+            writer.track(old, obj)
+            return obj
+
+        raw, created = writer.update(request.info.name, make, uid=obj["metadata"].get("uid", ""))
+        await self.services.store.settled()
+        return self.answer(request, served, raw, out, 201 if created else 200)
+
+    async def patch(self, request: ApiRequest, served: Served, subresource: str = "") -> ApiResponse:
+        media = patching.patch_type(request, served)
+        out = output_for(request)
+        given = options.write_options(request, "PatchOptions", patch_type=media)
+        writer = Writer(self.services, request, served, given, subresource)
+        patch = patching.Patch(writer, media)
+        create = media == options.APPLY and not subresource
+        raw, created = writer.update(request.info.name, patch.make, create=create)
+        await self.services.store.settled()
+        return self.answer(request, served, raw, out, 201 if created else 200)
+
+    async def delete(self, request: ApiRequest, served: Served) -> ApiResponse:
+        out = output_for(request)
+        given = options.delete_options(request)
+        deleter = Deleter(self.services, request, served, given)
+        gone, result = deleter.delete(self._namespace(request, served), request.info.name)
+        await self.services.store.settled()
+        code = 202 if not gone and given.orphan is False else 200
+        if isinstance(result, bytes):
+            return self.answer(request, served, result, out, code)
+        return represent.finish(represent.encode({**result, **({"code": code} if "code" in result else {})}), out, code)
+
+    async def deletecollection(self, request: ApiRequest, served: Served) -> ApiResponse:
+        out = output_for(request)
+        chosen = options.list_options(request)
+        given = options.delete_options(request)
+        selection = select(served, chosen)
+        await self.services.store.settled()
+        snapshot = self.services.store.snapshot(served.key)
+        items, rest = reader.page(snapshot, request.info.namespace, selection, chosen, None)
+        version = snapshot.version
+        deleter = Deleter(self.services, request, served, given)
+        for item in items:
+            deleter.delete(item.namespace, item.name)
+        await self.services.store.settled()
+        metadata = represent.list_metadata(version, *rest)
+        return represent.answer_list(served, items, metadata, out, self.services.now(), request.first("includeObject"))
+
+    # Shared parts.
+
+    def read(self, request: ApiRequest, served: Served, directive: str, media: str) -> Obj:
+        """The object in a request's body, canonical and defaulted."""
+        if served.custom is not None:
+            obj = served.custom.read(request, directive, media)
+        else:
+            obj = body.read(request, (served.api_version, served.kind, served.type), directive=directive, media=media)
+        served.strategy.default(obj)
+        return obj
+
+    def answer(self, request: ApiRequest, served: Served, raw: bytes, out: Output, code: int) -> ApiResponse:
+        return represent.answer_object(served, raw, out, self.services.now(), request.first("includeObject"), code)
+
+    def _namespace(self, request: ApiRequest, served: Served) -> str:
+        return request.info.namespace if served.namespaced else ""
+

@@ -1,0 +1,134 @@
+"""The network side: aiohttp's low-level server, turned into requests and answers of ours.
+
+aiohttp parses and keeps connections alive; there is no routing or middleware of its own in between. Whole answers go out as
+one response. Streams are chunked by hand straight onto the transport, because a watch with thousands of clients must not
+need a task and several awaits per event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
+
+from jobrelay.cluster.apiserver.body import BODY_LIMIT
+from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.server import ApiServer
+
+_STATIC: Final = {"Cache-Control": "no-cache, private"}
+MAX_HEADER: Final = 65_536
+
+
+class HttpServer:
+    """Serves one ApiServer on one address with TLS."""
+
+    def __init__(self, api: ApiServer, tls: ssl.SSLContext) -> None:
+        self._api, self._tls = api, tls
+        self._server = web.Server(self._handle, access_log=None, max_line_size=MAX_HEADER, max_field_size=MAX_HEADER)
+        self._listener: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listens; returns the port (0 asks for any free one)."""
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(self._server, host, port, ssl=self._tls, backlog=1024)
+        bound: int = self._listener.sockets[0].getsockname()[1]
+        return bound
+
+    async def stop(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        self._api.watches.close()
+        await self._server.shutdown(timeout=2)
+
+    async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
+        body, too_long = await _read(raw)
+        path, query = split_target(raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path)
+        headers = {key.lower(): value for key, value in raw.headers.items()}
+        request = ApiRequest(raw.method, path, query, headers, body, _peer(raw))
+        if too_long:
+            request.body = b"\0" * (BODY_LIMIT + 1)
+        answer = await self._api.handle(request)
+        if answer.stream is not None:
+            return await _stream(raw, answer)
+        response = web.Response(status=answer.code, body=answer.body)
+        _headers(response, answer)
+        return response
+
+
+async def _read(raw: web.BaseRequest) -> tuple[bytes, bool]:
+    """The body, and whether it is longer than what is accepted (the rest is then not read)."""
+    if not raw.body_exists:
+        return b"", False
+    pieces, size = [], 0
+    try:
+        async for piece in raw.content.iter_any():
+            size += len(piece)
+            if size > BODY_LIMIT:
+                return b"", True
+            pieces.append(piece)
+    except HTTPRequestEntityTooLarge:
+        return b"", True
+    return b"".join(pieces), False
+
+
+def _peer(raw: web.BaseRequest) -> User | None:
+    """The user that a verified client certificate names: CN is the name, O are the groups."""
+    certificate: Any = raw.transport.get_extra_info("peercert") if raw.transport is not None else None
+    if not certificate:
+        return None
+    names = [pair for part in certificate.get("subject", ()) for pair in part]
+    common = next((value for key, value in names if key == "commonName"), "")
+    groups = tuple(value for key, value in names if key == "organizationName")
+    return User(common, groups) if common else None
+
+
+def _headers(response: web.StreamResponse, answer: ApiResponse) -> None:
+    response.headers["Content-Type"] = answer.media
+    response.headers.update(_STATIC)
+    response.headers.update(answer.headers)
+    for text in answer.warnings:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        response.headers.add("Warning", f'299 - "{quoted}"')
+
+
+class _ChunkedSink:
+    """Writes a stream's pieces as HTTP chunks, straight to the transport."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.done = asyncio.get_running_loop().create_future()
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def backlog(self) -> int:
+        return self._transport.get_write_buffer_size()
+
+    def end(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+async def _stream(raw: web.BaseRequest, answer: ApiResponse) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.code)
+    _headers(response, answer)
+    response.enable_chunked_encoding()
+    await response.prepare(raw)
+    await response.write(b"")
+    assert answer.stream is not None
+    transport: Any = raw.transport
+    if transport is None:
+        answer.stream.stop()
+        return response
+    sink = _ChunkedSink(transport)
+    try:
+        answer.stream.start(sink)
+        await sink.done
+    finally:
+        answer.stream.stop()
+    return response

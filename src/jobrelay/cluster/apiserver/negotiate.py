@@ -1,0 +1,104 @@
+"""Content negotiation: which representation the client wants, and in which it speaks.
+
+Kubernetes negotiates twice: its router first checks the plain media type, then the handler looks at the parameters
+(`as=Table`). Both steps are here because their refusals read differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from jobrelay.cluster.apiserver import errors
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+BUILT_IN: Final = (JSON, YAML, PROTOBUF)
+TRANSFORMS: Final = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
+META_VERSIONS: Final = ("v1", "v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The representation to answer in. `transform` is "" or Table, PartialObjectMetadata(List)."""
+
+    media: str = JSON
+    transform: str = ""
+    meta_version: str = "v1"
+    pretty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    media: str
+    params: tuple[tuple[str, str], ...]
+    quality: float
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The clauses of an Accept header, best first."""
+    clauses = []
+    for part in header.split(","):
+        media, *raw = (piece.strip() for piece in part.split(";"))
+        if not media:
+            continue
+        quality, params = 1.0, []
+        for piece in raw:
+            key, _, value = piece.partition("=")
+            if key == "q":
+                try:
+                    quality = float(value)
+                except ValueError:
+                    quality = 1.0
+            else:
+                params.append((key, value.strip('"')))
+        clauses.append(Clause(media, tuple(params), quality))
+    return sorted(clauses, key=lambda clause: -clause.quality)
+
+
+def _matches(clause: Clause) -> str | None:
+    """The media type of ours that a clause takes. Protobuf alone is answered in JSON: every client can read that."""
+    if clause.media in BUILT_IN:
+        return JSON if clause.media == PROTOBUF else clause.media
+    if clause.media == "*/*":
+        return JSON
+    return None
+
+
+def output(header: str, *, pretty: bool, table: bool = True) -> Output:
+    """The representation for an Accept header; raises 406 when there is none."""
+    if not header:
+        return Output(pretty=pretty)
+    clauses = parse_accept(header)
+    if not any(_matches(clause) for clause in clauses):
+        text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(BUILT_IN)}"
+        raise errors.ApiError(406, "NotAcceptable", text, details={})
+    for clause in clauses:
+        media = _matches(clause)
+        params = dict(clause.params)
+        if media is None or (params.get("stream") not in (None, "", "watch")):
+            continue
+        target = params.get("as", "")
+        if not ({"as", "g", "v"} & params.keys()):
+            return Output(media, pretty=pretty or params.get("pretty") == "1")
+        if target in TRANSFORMS and params.get("g") == "meta.k8s.io" and params.get("v") in META_VERSIONS:
+            if target == "Table" and not table:
+                continue
+            return Output(media, target, params["v"], pretty or params.get("pretty") == "1")
+    raise errors.not_acceptable(BUILT_IN)
+
+
+def pretty_print(query: dict[str, list[str]], user_agent: str) -> bool:
+    wanted = query.get("pretty")
+    if wanted and wanted[0]:
+        return wanted[0] in ("1", "t", "T", "true", "TRUE", "True")
+    return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
+
+
+def input_media(content_type: str, accepted: tuple[str, ...] = BUILT_IN) -> str:
+    """The media type of a body; none given means JSON; raises 415 for one that is not understood."""
+    media = content_type.split(";", 1)[0].strip().lower() or JSON
+    if media not in accepted:
+        raise errors.unsupported_media_type(accepted)
+    return media

@@ -1,0 +1,44 @@
+"""Paths that are not about resources: discovery, version, health, metrics."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.discovery import Discovery
+from jobrelay.cluster.apiserver.handlers import output_for
+from jobrelay.cluster.apiserver.metrics import Metrics
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.services import Services
+
+VERSION: Final = {
+    "major": "1", "minor": "35", "emulationMajor": "1", "emulationMinor": "35", "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "34", "gitVersion": "v1.35.4", "gitCommit": "", "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z", "goVersion": f"python{platform.python_version()}", "compiler": "cpython",
+    "platform": "linux/amd64",
+}  # fmt: skip
+_HEALTH: Final = ("/healthz", "/livez", "/readyz")
+Answer = Callable[[ApiRequest], Awaitable[ApiResponse]]
+
+
+class Paths:
+    def __init__(self, services: Services, discovery: Discovery, metrics: Metrics) -> None:
+        self._services, self._discovery, self._metrics = services, discovery, metrics
+
+    async def answer(self, request: ApiRequest) -> ApiResponse:
+        path = request.path.rstrip("/") or "/"
+        if request.method not in ("GET", "HEAD"):
+            raise errors.method_not_allowed() if path.startswith(("/api", "/apis")) else errors.page_not_found()
+        if path == "/version":
+            return represent.finish(represent.encode(VERSION), output_for(request))
+        if path.startswith(_HEALTH):
+            return ApiResponse(200, b"ok", "text/plain; charset=utf-8")
+        if path == "/metrics":
+            return ApiResponse(200, self._metrics.text().encode(), "text/plain; version=0.0.4; charset=utf-8")
+        found = self._discovery.answer(request)
+        if found is None:
+            raise errors.page_not_found()
+        return found

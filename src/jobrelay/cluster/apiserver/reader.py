@@ -1,0 +1,144 @@
+"""Reading: get and list, at the newest version or at one that the client names."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.negotiate import Output
+from jobrelay.cluster.apiserver.options import ListOptions
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.selection import Selection, select
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.store import Expired, Item, Snapshot
+from jobrelay.kinds.field import go_quote
+
+_PATIENCE: Final = 3.0  # seconds to wait for a version that is not reached yet
+_TOKEN_VERSION: Final = "meta.k8s.io/v1"
+_CONTINUE_EXPIRED: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+def parse_version(text: str) -> int:
+    """A resourceVersion as a number; "" is 0. Raises ValueError with Go's words."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
+    if int(text) >= 2**64:
+        raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+    return int(text)
+
+
+def bad_version(text: str, why: str) -> str:
+    return f"invalid resource version: resourceVersion: Invalid value: {go_quote(text)}: {why}"
+
+
+async def reach(services: Services, version: int) -> None:
+    """Waits a moment for a version that the store has not reached; raises 504."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _PATIENCE
+    while services.store.version < version:
+        if loop.time() >= end:
+            raise errors.version_too_large(version, services.store.version)
+        await asyncio.sleep(0.05)
+
+
+async def get(services: Services, request: ApiRequest, served: Served, namespace: str, name: str, out: Output) -> ApiResponse:
+    wanted = request.first("resourceVersion")
+    try:
+        version = parse_version(wanted)
+    except ValueError as error:
+        raise errors.unknown(bad_version(wanted, str(error))) from None
+    await reach(services, version)
+    await services.store.settled()
+    item = services.store.get(served.key, namespace, name)
+    if item is None:
+        raise errors.not_found(served.group, served.plural, name)
+    return represent.answer_object(served, item.raw, out, services.now(), request.first("includeObject"))
+
+
+async def list_(
+    services: Services, request: ApiRequest, served: Served, options: ListOptions, out: Output, name: str = ""
+) -> ApiResponse:
+    selection = select(served, options, name)
+    snapshot, after = await _snapshot(services, served, options)
+    items, rest = page(snapshot, request.info.namespace, selection, options, after)
+    metadata = represent.list_metadata(snapshot.version, *rest)
+    return represent.answer_list(served, items, metadata, out, services.now(), request.first("includeObject"))
+
+
+async def _snapshot(
+    services: Services, served: Served, options: ListOptions
+) -> tuple[Snapshot, tuple[str, str] | None]:
+    if options.continue_:
+        version, after = parse_continue(options)
+        await services.store.settled()
+        try:
+            return services.store.snapshot(served.key, version if version > 0 else None), after
+        except Expired:
+            raise errors.expired(_CONTINUE_EXPIRED) from None
+    try:
+        version = parse_version(options.version)
+    except ValueError as error:
+        raise errors.bad_request(bad_version(options.version, str(error))) from None
+    await reach(services, version)
+    await services.store.settled()
+    exact = options.version_match == "Exact" or (options.limit > 0 and version > 0 and not options.version_match)
+    try:
+        return services.store.snapshot(served.key, version if exact else None), None
+    except Expired:
+        message = "The resourceVersion for the provided list is too old."
+        raise errors.expired(message) from None
+
+
+def page(
+    snapshot: Snapshot, namespace: str, selection: Selection, options: ListOptions, after: tuple[str, str] | None
+) -> tuple[list[Item], tuple[str, int | None]]:
+    """One page of a list, and what its metadata says about the rest: the continue token and the count."""
+    limit = 0 if options.version == "0" and not options.continue_ else max(options.limit, 0)
+    found: list[Item] = []
+    walk = snapshot.walk(namespace, after)
+    if not limit:
+        return [item for item in walk if selection.matches(item)], ("", None)
+    for item in walk:
+        if not selection.matches(item):
+            continue
+        if len(found) == limit:
+            last = found[-1]
+            remaining = 1 + sum(1 for _ in walk) if selection.everything else None
+            return found, (continue_token(snapshot.version, last), remaining)
+        found.append(item)
+    return found, ("", None)
+
+
+def continue_token(version: int, last: Item) -> str:
+    raw = msgspec.json.encode({"v": _TOKEN_VERSION, "rv": version, "start": f"{last.namespace}/{last.name}\0"})
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def parse_continue(options: ListOptions) -> tuple[int, tuple[str, str] | None]:
+    """The version and the last key of a continue token; raises 400."""
+    text = options.continue_
+    try:
+        token: Any = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        version, start = token["rv"], token["start"]
+        if not isinstance(version, int) or not isinstance(start, str):
+            raise ValueError
+    except (binascii.Error, ValueError, KeyError, TypeError, msgspec.MsgspecError):
+        raise errors.bad_request("continue key is not valid: illegal base64 data at input byte 0") from None
+    if options.version not in ("", "0"):
+        raise errors.bad_request("specifying resource version is not allowed when using continue")
+    namespace, _, name = start.rstrip("\0").rpartition("/")
+    return version, (namespace, name)

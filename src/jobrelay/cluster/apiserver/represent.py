@@ -1,0 +1,126 @@
+"""Objects as answers: whole, as metadata only, or as rows of a table; in JSON or YAML."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from jobrelay.cluster.apiserver import errors, negotiate
+from jobrelay.cluster.apiserver.negotiate import Output
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.store import Item
+from jobrelay.kinds import tables
+
+Obj = dict[str, Any]
+
+
+def encode(value: Any) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def stored(raw: bytes) -> Obj:
+    """Stored JSON as an object (without apiVersion and kind)."""
+    obj: Obj = msgspec.json.decode(raw)
+    return obj
+
+
+def outgoing(served: Served, raw: bytes) -> bytes:
+    """Stored JSON as the JSON of a version, without apiVersion and kind."""
+    return raw if served.from_storage is None else encode(served.from_storage(stored(raw)))
+
+
+def whole(served: Served, raw: bytes) -> bytes:
+    """Stored JSON as the whole object of a version."""
+    return served.complete(outgoing(served, raw))
+
+
+def finish(body: bytes, out: Output, code: int = 200) -> ApiResponse:
+    """JSON bytes in the representation that was negotiated."""
+    if out.media == negotiate.YAML:
+        dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        text = yaml.dump(msgspec.json.decode(body), Dumper=dumper, default_flow_style=False, allow_unicode=True)
+        return ApiResponse(code, text.encode(), negotiate.YAML)
+    if out.pretty:
+        body = msgspec.json.format(body, indent=2)
+    return ApiResponse(code, body + b"\n")
+
+
+def answer_object(served: Served, raw: bytes, out: Output, now: dt.datetime, include: str, code: int = 200) -> ApiResponse:
+    """One stored object as an answer."""
+    if out.transform == "Table":
+        return finish(encode(table(served, [raw], out, now, include, _version_only(raw))), out, code)
+    if out.transform == "PartialObjectMetadata":
+        return finish(encode(metadata_only(stored(raw), out)), out, code)
+    if out.transform:
+        raise errors.not_acceptable(negotiate.BUILT_IN)
+    return finish(whole(served, raw), out, code)
+
+
+def metadata_only(obj: Obj, out: Output) -> Obj:
+    version = f"meta.k8s.io/{out.meta_version}"
+    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": obj["metadata"]}
+
+
+def _version_only(raw: bytes) -> Obj:
+    return {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
+
+
+def list_metadata(version: int, continue_: str = "", remaining: int | None = None) -> Obj:
+    metadata: Obj = {"resourceVersion": str(version)}
+    if continue_:
+        metadata["continue"] = continue_
+    if remaining:
+        metadata["remainingItemCount"] = remaining
+    return metadata
+
+
+def answer_list(
+    served: Served, items: Sequence[Item], metadata: Obj, out: Output, now: dt.datetime, include: str
+) -> ApiResponse:
+    """A list of stored objects as an answer; the plain form joins bytes and decodes nothing."""
+    if out.transform == "Table":
+        return finish(encode(table(served, [item.raw for item in items], out, now, include, metadata)), out)
+    if out.transform == "PartialObjectMetadataList":
+        rows = [metadata_only(stored(item.raw), out) for item in items]
+        version = f"meta.k8s.io/{out.meta_version}"
+        body = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": rows}
+        return finish(encode(body), out)
+    if out.transform:
+        raise errors.not_acceptable(negotiate.BUILT_IN)
+    head = f'{{"kind":"{served.list_kind}","apiVersion":"{served.api_version}","metadata":'.encode()
+    make = whole if served.custom is not None else outgoing
+    return finish(head + encode(metadata) + b',"items":[' + b",".join(make(served, i.raw) for i in items) + b"]}", out)
+
+
+def table(
+    served: Served, raws: Iterable[bytes], out: Output, now: dt.datetime, include: str, metadata: Obj, *, columns: bool = True
+) -> Obj:
+    """Stored objects as a Table. `include` is the includeObject parameter; a watch sends the columns only once."""
+    if include not in ("", "Metadata", "Object", "None"):
+        raise errors.bad_request(f'unrecognized includeObject value: "{include}"')
+    spec = served.custom.table if served.custom is not None else tables.table_for(served.group, served.plural)
+    objects = spec.order([stored(outgoing(served, raw)) for raw in raws])
+    rows = [_row(spec, obj, now, served, out, include) for obj in objects]
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{out.meta_version}",
+        "metadata": metadata,
+        "columnDefinitions": spec.columns if columns else [],
+        "rows": None if spec.plain and not rows else rows,
+    }
+
+
+def _row(spec: tables.TableSpec, obj: Obj, now: dt.datetime, served: Served, out: Output, include: str) -> Obj:
+    row: Obj = {"cells": spec.cells(obj, now)}
+    if conditions := spec.conditions(obj):
+        row["conditions"] = conditions
+    if include == "None":
+        return {**row, "object": None}
+    if include == "Object":
+        return {**row, "object": {"kind": served.kind, "apiVersion": served.api_version, **obj}}
+    return {**row, "object": metadata_only(obj, out)}

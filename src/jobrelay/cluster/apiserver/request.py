@@ -1,0 +1,116 @@
+"""One request as the server sees it, and what its path says: verb, group, version, resource, namespace, name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+_VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks. `extra` maps keys to lists of values, as in a TokenReview."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+
+
+@dataclass(slots=True)
+class Info:
+    """What a path means. `resource` is empty for paths that are not about resources."""
+
+    verb: str
+    path: str
+    prefix: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def about_resource(self) -> bool:
+        return bool(self.version)
+
+
+@dataclass(slots=True)
+class ApiRequest:
+    """A whole request. `headers` has lower-case names; `peer` is the user of a client certificate, if there was one."""
+
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    headers: Mapping[str, str]
+    body: bytes = b""
+    peer: User | None = None
+    user: User = ANONYMOUS
+    warnings: list[str] = field(default_factory=list)
+    info: Info = field(default_factory=lambda: Info("get", "/"))
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+    def first(self, name: str) -> str:
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+
+def split_target(target: str) -> tuple[str, dict[str, list[str]]]:
+    """A request target as path and query."""
+    parts = urlsplit(target)
+    query = parse_qs(parts.query, keep_blank_values=True) if parts.query else {}
+    return unquote(parts.path), query
+
+
+def flag(query: Mapping[str, list[str]], name: str) -> bool:
+    """A boolean of the query: absent, "false" and "0" are false, anything else is true."""
+    values = query.get(name)
+    return bool(values) and values is not None and values[0].lower() not in ("false", "0", "")
+
+
+def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> Info:
+    """What a path and method mean. Unknown shapes are answered as paths that are not about resources."""
+    info = Info(method.lower(), path)
+    parts = path.strip("/").split("/")
+    if len(parts) < 3 or parts[0] not in ("api", "apis"):
+        return info
+    prefix, *rest = parts
+    group = ""
+    if prefix == "apis":
+        if len(rest) < 3:
+            return info
+        group, *rest = rest
+    version, *rest = rest
+    verb = _VERBS.get(method, "")
+    if rest[0] == "watch" and len(rest) > 1:
+        verb, rest = "watch", rest[1:]
+    info = Info(verb, path, prefix, group, version)
+    if rest[0] == "namespaces" and len(rest) > 1:
+        info.namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    info.parts = tuple(rest)
+    info.resource = rest[0]
+    info.name = rest[1] if len(rest) > 1 else ""
+    info.subresource = rest[2] if len(rest) > 2 and verb != "watch" else ""
+    if not info.name:
+        if verb == "get":
+            info.verb = "watch" if flag(query, "watch") else "list"
+        elif verb == "delete":
+            info.verb = "deletecollection"
+    return info

@@ -1,0 +1,169 @@
+"""What is served: every resource as a value, built-in ones from the table, custom ones as they come and go.
+
+A `Served` is one resource in one version. Versions of the same resource share `key`, under which objects are stored. Stored
+JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes serve lists (whose
+items have neither for built-in kinds), watches and every version.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jobrelay.kinds import registry
+from jobrelay.kinds.decode import Notes, decode
+from jobrelay.kinds.strategy import Obj, Strategy
+from jobrelay.kinds.types import Type, type_for_kind
+
+if TYPE_CHECKING:
+    from jobrelay.cluster.apiserver.custom import CustomKind
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    name: str
+    group: str
+    version: str
+    kind: str
+    verbs: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Served:
+    group: str
+    version: str
+    plural: str
+    kind: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    short: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: dict[str, Subresource] = field(default_factory=dict)
+    list_kind: str = ""
+    key: str = ""
+    custom: CustomKind | None = None
+    storage_version: str = ""
+    from_storage: Callable[[Obj], Obj] | None = None
+    to_storage: Callable[[Obj], Obj] | None = None
+
+    def __post_init__(self) -> None:
+        self.storage_version = self.storage_version or self.version
+        self.list_kind = self.list_kind or f"{self.kind}List"
+        self.key = self.key or (f"{self.plural}.{self.group}" if self.group else self.plural)
+        self.prefix = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+
+    @property
+    def media(self) -> tuple[str, ...]:
+        """The media types of bodies; custom resources are not known in protobuf."""
+        return ("application/json", "application/yaml") + (() if self.custom else ("application/vnd.kubernetes.protobuf",))
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def type(self) -> Type:
+        """The built-in type; custom resources have none."""
+        found = type_for_kind(self.api_version, self.kind)
+        assert found is not None, self.kind
+        return found
+
+    @property
+    def strategy(self) -> Strategy:
+        if self.custom is not None:
+            return self.custom.strategy
+        return registry.strategy(self.group, self.plural)
+
+    def decode(self, value: Any, notes: Notes | None) -> Obj:
+        """The canonical object of a JSON value; raises DecodeError, and tells `notes` what a strict reader would refuse."""
+        if self.custom is not None:
+            return self.custom.decode(value, notes)
+        made: Obj = decode(value if value is not None else {}, self.type, notes)
+        made["apiVersion"], made["kind"] = self.api_version, self.kind
+        return made
+
+    @functools.cached_property
+    def apply_schema(self) -> Any:
+        """What server-side apply knows about the fields."""
+        from jobrelay.kinds.apply import schema_for_type
+
+        return self.custom.apply_schema if self.custom is not None else schema_for_type(self.type)
+
+    def blank(self) -> Obj:
+        """An object of this kind with nothing set, as bookmarks carry it."""
+        if self.custom is not None:
+            return {"kind": self.kind, "apiVersion": self.api_version}
+        return {"kind": self.kind, "apiVersion": self.api_version, **decode({}, self.type)}
+
+    def complete(self, raw: bytes) -> bytes:
+        """Stored JSON as the whole object."""
+        return self.prefix + raw[1:]
+
+
+class ResourceTable:
+    """All resources that are served now. `changed` is counted up whenever custom resources come or go."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[tuple[str, str, str], Served] = {}
+        self.groups: dict[str, list[str]] = {}
+        self.changed = 0
+        for entry in registry.resources():
+            self.add(_built_in(entry))
+
+    def add(self, served: Served) -> None:
+        self._by_path[served.group, served.version, served.plural] = served
+        versions = self.groups.setdefault(served.group, [])
+        if served.version not in versions:
+            versions.append(served.version)
+        self.changed += 1
+
+    def remove_custom(self, group: str, plural: str) -> None:
+        """Forgets all versions of a custom resource, and groups and versions that are empty then."""
+        for path in [p for p, s in self._by_path.items() if p[0] == group and p[2] == plural and s.custom]:
+            del self._by_path[path]
+        versions = [v for v in self.groups.get(group, []) if any(p[:2] == (group, v) for p in self._by_path)]
+        if versions:
+            self.groups[group] = versions
+        else:
+            self.groups.pop(group, None)
+        self.changed += 1
+
+    def get(self, group: str, version: str, plural: str) -> Served | None:
+        return self._by_path.get((group, version, plural))
+
+    def by_kind(self, api_version: str, kind: str) -> Served | None:
+        group, _, version = api_version.rpartition("/")
+        for served in self.in_version(group, version):
+            if served.kind == kind:
+                return served
+        return None
+
+    def in_version(self, group: str, version: str) -> list[Served]:
+        found = [s for (g, v, _), s in self._by_path.items() if (g, v) == (group, version)]
+        return sorted(found, key=lambda served: served.plural)
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(list(self._by_path.values()))
+
+
+def _built_in(entry: dict[str, Any]) -> Served:
+    subresources = {
+        s["name"]: Subresource(s["name"], s["group"], s["version"], s["kind"], tuple(s["verbs"]))
+        for s in entry["subresources"]
+    }
+    served = Served(
+        group=entry["group"], version=entry["version"], plural=entry["plural"], kind=entry["kind"],
+        singular=entry["singular"], namespaced=entry["namespaced"], verbs=tuple(entry["verbs"]),
+        short=tuple(entry["short"]), categories=tuple(entry["categories"]), subresources=subresources,
+    )  # fmt: skip
+    conversion = registry.conversion(served.group, served.version, served.plural)
+    if conversion is not None:
+        served.key, served.to_storage, served.from_storage = conversion
+    return served

@@ -1,0 +1,40 @@
+"""An answer: a status code and either a whole body or a stream that pushes its chunks itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Sink(Protocol):
+    """Where a stream writes to: one client."""
+
+    def write(self, data: bytes) -> None:
+        """Sends a piece; never blocks."""
+
+    def backlog(self) -> int:
+        """How many bytes wait to be sent."""
+
+    def end(self) -> None:
+        """Ends the answer."""
+
+
+class Stream(Protocol):
+    """The body of a watch or a followed log."""
+
+    def start(self, sink: Sink) -> None: ...
+
+    def stop(self) -> None:
+        """The client has gone."""
+
+
+@dataclass(slots=True)
+class ApiResponse:
+    code: int
+    body: bytes = b""
+    media: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    stream: Stream | None = None
+    upgrade: Callable[..., object] | None = None

@@ -1,0 +1,37 @@
+"""What every handler needs: the store, the table of resources, the clock, randomness."""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jobrelay.cluster.apiserver.resources import ResourceTable
+from jobrelay.cluster.store import Store
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def random_suffix(length: int = 5) -> str:
+    """A suffix as Kubernetes generates them: no vowels, so no words."""
+    return "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(length))
+
+
+def new_uid() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(slots=True)
+class Services:
+    store: Store
+    resources: ResourceTable
+    now: Callable[[], dt.datetime] = _now
+    suffix: Callable[[], str] = random_suffix
+    uid: Callable[[], str] = new_uid
+    finalizing: set[str] = field(default_factory=set)

@@ -1,0 +1,273 @@
+"""Watching: a stream of changes, pushed straight from the store's commits to the sockets.
+
+There is no task per watcher. The store calls `_Watch.changed` for each committed change; frames are collected and written
+once per loop tick. The bytes of a frame are made once per change and representation and shared by all watchers of that
+representation (`Frames`), so a thousand watchers cost a thousand socket writes and one encoding.
+
+A watcher that reads too slowly is cut off with a 410 ERROR event once its backlog passes a limit, instead of growing
+memory; its client lists again and goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import errors, negotiate, reader, represent
+from jobrelay.cluster.apiserver.negotiate import Output
+from jobrelay.cluster.apiserver.options import ListOptions
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.response import ApiResponse, Sink
+from jobrelay.cluster.apiserver.selection import Selection, select
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.store import Change, Expired, Item
+
+MAX_BACKLOG: Final = 16 * 1024 * 1024
+MAX_WATCHES: Final = 20_000
+BOOKMARK_SECONDS: Final = 60.0
+DEFAULT_TIMEOUT: Final = 1800.0
+_INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
+
+
+def frame(kind: str, body: bytes) -> bytes:
+    return b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
+
+
+def error_frame(error: errors.ApiError) -> bytes:
+    return frame("ERROR", represent.encode(error.status()))
+
+
+class Frames:
+    """The encoded events of the latest changes, shared by all watchers of a server."""
+
+    _KEPT: Final = 256
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[int, str, str, str, str], bytes] = OrderedDict()
+
+    def get(self, version: int, kind: str, served: Served, form: str, make: Callable[[], bytes]) -> bytes:
+        key = (version, kind, served.api_version, served.plural, form)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            if len(self._made) > self._KEPT:
+                self._made.popitem(last=False)
+        return found
+
+
+class Watches:
+    """All open watches of a server: their number is limited, and they end together with it."""
+
+    def __init__(self) -> None:
+        self.open: set[_Watch] = set()
+        self.frames = Frames()
+        self.delivered = 0
+
+    def close(self) -> None:
+        for watch in list(self.open):
+            watch.finish()
+
+    def close_resource(self, served: Served) -> None:
+        """Ends the watches of a resource that is no longer served."""
+        for watch in [w for w in self.open if w.served is served]:
+            watch.finish()
+
+
+class _Watch:
+    """One watcher: a selection of one resource in one representation, and the sink it is written to."""
+
+    def __init__(
+        self, watches: Watches, services: Services, served: Served, selection: Selection, namespace: str, out: Output,
+        include: str, options: ListOptions,
+    ) -> None:  # fmt: skip
+        self.watches, self.services, self.served, self.selection = watches, services, served, selection
+        self.namespace, self.out, self.include, self.options = namespace, out, include, options
+        self.version = 0
+        self._sink: Sink | None = None
+        self._pending: list[bytes] = []
+        self._flushing = False
+        self._unsubscribe: Callable[[], None] | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._columns_sent = False
+
+    # The life of a watch.
+
+    def prepare(self, initial: list[bytes], version: int, replay: list[Change]) -> None:
+        """Takes its place in the store's stream, right after the state that `initial` and `replay` describe."""
+        self._pending = initial
+        self.version = version
+        for change in replay:
+            self._take(change)
+        self._unsubscribe = self.services.store.subscribe(self.served.key, self._changed)
+
+    def start(self, sink: Sink) -> None:
+        self._sink = sink
+        self.watches.open.add(self)
+        loop = asyncio.get_running_loop()
+        timeout = float(self.options.timeout_seconds or DEFAULT_TIMEOUT * (1 + random.random()))
+        self._timers.append(loop.call_later(timeout, self.finish))
+        if self.options.bookmarks:
+            self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark_later))
+        self._flush()
+
+    def stop(self) -> None:
+        self.watches.open.discard(self)
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        self._pending.clear()
+
+    def finish(self) -> None:
+        """Ends the stream cleanly: what is pending is written first."""
+        self._flush()
+        sink, self._sink = self._sink, None
+        self.stop()
+        if sink is not None:
+            sink.end()
+
+    # Changes.
+
+    def _changed(self, change: Change) -> None:
+        self._take(change)
+        if self._pending and not self._flushing and self._sink is not None:
+            self._flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _take(self, change: Change) -> None:
+        self.version = change.version
+        item = change.after or change.before
+        assert item is not None
+        if self.namespace and item.namespace != self.namespace:
+            return
+        before, after = self.selection.matches(change.before), self.selection.matches(change.after)
+        if after:
+            assert change.after is not None
+            self._pending.append(self._frame("MODIFIED" if before else "ADDED", change.after, change.version))
+        elif before:
+            gone = Item(item.namespace, item.name, change.version, _deleted_state(change))
+            self._pending.append(self._frame("DELETED", gone, change.version))
+
+    def _frame(self, kind: str, item: Item, version: int) -> bytes:
+        if self.out.transform == "Table":
+            return frame(kind, self._table(item))
+        form = self.out.transform + self.out.meta_version
+        return self.watches.frames.get(version, kind, self.served, form, lambda: frame(kind, self._body(item)))
+
+    def _body(self, item: Item) -> bytes:
+        if self.out.transform == "PartialObjectMetadata":
+            return represent.encode(represent.metadata_only(represent.stored(item.raw), self.out))
+        return represent.whole(self.served, item.raw)
+
+    def _table(self, item: Item) -> bytes:
+        columns, self._columns_sent = not self._columns_sent, True
+        metadata = {"resourceVersion": str(item.version)}
+        now = self.services.now()
+        made = represent.table(self.served, [item.raw], self.out, now, self.include, metadata, columns=columns)
+        return represent.encode(made)
+
+    def initial(self, item: Item) -> bytes:
+        return self._frame("ADDED", item, item.version)
+
+    def bookmark(self, version: int, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(version)}
+        if annotations:
+            metadata["annotations"] = annotations
+        if self.out.transform == "PartialObjectMetadata":
+            kind = represent.metadata_only({"metadata": metadata}, self.out)
+            return frame("BOOKMARK", represent.encode(kind))
+        if self.out.transform == "Table":
+            item = Item("", "", version, represent.encode({"metadata": metadata}))
+            return frame("BOOKMARK", self._table(item))
+        empty = self.served.blank()
+        empty["metadata"] = metadata
+        return frame("BOOKMARK", represent.encode(empty))
+
+    def _bookmark_later(self) -> None:
+        self.version = max(self.version, self.services.store.version)
+        self._pending.append(self.bookmark(self.version))
+        self._flush()
+        self._timers.append(asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark_later))
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if self._sink is None or not self._pending:
+            return
+        self.watches.delivered += len(self._pending)
+        data = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+        self._pending.clear()
+        if self._sink.backlog() > MAX_BACKLOG:
+            self._sink.write(error_frame(errors.expired(f"too old resource version: {self.version} (slow watcher)")))
+            self.finish()
+            return
+        self._sink.write(data)
+
+
+def _deleted_state(change: Change) -> bytes:
+    """What a DELETED event shows: the state at the deletion, or the last one that the selection saw, renumbered."""
+    if change.after is None:
+        return change.raw
+    assert change.before is not None
+    obj = represent.stored(change.before.raw)
+    obj["metadata"]["resourceVersion"] = str(change.version)
+    return represent.encode(obj)
+
+
+async def watch(
+    services: Services, watches: Watches, request: ApiRequest, served: Served, options: ListOptions, out: Output
+) -> ApiResponse:
+    """Opens a watch; the answer's stream starts when the sink is ready."""
+    selection = select(served, options, request.info.name)
+    if out.media == negotiate.YAML:
+        raise errors.not_acceptable((f"{negotiate.JSON};stream=watch", f"{negotiate.PROTOBUF};stream=watch"))
+    if len(watches.open) >= MAX_WATCHES:
+        raise errors.too_many_requests("too many watches, please try again later", 1)
+    try:
+        version = reader.parse_version(options.version)
+    except ValueError as error:
+        raise errors.unknown(reader.bad_version(options.version, str(error))) from None
+    await reader.reach(services, version)
+    await services.store.settled()
+    made = _Watch(
+        watches, services, served, selection, request.info.namespace, out, request.first("includeObject"), options
+    )
+    try:
+        _place(made, version)
+    except Expired as error:
+        return ApiResponse(200, stream=_Refused(errors.expired(str(error))))
+    return ApiResponse(200, stream=made)
+
+
+def _place(made: _Watch, version: int) -> None:
+    store, key, options = made.services.store, made.served.key, made.options
+    if options.send_initial_events or (version == 0 and options.send_initial_events is None):
+        snapshot = store.snapshot(key)
+        items = [item for item in snapshot.walk(made.namespace) if made.selection.matches(item)]
+        initial = [made.initial(item) for item in items]
+        if options.send_initial_events and options.bookmarks:
+            initial.append(made.bookmark(snapshot.version, _INITIAL_END))
+        made.prepare(initial, snapshot.version, [])
+        return
+    start = version or store.version
+    made.prepare([], start, store.since(key, start) if start < store.version else [])
+
+
+class _Refused:
+    """A watch from a version that is gone: an answer 200 whose only event is the error."""
+
+    def __init__(self, error: errors.ApiError) -> None:
+        self._error = error
+
+    def start(self, sink: Sink) -> None:
+        sink.write(error_frame(self._error))
+        sink.end()
+
+    def stop(self) -> None:
+        return None
+

@@ -1,0 +1,67 @@
+"""Where every built-in kind is found: its paths, its strategy, and its conversion to what is stored.
+
+A strategy's module is imported when the first object of its kind comes by: most clusters never see most kinds.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from importlib import resources as files
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.kinds.strategy import Obj, Strategy
+
+Conversion = tuple[str, Callable[[Obj], Obj], Callable[[Obj], Obj]]
+
+MODULES: Final[dict[str, tuple[str, ...]]] = {
+    "": ("core", "pod"),
+    "batch": ("job", "cronjob"),
+    "apps": ("apps",),
+    "autoscaling": ("autoscaling",),
+    "policy": ("poddisruptionbudget",),
+    "rbac.authorization.k8s.io": ("rbac",),
+    "coordination.k8s.io": ("coordination",),
+    "scheduling.k8s.io": ("scheduling",),
+    "events.k8s.io": ("events",),
+    "certificates.k8s.io": ("certificates",),
+    "storage.k8s.io": ("storage",),
+    "networking.k8s.io": ("networking",),
+    "node.k8s.io": ("nodeapi",),
+    "discovery.k8s.io": ("discovery",),
+    "resource.k8s.io": ("resourceapi",),
+    "admissionregistration.k8s.io": ("admissionregistration",),
+    "flowcontrol.apiserver.k8s.io": ("flowcontrol",),
+    "apiregistration.k8s.io": ("apiregistration",),
+    "apiextensions.k8s.io": ("crd.definition",),
+}
+
+
+@functools.cache
+def resources() -> list[dict[str, Any]]:
+    """The rows of data/resources.json: what a fresh cluster serves."""
+    raw = files.files("jobrelay.kinds").joinpath("data/resources.json").read_bytes()
+    rows: list[dict[str, Any]] = msgspec.json.decode(raw)
+    return rows
+
+
+@functools.cache
+def strategy(group: str, plural: str) -> Strategy:
+    """The strategy of a built-in kind; kinds without rules of their own get the default one."""
+    for name in MODULES.get(group, ()):
+        try:
+            module = importlib.import_module(f"jobrelay.kinds.{name}")
+        except ImportError:
+            continue
+        found: Strategy | None = getattr(module, "STRATEGIES", {}).get((group, plural))
+        if found is not None:
+            return found
+    return Strategy()
+
+
+def conversion(group: str, version: str, plural: str) -> Conversion | None:
+    """For a version that is stored as another one: the storage key and the functions to and from storage."""
+    return None
