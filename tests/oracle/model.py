@@ -30,7 +30,7 @@ PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io
 
 @dataclass(frozen=True)
 class Step:
-    """One request. `unordered` sorts error lists whose order is random on a real server; `pick` keeps parts of the answer."""
+    """One request. `unordered` sorts lists whose order is random on a real server; `pick` keeps parts of the answer."""
 
     method: str
     path: str

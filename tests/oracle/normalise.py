@@ -23,7 +23,8 @@ EMBEDDED = re.compile(r'(resourceVersion\\*":\\*")(\d+)')
 CURRENT = re.compile(r"(current: )\d+")
 AGE = re.compile(r"(\d+[smhdy])+")
 API_ACCESS = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
-GENERATE = re.compile(r"generateName\W{1,5}([a-z0-9.-]+)")
+NODE_PORT = re.compile(r"(\d+:)3\d{4}(/)")
+GENERATE = re.compile(r"generateName\W{1,5}([A-Za-z0-9._-]+)")
 AGE_COLUMNS = frozenset({"Age", "Created At", "Last Schedule", "Duration", "Last Seen", "First Seen", "AGE"})
 NODE_PORTS = range(30000, 32768)
 
@@ -59,7 +60,7 @@ class Normaliser:
         value = CLUSTER_IP.sub(lambda m: m[0] if m[0] in self.sent else "IP", SERVER.sub("SERVER", value))
         value = RECORD.sub(lambda m: f"{m[1]}{self.version(m[2])})", CURRENT.sub(r"\1N", POINTER.sub("POINTER", value)))
         value = EMBEDDED.sub(lambda m: m[1] + self.version(m[2]), value)
-        value = API_ACCESS.sub("kube-api-access-SUFFIX", value)
+        value = NODE_PORT.sub(r"\1PORT\2", API_ACCESS.sub("kube-api-access-SUFFIX", value))
         for prefix in self.prefixes:
             value = re.sub(re.escape(prefix) + r"[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])", prefix + "SUFFIX", value)
         return value
@@ -120,12 +121,19 @@ def _hide_ages(table: dict[str, Any]) -> None:
         ]
 
 
-def sort_errors(body: Any) -> Any:
-    """Sorts the causes of a Status and the bracketed errors of its message: their order is random for some kinds."""
-    details = body.get("details") if isinstance(body, dict) else None
+def without_order(body: Any) -> Any:
+    """Sorts what a real server gives in random order: causes of a Status and the errors in its message, rules of a review."""
+    if not isinstance(body, dict):
+        return body
+    status, details = body.get("status"), body.get("details")
+    if isinstance(status, dict):
+        return {**body, "status": {k: sorted(v, key=_text) if isinstance(v, list) else v for k, v in status.items()}}
     if not isinstance(details, dict) or not isinstance(details.get("causes"), list):
         return body
-    causes = sorted(details["causes"], key=lambda cause: json.dumps(cause, sort_keys=True))
     head, opening, tail = str(body.get("message", "")).partition("[")
     message = head + opening + ", ".join(sorted(tail.rstrip("]").split(", "))) if opening else body.get("message")
-    return {**body, "message": message, "details": {**details, "causes": causes}}
+    return {**body, "message": message, "details": {**details, "causes": sorted(details["causes"], key=_text)}}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -13,7 +13,7 @@ import yaml
 
 from .endpoint import Endpoint, RawAnswer
 from .model import Scenario, Step, encoded, rendered
-from .normalise import Normaliser, sort_errors
+from .normalise import Normaliser, without_order
 
 ALPHABET = "bcdfghjkmnpqrtvwxyz"
 CHANNEL = {"Content-Type": "application/json"}
@@ -122,7 +122,7 @@ def _normalised(raw: RawAnswer, parsed: Any, step: Step, normaliser: Normaliser)
         parsed = {"/".join(keys): _picked(parsed, keys) for keys in step.pick}
     body = normaliser.value(parsed)
     if step.unordered:
-        body = sort_errors(body)
+        body = without_order(body)
     return Answer(raw.code, raw.content_type, [normaliser.text(w) for w in raw.warnings], body)
 
 

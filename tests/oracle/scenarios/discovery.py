@@ -43,7 +43,7 @@ def _aggregated() -> Iterator[Step]:
 def _unknown() -> Iterator[Step]:
     for path in ("/nothing", "/apis/none.example.com", "/apis/none.example.com/v1", "/apis/none.example.com/v1/things", "/apis/batch/v9", "/apis/batch/v9/jobs", "/apis/batch/v1/nothing", f"{CORE}/nothing", "/api/v2", "/api/v1/nothing", "/api/v1/nothing/x",
                  f"{CORE}/configmaps/x/status", f"{CORE}/configmaps/x/nothing", f"{CORE}/pods/x/nothing/deeper", "/apis/batch/v1/namespaces/{{ns}}/jobs/x/scale", "/apis/batch/v1/namespaces/{{ns}}", "/apis/batch/v1/namespaces", "/api/v1/namespaces/{{ns}}/nodes", "/api/v1/namespaces/{{ns}}/namespaces",
-                 "/apis/batch/v1/jobs/x", "/api/v1/configmaps/x", "/api/v1/namespaces//configmaps", "/api/v1/", "/apis/", "/api/", "/apis/batch/", "/apis/batch/v1/", "/version/", "//api", "/api/v1/namespaces/{{ns}}/configmaps/", "/favicon.ico", "/swagger.json", "/ui", "/apis/extensions/v1beta1",
+                 "/apis/batch/v1/jobs/x", "/api/v1/configmaps/x", "/api/v1/", "/apis/", "/api/", "/apis/batch/", "/apis/batch/v1/", "/version/", "//api", "/api/v1/namespaces/{{ns}}/configmaps/", "/favicon.ico", "/swagger.json", "/ui", "/apis/extensions/v1beta1",
                  "/apis/apps/v1/namespaces/{{ns}}/deployments/x/rollback", "/api/v1/componentstatuses/none", "/apis/metrics.k8s.io/v1beta1", "/api/v1/namespaces/{{ns}}/configmaps/a%2Fb", "/api/v1/proxy/namespaces/x", "/api/v1/namespaces/{{ns}}/Pods", "/apis/Batch/v1", "/apis/batch/v1/namespaces/{{ns}}/cronjobs/x/scale"):
         yield get(path)
     for method in ("POST", "PUT", "PATCH", "DELETE"):

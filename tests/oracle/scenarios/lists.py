@@ -72,7 +72,7 @@ def _paging() -> Iterator[Step]:
 def _versions() -> Iterator[Step]:
     yield post(CONFIGMAPS, _labelled("a"), capture={"rv": "metadata.resourceVersion"})
     yield post(CONFIGMAPS, _labelled("b"), capture={"rv2": "metadata.resourceVersion"})
-    for query in ("resourceVersion=0", "resourceVersion={{rv}}", "resourceVersion={{rv}}&resourceVersionMatch=Exact", "resourceVersion={{rv2}}&resourceVersionMatch=Exact",
+    for query in ("resourceVersion={{rv2}}", "resourceVersion=0", "resourceVersion={{rv}}", "resourceVersion={{rv}}&resourceVersionMatch=Exact", "resourceVersion={{rv2}}&resourceVersionMatch=Exact",
                   "resourceVersion={{rv}}&resourceVersionMatch=NotOlderThan", "resourceVersion=0&resourceVersionMatch=NotOlderThan", "resourceVersion=0&resourceVersionMatch=Exact",
                   "resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan", "resourceVersion={{rv}}&resourceVersionMatch=Bad", "resourceVersion=abc", "resourceVersion=-1",
                   "resourceVersion=1.5", "resourceVersion={{rv}}&resourceVersionMatch=Exact&limit=1", "resourceVersion={{rv2}}&limit=1", "sendInitialEvents=true", "sendInitialEvents=bad",
