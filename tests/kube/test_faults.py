@@ -108,6 +108,16 @@ async def test_a_partition_breaks_open_streams_and_refuses_new_requests(clock: F
     assert (await faulty.send(GET)).status == 200
 
 
+async def test_healing_a_sound_link_changes_nothing(clock: FakeClock) -> None:
+    faulty = FaultyTransport(ScriptedTransport(Stream(b"a").response), clock=clock)
+    reading = asyncio.create_task((await faulty.send(GET)).read())
+    await clock.settle()
+    faulty.heal()
+    faulty.partition()
+    with pytest.raises(TransportError):
+        await reading
+
+
 async def test_chance_is_decided_by_the_given_generator() -> None:
     async def outcome(seed: int) -> list[bool]:
         faulty = FaultyTransport(ScriptedTransport(*[answer({}) for _ in range(20)]), random=Random(seed))

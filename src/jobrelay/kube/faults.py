@@ -116,7 +116,8 @@ class FaultyTransport:
 
     def heal(self) -> None:
         """Mend the link; what broke stays broken."""
-        self._severed = asyncio.Event()
+        if self._severed.is_set():
+            self._severed = asyncio.Event()
 
     async def send(self, request: Request) -> Response:
         if self._severed.is_set():
