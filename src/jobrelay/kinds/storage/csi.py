@@ -17,8 +17,8 @@ from jobrelay.kinds.strategy import Obj, Strategy, Update
 FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES: Final = ("Persistent", "Ephemeral")
 TOKENS_IN_SECRETS: Final = (
-    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging"
-    " of tokens in volume attributes"
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
 )
 MAX_NODE_ID: Final = 256
 MAX_DRIVER_NAME: Final = 63
