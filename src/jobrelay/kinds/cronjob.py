@@ -13,7 +13,7 @@ from jobrelay.kinds.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.job.validation import validate_unselected_job_spec
 from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.pod import PodOptions, default_pod_template, drop_disabled_template_fields, template_options
+from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 POLICIES: Final = ("Allow", "Forbid", "Replace")
@@ -53,7 +53,7 @@ def _prepare_update(new: Obj, old: Obj) -> None:
 def _validate_create(cron_job: Obj) -> list[FieldError]:
     name = cron_job["metadata"].get("name", "")
     errors = validate_object_meta(cron_job["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
-    errors += _spec_errors(cron_job["spec"], None, None)
+    errors += _spec_errors(cron_job["spec"], None)
     if len(name.encode()) > MAX_NAME:
         errors.append(invalid(Path("metadata.name"), name, f"must be no more than {MAX_NAME} characters"))
     return errors
@@ -61,10 +61,10 @@ def _validate_create(cron_job: Obj) -> list[FieldError]:
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    return errors + _spec_errors(new["spec"], old["spec"], template_options(_template(new), _template(old)))
+    return errors + _spec_errors(new["spec"], old["spec"])
 
 
-def _spec_errors(spec: Spec, old: Spec | None, options: PodOptions | None) -> list[FieldError]:
+def _spec_errors(spec: Spec, old: Spec | None) -> list[FieldError]:
     errors: list[FieldError] = []
     if spec["schedule"]:
         errors += _schedule_errors(spec, zone_allowed=old is not None and "TZ" in old["schedule"])
@@ -75,7 +75,7 @@ def _spec_errors(spec: Spec, old: Spec | None, options: PodOptions | None) -> li
         errors += _zone_errors(spec["timeZone"], _SPEC.child("timeZone"))
     if spec["concurrencyPolicy"] not in POLICIES:
         errors.append(not_supported(_SPEC.child("concurrencyPolicy"), spec["concurrencyPolicy"], POLICIES))
-    errors += _job_template_errors(spec["jobTemplate"]["spec"], options)
+    errors += _job_template_errors(spec["jobTemplate"]["spec"])
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += validate_non_negative(spec.get(name, 0), _SPEC.child(name))
     return errors
@@ -111,8 +111,8 @@ def _zone_errors(zone: str, path: Path) -> list[FieldError]:
     return errors
 
 
-def _job_template_errors(spec: Spec, options: PodOptions | None) -> list[FieldError]:
-    errors = validate_unselected_job_spec(spec, _JOB_SPEC, options)
+def _job_template_errors(spec: Spec) -> list[FieldError]:
+    errors = validate_unselected_job_spec(spec, _JOB_SPEC)
     if "selector" in spec:
         shown = struct_value(spec["selector"], LABEL_SELECTOR)
         errors.append(invalid(_JOB_SPEC.child("selector"), shown, "`selector` will be auto-generated"))

@@ -11,7 +11,7 @@ from jobrelay.kinds.generation import start_generation
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.kinds.meta import IMMUTABLE, validate_label_selector, validate_non_negative
 from jobrelay.kinds.names import is_valid_percent
-from jobrelay.kinds.pod import PodOptions, drop_disabled_template_fields, pod_template_warnings, validate_pod_template_spec
+from jobrelay.kinds.pod import drop_disabled_template_fields, pod_template_warnings, validate_pod_template_spec
 from jobrelay.kinds.selectors import Selector, SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.types import type_of
@@ -60,7 +60,7 @@ def selector_errors(spec: Spec, what: str) -> list[FieldError]:
     return errors
 
 
-def template_errors(spec: Spec, options: PodOptions | None, *, wrong_selector: str) -> list[FieldError]:
+def template_errors(spec: Spec, *, wrong_selector: str) -> list[FieldError]:
     """The pod template of a kind whose pods run for ever, and whose selector must select them."""
     try:
         selector = selector_from_object(spec.get("selector"))
@@ -68,7 +68,7 @@ def template_errors(spec: Spec, options: PodOptions | None, *, wrong_selector: s
         return [invalid(SPEC.child("selector"), struct_value(spec["selector"], LABEL_SELECTOR), wrong_selector)]
     template = spec["template"]
     errors = unmatched_labels(spec, selector)
-    errors += validate_pod_template_spec(template, TEMPLATE, options=options)
+    errors += validate_pod_template_spec(template, TEMPLATE)
     return errors + long_running_errors(template["spec"], "ReplicaSet")
 
 

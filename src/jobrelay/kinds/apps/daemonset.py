@@ -20,7 +20,7 @@ from jobrelay.kinds.meta import (
 )  # fmt: skip
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.pod import (
-    PodOptions, default_pod_template, drop_disabled_template_fields, pod_template_warnings, template_options,
+    default_pod_template, drop_disabled_template_fields, pod_template_warnings,
     validate_pod_template_spec,
 )  # fmt: skip
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
@@ -72,19 +72,19 @@ def _prepare_update(new: Obj, old: Obj) -> None:
 
 def _validate_create(daemon_set: Obj) -> list[FieldError]:
     errors = validate_object_meta(daemon_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
-    return errors + _spec_errors(daemon_set, None)
+    return errors + _spec_errors(daemon_set)
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     errors += immutable_selector(new["spec"], old["spec"])
-    return errors + _spec_errors(new, template_options(new["spec"]["template"], old["spec"]["template"]))
+    return errors + _spec_errors(new)
 
 
-def _spec_errors(daemon_set: Obj, options: PodOptions | None) -> list[FieldError]:
+def _spec_errors(daemon_set: Obj) -> list[FieldError]:
     spec = daemon_set["spec"]
     errors = _selector_errors(spec)
-    errors += validate_pod_template_spec(spec["template"], TEMPLATE, options=options)
+    errors += validate_pod_template_spec(spec["template"], TEMPLATE)
     errors += long_running_errors(spec["template"]["spec"], "DaemonSet")
     errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
     errors += validate_non_negative(_generation(daemon_set), SPEC.child("templateGeneration"))

@@ -16,7 +16,7 @@ from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.job.strategy import name_warnings
 from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.pod import PodOptions, default_pod_template, drop_disabled_template_fields, template_options
+from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
@@ -35,6 +35,9 @@ def default_deployment(deployment: Obj) -> None:
         rolling = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("maxUnavailable", "25%")
         rolling.setdefault("maxSurge", "25%")
+    elif "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("maxUnavailable", 0)
+        strategy["rollingUpdate"].setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("progressDeadlineSeconds", 600)
     default_pod_template(spec["template"])
@@ -80,20 +83,20 @@ def _prepare_status(new: Obj, old: Obj) -> None:
 
 def _validate_create(deployment: Obj) -> list[FieldError]:
     errors = validate_object_meta(deployment["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
-    return errors + _spec_errors(deployment, None)
+    return errors + _spec_errors(deployment)
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    errors += _spec_errors(new, template_options(new["spec"]["template"], old["spec"]["template"]))
+    errors += _spec_errors(new)
     return errors + immutable_selector(new["spec"], old["spec"])
 
 
-def _spec_errors(deployment: Obj, options: PodOptions | None) -> list[FieldError]:
+def _spec_errors(deployment: Obj) -> list[FieldError]:
     spec = deployment["spec"]
     errors = validate_non_negative(spec["replicas"], SPEC.child("replicas"))
     errors += selector_errors(spec, "deployment")
-    errors += template_errors(spec, options, wrong_selector="invalid label selector")
+    errors += template_errors(spec, wrong_selector="invalid label selector")
     errors += _strategy_errors(spec["strategy"], SPEC.child("strategy"))
     errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
     errors += validate_non_negative(spec["revisionHistoryLimit"], SPEC.child("revisionHistoryLimit"))

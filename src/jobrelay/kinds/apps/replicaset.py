@@ -13,7 +13,7 @@ from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.job.strategy import name_warnings
 from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.pod import PodOptions, default_pod_template, drop_disabled_template_fields, template_options
+from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _COUNTERS: Final = (
@@ -34,20 +34,20 @@ def prepare_update(new: Obj, old: Obj) -> None:
 
 def _validate_create(replica_set: Obj) -> list[FieldError]:
     errors = validate_object_meta(replica_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
-    return errors + _spec_errors(replica_set["spec"], None)
+    return errors + _spec_errors(replica_set["spec"])
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    errors += _spec_errors(new["spec"], template_options(new["spec"]["template"], old["spec"]["template"]))
+    errors += _spec_errors(new["spec"])
     return errors + immutable_selector(new["spec"], old["spec"])
 
 
-def _spec_errors(spec: Spec, options: PodOptions | None) -> list[FieldError]:
+def _spec_errors(spec: Spec) -> list[FieldError]:
     errors = validate_non_negative(spec["replicas"], SPEC.child("replicas"))
     errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
     errors += selector_errors(spec, "deployment")
-    return errors + template_errors(spec, options, wrong_selector="invalid label selector")
+    return errors + template_errors(spec, wrong_selector="invalid label selector")
 
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:

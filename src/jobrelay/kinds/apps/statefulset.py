@@ -17,7 +17,7 @@ from jobrelay.kinds.meta import (
     validate_annotations, validate_labels, validate_non_negative, validate_object_meta, validate_object_meta_update,
 )  # fmt: skip
 from jobrelay.kinds.names import is_dns1123_label, name_is_dns_label
-from jobrelay.kinds.pod import PodOptions, default_pod_template, template_options, validate_pod_template_spec
+from jobrelay.kinds.pod import default_pod_template, validate_pod_template_spec
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -79,15 +79,14 @@ def _prepare_update(new: Obj, old: Obj) -> None:
 
 def _validate_create(stateful_set: Obj) -> list[FieldError]:
     errors = validate_object_meta(stateful_set["metadata"], namespaced=True, name_fn=name_is_dns_label)
-    return errors + _spec_errors(stateful_set["spec"], None)
+    return errors + _spec_errors(stateful_set["spec"])
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     spec, old_spec = new["spec"], old["spec"]
-    options = template_options(spec["template"], old_spec["template"])
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    old_is_wrong = bool(_spec_errors(old_spec, options, update=True))
-    errors += _spec_errors(spec, options, update=True, any_template=old_is_wrong)
+    old_is_wrong = bool(_spec_errors(old_spec, update=True))
+    errors += _spec_errors(spec, update=True, any_template=old_is_wrong)
     fixed = {name: value for name, value in spec.items() if name not in _MUTABLE}
     if fixed != {name: value for name, value in old_spec.items() if name not in _MUTABLE}:
         errors.append(forbidden(SPEC, _FORBIDDEN))
@@ -95,7 +94,7 @@ def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def _spec_errors(
-    spec: Spec, options: PodOptions | None, *, update: bool = False, any_template: bool = False
+    spec: Spec, *, update: bool = False, any_template: bool = False
 ) -> list[FieldError]:
     errors = _policy_errors(spec)
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if not update else ()):
@@ -108,7 +107,7 @@ def _spec_errors(
     if service and not update:
         errors += [invalid(SPEC.child("serviceName"), service, text) for text in is_dns1123_label(service)]
     errors += selector_errors(spec, "statefulset")
-    errors += _template_errors(spec, options, any_template)
+    errors += _template_errors(spec, any_template)
     return errors + long_running_errors(spec["template"]["spec"], "StatefulSet")
 
 
@@ -139,14 +138,14 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
     return [invalid(path.child("rollingUpdate"), shown, "only allowed for updateStrategy 'RollingUpdate'")]
 
 
-def _template_errors(spec: Spec, options: PodOptions | None, any_template: bool) -> list[FieldError]:
+def _template_errors(spec: Spec, any_template: bool) -> list[FieldError]:
     try:
         selector = selector_from_object(spec.get("selector"))
     except SelectorError:
         return [invalid(SPEC.child("selector"), struct_value(spec["selector"], LABEL_SELECTOR), "")]
     errors = unmatched_labels(spec, selector)
     if not any_template:
-        errors += validate_pod_template_spec(_as_run(spec), TEMPLATE, options=options)
+        errors += validate_pod_template_spec(_as_run(spec), TEMPLATE)
     metadata = spec["template"]["metadata"]
     errors += validate_labels(metadata.get("labels"), TEMPLATE.child("labels"))
     return errors + validate_annotations(metadata.get("annotations"), TEMPLATE.child("annotations"))

@@ -13,7 +13,6 @@ from jobrelay.kinds.gostruct import LABEL_SELECTOR, POD_TEMPLATE, json_value, st
 from jobrelay.kinds.job.status import validate_job_status_update
 from jobrelay.kinds.job.validation import CONTROLLER_UID, JOB_NAME, Spec, validate_job, validate_job_spec
 from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta_update
-from jobrelay.kinds.pod import template_options
 from jobrelay.kinds.strategy import Obj
 
 _SPEC: Final = Path("spec")
@@ -30,11 +29,10 @@ _FIXED: Final = (
 def validate_job_update(new: Obj, old: Obj) -> list[FieldError]:
     """The checks of a create once more, then those against the stored Job. The spec's own errors are told twice."""
     spec, old_spec = new["spec"], old["spec"]
-    options = template_options(spec["template"], old_spec["template"])
     old_labels = old_spec["template"]["metadata"].get("labels") or {}
-    spec_errors = validate_job_spec(spec, _SPEC, options)
+    spec_errors = validate_job_spec(spec, _SPEC)
     prefixed = JOB_NAME in old_labels and CONTROLLER_UID in old_labels
-    errors = validate_job(new, options=options, prefixed_labels=prefixed, spec_errors=spec_errors)
+    errors = validate_job(new, prefixed_labels=prefixed, spec_errors=spec_errors)
     errors += validate_object_meta_update(new["metadata"], old["metadata"])
     errors += spec_errors
     errors += _completions(spec, old_spec)

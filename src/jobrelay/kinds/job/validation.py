@@ -12,7 +12,7 @@ from jobrelay.kinds.gostruct import LABEL_SELECTOR, json_value, struct_value
 from jobrelay.kinds.job.policies import validate_failure_policy, validate_replacement_policy, validate_success_policy
 from jobrelay.kinds.meta import validate_label_selector, validate_non_negative, validate_object_meta
 from jobrelay.kinds.names import is_dns1123_label, is_domain_prefixed_path, name_is_dns_subdomain
-from jobrelay.kinds.pod import PodOptions, validate_pod_template_spec
+from jobrelay.kinds.pod import validate_pod_template_spec
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj
 
@@ -37,12 +37,12 @@ Spec = dict[str, Any]
 
 
 def validate_job(
-    job: Obj, *, options: PodOptions | None = None, prefixed_labels: bool = True, spec_errors: list[FieldError] | None = None
+    job: Obj, *, prefixed_labels: bool = True, spec_errors: list[FieldError] | None = None
 ) -> list[FieldError]:
     """All checks of a create. `spec_errors` may be given by a caller that needs them itself."""
     errors = validate_object_meta(job["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
     errors += _generated_selector(job, prefixed_labels)
-    errors += validate_job_spec(job["spec"], _SPEC, options) if spec_errors is None else spec_errors
+    errors += validate_job_spec(job["spec"], _SPEC) if spec_errors is None else spec_errors
     errors += _hostname(job)
     return errors
 
@@ -99,8 +99,8 @@ def _hostname(job: Obj) -> list[FieldError]:
     return [invalid(Path("metadata.name"), name, f"will not able to create pod with invalid DNS label: {hostname}")]
 
 
-def validate_job_spec(spec: Spec, path: Path, options: PodOptions | None = None) -> list[FieldError]:
-    errors = validate_unselected_job_spec(spec, path, options)
+def validate_job_spec(spec: Spec, path: Path) -> list[FieldError]:
+    errors = validate_unselected_job_spec(spec, path)
     selector = spec.get("selector")
     if selector is None:
         errors.append(required(path.child("selector")))
@@ -113,7 +113,7 @@ def validate_job_spec(spec: Spec, path: Path, options: PodOptions | None = None)
     return errors
 
 
-def validate_unselected_job_spec(spec: Spec, path: Path, options: PodOptions | None = None) -> list[FieldError]:
+def validate_unselected_job_spec(spec: Spec, path: Path) -> list[FieldError]:
     """The checks that also hold for the Job template of a CronJob, which has no selector yet."""
     errors: list[FieldError] = []
     for name in _COUNTS:
@@ -129,7 +129,7 @@ def validate_unselected_job_spec(spec: Spec, path: Path, options: PodOptions | N
     if "successPolicy" in spec:
         errors += _success_policy(spec, path.child("successPolicy"))
     errors += validate_replacement_policy(spec, path.child("podReplacementPolicy"))
-    errors += validate_pod_template_spec(spec["template"], path.child("template"), options=options)
+    errors += validate_pod_template_spec(spec["template"], path.child("template"))
     errors += _restart_policy(spec, path.child("template", "spec", "restartPolicy"))
     return errors
 
