@@ -56,9 +56,20 @@ def loads(raw: bytes) -> Any:
     if complaint:
         raise JsonError(complaint)
     try:
-        return json.loads(text, parse_float=Float)
+        return _without_surrogates(json.loads(text, parse_float=Float))
     except (ValueError, RecursionError):
         raise JsonError("exceeded max depth") from None
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Half of a surrogate pair is no character: Go shows a replacement instead."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return value
 
 
 def loads_keeping_repeats(raw: bytes) -> Any:
@@ -147,6 +158,11 @@ class _Scanner:
             return _Stop(_END)
         return _Stop(f"invalid character {_quoted(self.text[self.at])} {context}")
 
+    def stop_inside(self, context: str) -> _Stop:
+        """Within a number, word or escape, Go sees the end of the text as a space."""
+        char = self.text[self.at] if self.at < len(self.text) else " "
+        return _Stop(f"invalid character {_quoted(char)} {context}")
+
     def space(self) -> None:
         while self.at < len(self.text) and self.text[self.at] in _SPACE:
             self.at += 1
@@ -230,30 +246,28 @@ class _Scanner:
     def escape(self) -> None:
         self.at += 1
         if self.at >= len(self.text) or self.text[self.at] not in 'bfnrt\\/"u':
-            raise self.stop("in string escape code")
+            raise self.stop_inside("in string escape code")
         if self.text[self.at] == "u":
             for _ in range(4):
                 self.at += 1
                 if self.at >= len(self.text) or self.text[self.at] not in "0123456789abcdefABCDEF":
-                    raise self.stop("in \\u hexadecimal character escape")
+                    raise self.stop_inside("in \\u hexadecimal character escape")
 
     def number(self) -> None:
         match = _NUMBER.match(self.text, self.at)
         if match is None:
             self.at += 1
-            raise self.stop("in numeric literal")
+            raise self.stop_inside("in numeric literal")
         self.at = match.end()
         rest = self.text[self.at : self.at + 1]
         if rest == "." or rest in ("e", "E"):
             self.at += 1
-            raise self.stop("after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal")
+            raise self.stop_inside("after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal")
 
     def word(self, word: str) -> None:
         for position, wanted in enumerate(word):
-            if self.at >= len(self.text):
-                raise _Stop(_END)
-            if self.text[self.at] != wanted:
-                raise self.stop(f"in literal {word} (expecting {_quoted(word[position])})")
+            if self.text[self.at : self.at + 1] != wanted:
+                raise self.stop_inside(f"in literal {word} (expecting {_quoted(word[position])})")
             self.at += 1
 
 
