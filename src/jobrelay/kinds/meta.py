@@ -92,8 +92,10 @@ def _labels_annotations_owners(metadata: Mapping[str, Any], path: Path) -> list[
 def validate_labels(labels: Mapping[str, str] | None, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     for key, value in (labels or {}).items():
-        errors += validate_label_name(key, path)
-        errors += [invalid(path, value, text) for text in is_valid_label_value(value)]
+        if texts := is_qualified_name(key):
+            errors += [invalid(path, key, text) for text in texts]
+        if texts := is_valid_label_value(value):
+            errors += [invalid(path, value, text) for text in texts]
     return errors
 
 

@@ -25,7 +25,9 @@ Spec = dict[str, Any]
 def validate_replacement_policy(spec: Spec, path: Path) -> list[FieldError]:
     policy = spec.get("podReplacementPolicy")
     supported = ("Failed",) if "podFailurePolicy" in spec else REPLACEMENTS
-    return [] if policy is None or policy in supported else [not_supported(path, policy, supported)]
+    if policy is None or policy in supported:
+        return []
+    return [not_supported(path.child("podReplacementPolicy"), policy, supported)]
 
 
 def validate_failure_policy(spec: Spec, path: Path) -> list[FieldError]:

@@ -128,9 +128,9 @@ def validate_unselected_job_spec(spec: Spec, path: Path) -> list[FieldError]:
         errors += validate_failure_policy(spec, path.child("podFailurePolicy"))
     if "successPolicy" in spec:
         errors += _success_policy(spec, path.child("successPolicy"))
-    errors += validate_replacement_policy(spec, path.child("podReplacementPolicy"))
+    errors += validate_replacement_policy(spec, path)
     errors += validate_pod_template_spec(spec["template"], path.child("template"))
-    errors += _restart_policy(spec, path.child("template", "spec", "restartPolicy"))
+    errors += _restart_policy(spec, path)
     return errors
 
 
@@ -197,6 +197,7 @@ def _restart_policy(spec: Spec, path: Path) -> list[FieldError]:
     policy = spec["template"]["spec"].get("restartPolicy", "")
     if policy == "Never" or (policy == "OnFailure" and "podFailurePolicy" not in spec):
         return []
+    path = path.child("template", "spec", "restartPolicy")
     if policy in ("", "Always"):
         return [required(path, 'valid values: "OnFailure", "Never"')]
     if policy == "OnFailure":
