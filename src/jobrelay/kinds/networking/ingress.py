@@ -1,4 +1,4 @@
-"""Ingresses and their classes. Rules that became stricter over time are not applied to objects that broke them before."""
+"""Ingresses and their classes. Rules that became stricter do not apply to objects that broke them before."""
 
 from __future__ import annotations
 
