@@ -34,6 +34,9 @@ _ORDER: Final[dict[str, str]] = {
         HostPath EmptyDir GCEPersistentDisk AWSElasticBlockStore GitRepo Secret NFS ISCSI Glusterfs PersistentVolumeClaim
         RBD Quobyte FlexVolume Cinder CephFS Flocker DownwardAPI FC AzureFile ConfigMap VsphereVolume AzureDisk
         PhotonPersistentDisk Projected PortworxVolume ScaleIO StorageOS CSI Ephemeral Image""",
+    _CORE + "PersistentVolumeSource": """
+        GCEPersistentDisk AWSElasticBlockStore HostPath Glusterfs NFS RBD Quobyte ISCSI FlexVolume Cinder CephFS FC Flocker
+        AzureFile VsphereVolume AzureDisk PhotonPersistentDisk PortworxVolume ScaleIO Local StorageOS CSI""",
 }
 
 

@@ -48,7 +48,7 @@ class Pool:
         if wanted:
             address = ipaddress.ip_address(str(parse_ip(wanted)))
             if address not in self._network or address in (self._network[0], self._network[-1]):
-                raise Taken(f"the provided network does not match the current range: {self._network}")
+                raise Taken("the provided network does not match the current range")
             if str(address) in self._ips:
                 raise Taken("provided IP is already allocated")
             self._ips.add(str(address))
