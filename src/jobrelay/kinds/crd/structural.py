@@ -18,7 +18,7 @@ class Node:
 
     __slots__ = (
         "_children", "_items", "_values", "checks", "default", "embedded", "list_type", "map_keys", "nullable",
-        "preserve", "schema", "type",
+        "preserve", "resource", "schema", "type",
     )  # fmt: skip
 
     def __init__(self, schema: Schema) -> None:
@@ -32,6 +32,7 @@ class Node:
         self.list_type: str = get("x-kubernetes-list-type", "")
         self.map_keys: list[str] = get("x-kubernetes-list-map-keys") or []
         self.checks: Any = None
+        self.resource: Node | None = None
         self._children: dict[str, Node] = {}
         self._items: Node | None = None
         self._values: Node | None = None
