@@ -58,6 +58,7 @@ class _Result:
 
 
 _ANY: Final = MapType({}, atomic)
+_CONTAINERS: Final = frozenset({dict, list})
 
 
 def everything(value: Any, node: Node) -> Fields:
@@ -70,8 +71,10 @@ def everything(value: Any, node: Node) -> Fields:
         known = type_.known
         out: Fields = {SELF: LEAF}
         for key, item in value.items():
-            child = known.get(key) or type_.field(key)
-            out["f:" + key] = everything(item, child) if child is not None else LEAF
+            child = None
+            if type(item) in _CONTAINERS:
+                child = known.get(key) or type_.field(key)
+            out["f:" + key] = LEAF if child is None else everything(item, child)
         return out
     if kind is list:
         return _every_element(value, node.list)
@@ -97,7 +100,7 @@ def _compare_item(element: str, old: Any, new: Any, node: Node, result: _Result)
         result.added[element] = everything(new, node)
     elif new is ABSENT:
         result.removed[element] = everything(old, node)
-    elif old != new or type(old) is not type(new):
+    elif old != new or isinstance(old, bool) is not isinstance(new, bool):
         _compare_unequal(element, old, new, node, result)
 
 

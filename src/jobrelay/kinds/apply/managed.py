@@ -49,10 +49,10 @@ def update_managed_fields(
 
     new is the object as decoded and defaulted, before admission and before the strategy's prepare hooks. reset_fields
     are those of the subresource. sent are the managedFields of the request before they were decoded: an empty list
-    there, which wipes, cannot be told from absence in `new`.
+    there, which wipes those of built-in kinds, cannot be told from absence in `new`.
     """
     try:
-        managers = _starting_point(live, new, sent, subresource)
+        managers = _starting_point(live, new, None if schema.custom else sent, subresource)
         if live is not None and not managers:
             return None
         writer = Entry(manager or "unknown", "Update", api_version, {}, now, subresource)
@@ -67,7 +67,7 @@ def _starting_point(live: Obj | None, new: Obj, sent: list[Any] | None, subresou
     before: Wire | None = live["metadata"].get("managedFields") if live is not None else None
     given = new["metadata"].get("managedFields")
     if not subresource:
-        if (sent is not None and not sent) or (given is not None and given in ([], [{}])):
+        if given == [{}] or (sent is not None and not sent):
             return {}
         if given and given != before:
             try:

@@ -90,10 +90,10 @@ def deduced() -> Node:
 class Schema:
     """The schema of a kind in one version: its root node and the object that a new one is compared with."""
 
-    __slots__ = ("empty", "kind", "root", "version")
+    __slots__ = ("custom", "empty", "kind", "root", "version")
 
-    def __init__(self, root: Node, version: str, kind: str, empty: dict[str, Any]) -> None:
-        self.root, self.version, self.kind, self.empty = root, version, kind, empty
+    def __init__(self, root: Node, version: str, kind: str, empty: dict[str, Any], *, custom: bool) -> None:
+        self.root, self.version, self.kind, self.empty, self.custom = root, version, kind, empty, custom
 
 
 @functools.cache
@@ -102,13 +102,13 @@ def built_in_schema(api_version: str, kind: str) -> Schema | None:
     type_ = type_for_kind(api_version, kind)
     if type_ is None:
         return None
-    return Schema(_struct(type_.name), api_version, kind, decode({}, type_))
+    return Schema(_struct(type_.name), api_version, kind, decode({}, type_), custom=False)
 
 
 def custom_schema(openapi: dict[str, Any] | None, api_version: str, kind: str) -> Schema:
     """The schema of a custom resource from the openAPIV3Schema of its version; keep it as long as that is valid."""
     root = deduced() if openapi is None else Node(map=_root_map(openapi))
-    return Schema(root, api_version, kind, {"apiVersion": api_version, "kind": kind})
+    return Schema(root, api_version, kind, {"apiVersion": api_version, "kind": kind}, custom=True)
 
 
 @functools.cache
