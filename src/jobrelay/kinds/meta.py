@@ -34,8 +34,14 @@ _reason = re.compile(_REASON_FMT).fullmatch
 
 
 def validate_object_meta(
-    metadata: Mapping[str, Any], *, namespaced: bool, name_fn: NameFn, path: Path = METADATA
+    metadata: Mapping[str, Any],
+    *,
+    namespaced: bool,
+    name_fn: NameFn,
+    path: Path = METADATA,
+    known_finalizers: bool = True,
 ) -> list[FieldError]:
+    """`known_finalizers`: whether finalizers without a domain must be Kubernetes' own, as for all built-in kinds."""
     errors: list[FieldError] = []
     if generate_name := metadata.get("generateName", ""):
         errors += [invalid(path.child("generateName"), generate_name, text) for text in name_fn(generate_name, True)]
@@ -58,10 +64,12 @@ def validate_object_meta(
         errors += validate_finalizers(metadata["finalizers"], path.child("finalizers"))
     if metadata.get("managedFields"):
         errors += validate_managed_fields(metadata["managedFields"], path.child("managedFields"))
-    return errors
+    return errors + (_unknown_finalizers(metadata, path) if known_finalizers else [])
 
 
-def validate_object_meta_update(new: Mapping[str, Any], old: Mapping[str, Any], path: Path = METADATA) -> list[FieldError]:
+def validate_object_meta_update(
+    new: Mapping[str, Any], old: Mapping[str, Any], path: Path = METADATA, *, known_finalizers: bool = True
+) -> list[FieldError]:
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         errors += _no_new_finalizers(new.get("finalizers") or [], old.get("finalizers") or [], path.child("finalizers"))
@@ -75,7 +83,7 @@ def validate_object_meta_update(new: Mapping[str, Any], old: Mapping[str, Any], 
     errors += _labels_annotations_owners(new, path)
     if new.get("managedFields"):
         errors += validate_managed_fields(new["managedFields"], path.child("managedFields"))
-    return errors
+    return errors + (_unknown_finalizers(new, path) if known_finalizers else [])
 
 
 def _labels_annotations_owners(metadata: Mapping[str, Any], path: Path) -> list[FieldError]:
@@ -163,6 +171,15 @@ def validate_finalizers(finalizers: Sequence[str], path: Path) -> list[FieldErro
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         errors.append(invalid(path, list(finalizers), "finalizer orphan and foregroundDeletion cannot be both set"))
     return errors
+
+
+def _unknown_finalizers(metadata: Mapping[str, Any], path: Path) -> list[FieldError]:
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(path.child("finalizers").index(i), name, text)
+        for i, name in enumerate(metadata.get("finalizers") or ())
+        if "/" not in name and name not in ("kubernetes", "orphan", "foregroundDeletion")
+    ]
 
 
 def _no_new_finalizers(new: Sequence[str], old: Sequence[str], path: Path) -> list[FieldError]:
