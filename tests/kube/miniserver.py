@@ -122,6 +122,9 @@ class MiniServer:
             yield bookmark(str(start), initial_end=True)
         while not cut.is_set():
             changed = self._changed
+            if start < self.oldest:
+                yield event("ERROR", {"kind": "Status", "reason": "Expired", "code": 410})
+                return
             for version, kind, key, obj in list(self.history):
                 if version > start and key.startswith(f"{path}/"):
                     start = version

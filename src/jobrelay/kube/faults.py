@@ -144,9 +144,9 @@ class FaultyTransport:
                 await response.close()
                 raise TransportError(f"{request}: injected loss of the reply")
             case Cut(chunks, clean):
-                return _wrap(response, _cut(response.chunks(), chunks, clean))
+                response = _wrap(response, _cut(response.chunks(), chunks, clean))
             case Repeat():
-                return _wrap(response, _repeat(response.chunks()))
+                response = _wrap(response, _repeat(response.chunks()))
         return self._severable(response)
 
     def _severable(self, response: Response) -> Response:
