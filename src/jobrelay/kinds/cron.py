@@ -1,7 +1,7 @@
 """Cron schedules and time zones: is a text a schedule, and if not, in which words is that said.
 
-The grammar is that of the cron library that Kubernetes uses: five fields of numbers, names, ranges and steps, `?` for `*`, or a
-descriptor such as `@daily` or `@every 1h30m`. Sunday is 0 only.
+The grammar is that of the cron library that Kubernetes uses: five fields of numbers, names, ranges and steps, `?` for
+`*`, or a descriptor such as `@daily` or `@every 1h30m`. Sunday is 0 only.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 from jobrelay.kinds.field import go_quote
 from jobrelay.kinds.times import TimeError, parse_duration
 
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DAYS: Final = "sun mon tue wed thu fri sat".split()
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _BOUNDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
     (0, 23, {}),

@@ -1,8 +1,8 @@
 """Values as they appear inside the server's error texts, where they are Go structs and not API objects.
 
-A field error about a whole struct prints the struct of the server's internal version: every field, set or not, under its Go
-name and in Go's order. Those structs equal the public ones but for the few that `_ORDER` lists. Types of apimachinery
-(metadata, selectors, quantities) print as they do in the API.
+A field error about a whole struct prints the struct of the server's internal version: every field, set or not, under
+its Go name and in Go's order. Those structs equal the public ones but for the few that `_ORDER` lists. Types of
+apimachinery (metadata, selectors, quantities) print as they do in the API.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ORDER: Final[dict[str, str]] = {
         SELinuxOptions WindowsOptions RunAsUser RunAsGroup RunAsNonRoot SupplementalGroups SupplementalGroupsPolicy
         FSGroup FSGroupChangePolicy Sysctls SeccompProfile AppArmorProfile SELinuxChangePolicy""",
     _CORE + "VolumeSource": """
-        HostPath EmptyDir GCEPersistentDisk AWSElasticBlockStore GitRepo Secret NFS ISCSI Glusterfs PersistentVolumeClaim
-        RBD Quobyte FlexVolume Cinder CephFS Flocker DownwardAPI FC AzureFile ConfigMap VsphereVolume AzureDisk
-        PhotonPersistentDisk Projected PortworxVolume ScaleIO StorageOS CSI Ephemeral Image""",
+        HostPath EmptyDir GCEPersistentDisk AWSElasticBlockStore GitRepo Secret NFS ISCSI Glusterfs
+        PersistentVolumeClaim RBD Quobyte FlexVolume Cinder CephFS Flocker DownwardAPI FC AzureFile ConfigMap
+        VsphereVolume AzureDisk PhotonPersistentDisk Projected PortworxVolume ScaleIO StorageOS CSI Ephemeral Image""",
     _CORE + "PersistentVolumeSource": """
-        GCEPersistentDisk AWSElasticBlockStore HostPath Glusterfs NFS RBD Quobyte ISCSI FlexVolume Cinder CephFS FC Flocker
-        AzureFile VsphereVolume AzureDisk PhotonPersistentDisk PortworxVolume ScaleIO Local StorageOS CSI""",
+        GCEPersistentDisk AWSElasticBlockStore HostPath Glusterfs NFS RBD Quobyte ISCSI FlexVolume Cinder CephFS FC
+        Flocker AzureFile VsphereVolume AzureDisk PhotonPersistentDisk PortworxVolume ScaleIO Local StorageOS CSI""",
 }
 
 

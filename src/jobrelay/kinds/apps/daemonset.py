@@ -1,6 +1,7 @@
 """apps/v1 DaemonSets.
 
-The internal version counts template generations in the spec; clients see the count as an annotation that is always there.
+The internal version counts template generations in the spec; clients see the count as an annotation that is always
+there.
 """
 
 from __future__ import annotations
@@ -8,21 +9,39 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.kinds.apps.common import (
-    APPS, NO_MATCH, RESET, SPEC, TEMPLATE, Spec, above_100_percent, counter_errors, decremented, immutable_selector,
-    int_or_percent, int_or_percent_errors, long_running_errors, prepare_create, template_warnings,
-)  # fmt: skip
+    APPS,
+    NO_MATCH,
+    RESET,
+    SPEC,
+    TEMPLATE,
+    Spec,
+    above_100_percent,
+    counter_errors,
+    decremented,
+    immutable_selector,
+    int_or_percent,
+    int_or_percent_errors,
+    long_running_errors,
+    prepare_create,
+    template_warnings,
+)
 from jobrelay.kinds.apps.deployment import parse_int64
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.kinds.meta import (
-    validate_label_selector, validate_non_negative, validate_object_meta, validate_object_meta_update,
-)  # fmt: skip
+    validate_label_selector,
+    validate_non_negative,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.pod import (
-    default_pod_template, drop_disabled_template_fields, pod_template_warnings,
+    default_pod_template,
+    drop_disabled_template_fields,
+    pod_template_warnings,
     validate_pod_template_spec,
-)  # fmt: skip
+)
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

@@ -5,10 +5,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.kinds.apps.common import (
-    AGAINST_REPLICAS, APPS, SPEC, Spec, above_100_percent, changed_template_warnings, counter_errors, decremented,
-    immutable_selector, int_or_percent, int_or_percent_errors, not_above, prepare_create, selector_errors,
-    template_errors, template_warnings,
-)  # fmt: skip
+    AGAINST_REPLICAS,
+    APPS,
+    SPEC,
+    Spec,
+    above_100_percent,
+    changed_template_warnings,
+    counter_errors,
+    decremented,
+    immutable_selector,
+    int_or_percent,
+    int_or_percent_errors,
+    not_above,
+    prepare_create,
+    selector_errors,
+    template_errors,
+    template_warnings,
+)
 from jobrelay.kinds.decode import DecodeError
 from jobrelay.kinds.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep

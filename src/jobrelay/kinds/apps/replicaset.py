@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from jobrelay.kinds.apps.common import (
-    AGAINST_REPLICAS, RESET, SPEC, Spec, changed_template_warnings, counter_errors, immutable_selector, not_above,
-    prepare_create, selector_errors, template_errors, template_warnings,
-)  # fmt: skip
+    AGAINST_REPLICAS,
+    RESET,
+    SPEC,
+    Spec,
+    changed_template_warnings,
+    counter_errors,
+    immutable_selector,
+    not_above,
+    prepare_create,
+    selector_errors,
+    template_errors,
+    template_warnings,
+)
 from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.job.strategy import name_warnings
@@ -17,7 +27,8 @@ from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fiel
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _COUNTERS: Final = (
-    "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration", "terminatingReplicas",
+    "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
+    "terminatingReplicas",
 )  # fmt: skip
 
 

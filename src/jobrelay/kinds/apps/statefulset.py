@@ -5,17 +5,34 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.kinds.apps.common import (
-    AGAINST_REPLICAS, APPS, RESET, SPEC, TEMPLATE, Spec, changed_template_warnings, counter_errors, decremented,
-    long_running_errors, not_above, prepare_create, selector_errors, template_warnings, unmatched_labels,
-)  # fmt: skip
+    AGAINST_REPLICAS,
+    APPS,
+    RESET,
+    SPEC,
+    TEMPLATE,
+    Spec,
+    changed_template_warnings,
+    counter_errors,
+    decremented,
+    long_running_errors,
+    not_above,
+    prepare_create,
+    selector_errors,
+    template_warnings,
+    unmatched_labels,
+)
 from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
 from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.kinds.meta import (
-    validate_annotations, validate_labels, validate_non_negative, validate_object_meta, validate_object_meta_update,
-)  # fmt: skip
+    validate_annotations,
+    validate_labels,
+    validate_non_negative,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from jobrelay.kinds.names import is_dns1123_label, name_is_dns_label
 from jobrelay.kinds.pod import default_pod_template, validate_pod_template_spec
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
@@ -93,9 +110,7 @@ def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     return errors
 
 
-def _spec_errors(
-    spec: Spec, *, update: bool = False, any_template: bool = False
-) -> list[FieldError]:
+def _spec_errors(spec: Spec, *, update: bool = False, any_template: bool = False) -> list[FieldError]:
     errors = _policy_errors(spec)
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if not update else ()):
         errors += validate_claim_spec(claim["spec"], SPEC.child("volumeClaimTemplates").index(i).child("spec"))

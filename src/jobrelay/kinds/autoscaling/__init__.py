@@ -7,8 +7,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.kinds.autoscaling.conversion import (
-    DEFAULT_CPU_PERCENT, cpu_metric, drop_round_trip_annotations, v1_to_v2, v2_to_v1,
-)  # fmt: skip
+    DEFAULT_CPU_PERCENT,
+    cpu_metric,
+    drop_round_trip_annotations,
+    v1_to_v2,
+    v2_to_v1,
+)
 from jobrelay.kinds.autoscaling.validation import validate_create, validate_status_update, validate_update
 from jobrelay.kinds.decode import zero
 from jobrelay.kinds.generation import keep

@@ -1,7 +1,7 @@
 """autoscaling/v1 HorizontalPodAutoscalers, which are stored as v2.
 
-The old version knows only the CPU target. Everything else of v2 (other metrics, behavior, conditions) travels through v1 in
-annotations, as JSON texts, so that a client that reads and writes v1 loses nothing.
+The old version knows only the CPU target. Everything else of v2 (other metrics, behavior, conditions) travels through
+v1 in annotations, as JSON texts, so that a client that reads and writes v1 loses nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ ROUND_TRIP: Final = (
     METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, _PREFIX + "scale-down-tolerance", _PREFIX + "scale-up-tolerance",
 )  # fmt: skip
 DEFAULT_CPU_PERCENT: Final = 80
+_SPEC_FIELDS: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
+_STATUS_FIELDS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 _SOURCES: Final = ("object", "pods", "resource", "containerResource", "external")
 Dict = dict[str, Any]
 
@@ -42,6 +44,10 @@ def drop_round_trip_annotations(metadata: Dict) -> None:
             metadata["annotations"] = kept
         else:
             del metadata["annotations"]
+
+
+def _picked(source: Dict, names: tuple[str, ...]) -> Dict:
+    return {name: source[name] for name in names if name in source}
 
 
 def _set(pairs: list[tuple[str, Any]]) -> Dict:
@@ -63,7 +69,7 @@ def v2_to_v1(hpa: Obj) -> Obj:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **added}
     metrics = spec.get("metrics") or []
     percents = [m["resource"]["target"]["averageUtilization"] for m in metrics if _is_cpu_target(m)]
-    v1_spec = {name: spec[name] for name in ("scaleTargetRef", "minReplicas", "maxReplicas") if name in spec}
+    v1_spec = _picked(spec, _SPEC_FIELDS)
     if percents:
         v1_spec["targetCPUUtilizationPercentage"] = percents[0]
     current = [
@@ -72,8 +78,7 @@ def v2_to_v1(hpa: Obj) -> Obj:
         if m["type"] == "Resource" and (m.get("resource") or {}).get("name") == "cpu"
         and "averageUtilization" in m["resource"]["current"]
     ]  # fmt: skip
-    names = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
-    v1_status = {"currentReplicas": 0, "desiredReplicas": 0} | {name: status[name] for name in names if name in status}
+    v1_status = {"currentReplicas": 0, "desiredReplicas": 0} | _picked(status, _STATUS_FIELDS)
     if current:
         v1_status["currentCPUUtilizationPercentage"] = current[-1]
     return {
@@ -93,7 +98,7 @@ def _annotations(spec: Dict, status: Dict) -> dict[str, str]:
         found[BEHAVIOR] = struct_value(spec["behavior"], _V2 + "HorizontalPodAutoscalerBehavior")
     if status.get("conditions"):
         names = ("type", "status", "lastTransitionTime", "reason", "message")
-        found[CONDITIONS] = [{n: c[n] for n in names if n in c} for c in status["conditions"]]
+        found[CONDITIONS] = [_picked(condition, names) for condition in status["conditions"]]
     return {key: _go_json(value) for key, value in found.items()}
 
 
@@ -150,7 +155,7 @@ def _current_to_v1(metric: Dict) -> Dict:
 
 def _reference(source: Dict) -> Dict:
     described = source.get("describedObject") or {}
-    return {name: described[name] for name in ("kind", "name", "apiVersion") if name in described}
+    return _picked(described, ("kind", "name", "apiVersion"))
 
 
 def v1_to_v2(hpa: Obj) -> Obj:
@@ -160,8 +165,7 @@ def v1_to_v2(hpa: Obj) -> Obj:
     annotations = metadata.get("annotations") or {}
     made: Obj = {
         "kind": hpa.get("kind", "HorizontalPodAutoscaler"), "apiVersion": "autoscaling/v2", "metadata": metadata,
-        "spec": {name: spec[name] for name in ("scaleTargetRef", "minReplicas", "maxReplicas") if name in spec},
-        "status": {n: status[n] for n in ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas") if n in status},
+        "spec": _picked(spec, _SPEC_FIELDS), "status": _picked(status, _STATUS_FIELDS),
     }  # fmt: skip
     cpu = spec.get("targetCPUUtilizationPercentage")
     metrics = [_source_from_v1(metric) for metric in _read_list(annotations, METRICS)]
@@ -223,9 +227,10 @@ def _source_from_v1(metric: Dict) -> Dict:
         if kind in ("resource", "containerResource"):
             target = [("type", "AverageValue" if percent is None else "Utilization"),
                       ("averageValue", source.get("targetAverageValue")), ("averageUtilization", percent)]  # fmt: skip
-            out[kind] = _set([("name", source.get("name")), ("container", source.get("container")), ("target", _set(target))])
+            out[kind] = _picked(source, ("name", "container")) | {"target": _set(target)}
             continue
-        value, average = source.get("targetValue"), source.get("averageValue" if kind == "object" else "targetAverageValue")
+        value = source.get("targetValue")
+        average = source.get("averageValue" if kind == "object" else "targetAverageValue")
         if kind == "object":
             type_, value = ("Value" if average is None else "AverageValue"), value or "0"
         elif kind == "pods":
@@ -245,8 +250,9 @@ def _current_from_v1(metric: Dict) -> Dict:
         source = metric[kind]
         average = source.get("averageValue" if kind == "object" else "currentAverageValue")
         if kind in ("resource", "containerResource"):
-            current = [("averageValue", average or "0"), ("averageUtilization", source.get("currentAverageUtilization"))]
-            out[kind] = _set([("name", source.get("name")), ("container", source.get("container")), ("current", _set(current))])
+            percent = source.get("currentAverageUtilization")
+            current = [("averageValue", average or "0"), ("averageUtilization", percent)]
+            out[kind] = _picked(source, ("name", "container")) | {"current": _set(current)}
             continue
         value = None if kind == "pods" else source.get("currentValue") or "0"
         current = [("value", value), ("averageValue", average or ("0" if kind == "pods" else None))]

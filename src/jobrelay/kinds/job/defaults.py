@@ -1,7 +1,8 @@
 """What the server fills in when a Job leaves it out.
 
-Defaulting runs on every decode. A Job without labels takes those of its pod template, and it takes the very same map: what
-`prepare_create` later adds to the template's labels shows up on the Job too. `share_labels` and `own_labels` reproduce that.
+Defaulting runs on every decode. A Job without labels takes those of its pod template, and it takes the very same map:
+what is later generated into the template's labels shows up on the Job too. `share_labels` and `own_labels` reproduce
+that.
 """
 
 from __future__ import annotations

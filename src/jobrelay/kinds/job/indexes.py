@@ -1,7 +1,7 @@
 """Index lists such as `0,2-5,9`: how `completedIndexes`, `failedIndexes` and `succeededIndexes` are written.
 
-A list is a row of intervals in strictly increasing order, every index below the Job's completions. Errors are the server's
-own words, because they end up in field errors.
+A list is a row of intervals in strictly increasing order, every index below the Job's completions. Errors are the
+server's own words, because they end up in field errors.
 """
 
 from __future__ import annotations

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Final
 
 from jobrelay.kinds.field import (
-    NO_VALUE, FieldError, Path, duplicate, go_quote, invalid, not_supported, required, too_long, too_many,
-)  # fmt: skip
+    NO_VALUE,
+    FieldError,
+    Path,
+    duplicate,
+    go_quote,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 from jobrelay.kinds.job.indexes import IndexesError, count_indexes, parse_indexes
 from jobrelay.kinds.meta import validate_non_negative
 from jobrelay.kinds.names import is_qualified_name
@@ -89,7 +99,7 @@ def _exit_codes(requirement: dict[str, Any], path: Path, containers: set[str]) -
         if code in seen:
             errors.append(duplicate(path.index(i), code))
         seen.add(code)
-    if any(earlier > later for earlier, later in zip(values, values[1:], strict=False)):
+    if any(earlier > later for earlier, later in pairwise(values)):
         errors.append(invalid(path, values, "must be ordered"))
     return errors
 

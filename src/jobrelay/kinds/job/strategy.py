@@ -9,8 +9,14 @@ from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.job.defaults import default_job, own_labels, share_labels
 from jobrelay.kinds.job.update import validate_job_update, validate_status_write
 from jobrelay.kinds.job.validation import (
-    CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME, LIMIT_FOR_MANY, MANY_COMPLETIONS, validate_job,
-)  # fmt: skip
+    CONTROLLER_UID,
+    JOB_NAME,
+    LEGACY_CONTROLLER_UID,
+    LEGACY_JOB_NAME,
+    LIMIT_FOR_MANY,
+    MANY_COMPLETIONS,
+    validate_job,
+)
 from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kinds.pod import drop_disabled_template_fields, pod_template_warnings
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
@@ -20,8 +26,8 @@ ORPHANS: Final = (
     "propagationPolicy=Orphan to suppress this warning"
 )
 _MANY_INDEXES: Final = (
-    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might "
-    "not be able to track completedIndexes when a big number of indexes fail"
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes "
+    "might not be able to track completedIndexes when a big number of indexes fail"
 )
 
 

@@ -1,7 +1,7 @@
 """What may change in a Job after it was made.
 
-Most of the spec is fixed. The template may get new scheduling directives while the Job is suspended and has never started,
-and an Indexed Job may be scaled when completions and parallelism change together.
+Most of the spec is fixed. The template may get new scheduling directives while the Job is suspended and has never
+started, and an Indexed Job may be scaled when completions and parallelism change together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIXED: Final = (
     ("backoffLimitPerIndex", ""),
     ("managedBy", ""),
     ("successPolicy", _BATCH + "SuccessPolicy"),
-)
+)  # fmt: skip
 
 
 def validate_job_update(new: Obj, old: Obj) -> list[FieldError]:

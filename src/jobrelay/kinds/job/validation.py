@@ -29,6 +29,7 @@ MANY_COMPLETIONS: Final = 100_000
 LIMIT_FOR_MANY: Final = 10_000
 
 _SPEC: Final = Path("spec")
+_MANAGED_BY: Final = _SPEC.child("managedBy")
 _COUNTS: Final = (
     "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
     "backoffLimitPerIndex", "maxFailedIndexes",
@@ -62,7 +63,8 @@ def _generated_selector(job: Obj, prefixed_labels: bool) -> list[FieldError]:
     for key, value in expected.items():
         errors += _has_label(labels or {}, key, value)
     if _matches(selector, expected) is False:
-        errors.append(invalid(_SPEC.child("selector"), struct_value(selector, LABEL_SELECTOR), "`selector` not auto-generated"))
+        shown = struct_value(selector, LABEL_SELECTOR)
+        errors.append(invalid(_SPEC.child("selector"), shown, "`selector` not auto-generated"))
     return errors
 
 
@@ -134,7 +136,7 @@ def validate_unselected_job_spec(spec: Spec, path: Path) -> list[FieldError]:
     return errors
 
 
-def managed_by_errors(value: str, path: Path = _SPEC.child("managedBy")) -> list[FieldError]:
+def managed_by_errors(value: str, path: Path = _MANAGED_BY) -> list[FieldError]:
     """What is wrong with the name of a controller, such as `example.com/controller`."""
     errors = is_domain_prefixed_path(path, value)
     if len(value.encode()) > MAX_MANAGED_BY:
@@ -178,7 +180,8 @@ def _many_completions(parallelism: int, max_failed: int | None, path: Path) -> l
     )
     errors: list[FieldError] = []
     if max_failed is None:
-        errors.append(required(path.child("maxFailedIndexes"), f"must be specified when completions is above {MANY_COMPLETIONS}"))
+        missing = f"must be specified when completions is above {MANY_COMPLETIONS}"
+        errors.append(required(path.child("maxFailedIndexes"), missing))
     if parallelism > LIMIT_FOR_MANY:
         errors.append(invalid(path.child("parallelism"), parallelism, text))
     if max_failed is not None and max_failed > LIMIT_FOR_MANY:
