@@ -9,6 +9,7 @@ from jobrelay.kube import (
     Client,
     Conflict,
     FakeClock,
+    Headers,
     Patch,
     ProtocolError,
     Response,
@@ -191,3 +192,11 @@ async def test_logs_come_as_chunks() -> None:
     async with Client(script).logs("p", "ns", follow=True, tail_lines=5) as chunks:
         assert [chunk async for chunk in chunks] == [b"one\n", b"two\n"]
     assert script.last.path == "/api/v1/namespaces/ns/pods/p/log?follow=true&tailLines=5"
+
+
+async def test_warnings_are_passed_on() -> None:
+    heard: list[str] = []
+    headers = Headers([("Warning", r'299 - "unknown field \"spec.a\""'), ("Warning", '299 - "deprecated, really"')])
+    granted = Response(200, headers, b'{"metadata":{"name":"a"}}')
+    await Client(ScriptedTransport(granted), on_warning=heard.append).get(CONFIGMAPS, "a", "default")
+    assert heard == ['unknown field "spec.a"', "deprecated, really"]

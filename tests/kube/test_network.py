@@ -194,3 +194,33 @@ async def test_requests_go_through_the_proxy() -> None:
 def test_the_environment_decides_about_proxies(server: str, no_proxy: str, proxied: bool) -> None:
     environ = {"HTTPS_PROXY": "proxy:3128", "NO_PROXY": no_proxy}
     assert proxy_for(server, environ) == ("http://proxy:3128" if proxied else None)
+
+
+async def test_large_bodies_arrive_whole() -> None:
+    async with serving(echo) as url:
+        seen = await fetch(Connection(url), Request("PUT", "/x", body=b"y" * 600_000))
+    assert len(seen["body"]) == 600_000
+
+
+class Renewing:
+    """Hands out a new certificate each time."""
+
+    def __init__(self, authority: Authority) -> None:
+        self._names = iter(["first", "second"])
+        self._authority = authority
+
+    async def current(self) -> Credential:
+        return Credential(None, self._authority.issue(next(self._names)))
+
+    def refused(self, credential: Credential) -> bool:
+        return False
+
+
+async def test_a_new_certificate_is_used_at_once(tmp_path: Path) -> None:
+    authority = Authority()
+    async with serving(echo, server_tls(authority, tmp_path)) as url:
+        connection = Connection(url, ca=authority.pem, credentials=Renewing(authority))
+        async with NetworkTransport(connection, environ={}) as transport:
+            for name in ("first", "second"):
+                response = await transport.send(Request("GET", "/x"))
+                assert msgspec.json.decode(await response.read())["certificate"] == [name]

@@ -11,6 +11,7 @@ from .client import Client
 from .clock import Clock, FakeClock, SystemClock
 from .config import connect, find_connection
 from .connection import Connection, in_cluster
+from .discovery import Version, server_version, serves
 from .errors import (
     AlreadyExists,
     BadRequest,
@@ -98,6 +99,7 @@ __all__ = [
     "TransportTimeout",
     "Unauthorized",
     "UnsupportedMediaType",
+    "Version",
     "WatchEvent",
     "apply_patch",
     "connect",
@@ -105,5 +107,7 @@ __all__ = [
     "in_cluster",
     "json_patch",
     "merge_patch",
+    "server_version",
+    "serves",
     "strategic_patch",
 ]

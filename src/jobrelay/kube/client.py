@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -30,6 +31,7 @@ __all__ = ["Client", "Propagation"]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 _JSON = "application/json"
+_QUOTED = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _RETRYABLE = frozenset({429, 500, 502, 503, 504})
 
 
@@ -37,7 +39,8 @@ class Client:
     """Talks to one API server.
 
     `timeout` bounds each request but not watches and log streams; `retries` and `longest_wait` bound how often and how
-    long a server that asks for patience gets it.
+    long a server that asks for patience gets it. `on_warning` hears what the server remarks about requests it grants,
+    such as unknown fields and deprecated versions.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Client:
         page_size: int = 500,
         retries: int = 5,
         longest_wait: float = 30.0,
+        on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self.transport = transport
         self._clock = clock or SystemClock()
@@ -58,6 +62,7 @@ class Client:
         self._page_size = page_size
         self._retries = retries
         self._longest_wait = longest_wait
+        self._on_warning = on_warning
 
     async def get(
         self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
@@ -102,7 +107,7 @@ class Client:
         resource_version_match: str = "",
     ) -> ObjectList:
         """Read a whole collection, or what the selectors leave of it."""
-        items: tuple[Object, ...] = ()
+        items: list[Object] = []
         version = ""
         pages = self.pages(
             resource,
@@ -115,7 +120,7 @@ class Client:
         async for page in pages:
             items += page.items
             version = page.resource_version
-        return ObjectList(items, version)
+        return ObjectList(tuple(items), version)
 
     async def create(
         self,
@@ -315,6 +320,7 @@ class Client:
         for attempt in itertools.count():
             async with _bounded(request, timeout):
                 response = await self.transport.send(request)
+                self._pass_on_warnings(response)
                 if response.status < 300:
                     return response
                 async with response:
@@ -325,6 +331,11 @@ class Client:
             waited += wait
             await sleep(self._clock, wait)
         raise AssertionError("unreachable")
+
+    def _pass_on_warnings(self, response: Response) -> None:
+        if self._on_warning is not None:
+            for text in _QUOTED.findall(response.headers.get("Warning", "")):
+                self._on_warning(text.replace('\\"', '"').replace("\\\\", "\\"))
 
 
 @asynccontextmanager

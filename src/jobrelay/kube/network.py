@@ -9,6 +9,7 @@ Answers are not compressed unless asked for: on a local network, where most clus
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import os
 import ssl
@@ -28,6 +29,8 @@ from .errors import ConfigError, ConnectError, TransportError, TransportTimeout
 from .transport import Headers, Request, Response
 
 __all__ = ["NetworkTransport", "proxy_for"]
+
+_LARGE = 256 * 1024
 
 
 class NetworkTransport:
@@ -80,7 +83,7 @@ class NetworkTransport:
             answer = await session.request(
                 request.method,
                 URL(self.connection.server + request.path, encoded=True),
-                data=request.body,
+                data=_payload(request.body),
                 headers=self._headers(request, credential),
                 proxy=self._proxy,
                 server_hostname=self.connection.tls_server_name,
@@ -102,19 +105,25 @@ class NetworkTransport:
     async def _session_for(self, certificate: Certificate | None) -> aiohttp.ClientSession:
         if self._session is not None and certificate == self._certificate:
             return self._session
-        await self.close()
         connector = aiohttp.TCPConnector(
             ssl=_tls(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
         )
-        self._certificate = certificate
-        self._session = aiohttp.ClientSession(
+        fresh = aiohttp.ClientSession(
             connector=connector,
             timeout=self._timeout,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=() if self._compress else ("Accept-Encoding",),
             read_bufsize=256 * 1024,
         )
-        return self._session
+        outdated, self._session, self._certificate = self._session, fresh, certificate
+        if outdated is not None:
+            await outdated.close()
+        return fresh
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Large bodies go in pieces, so that sending one does not hold up the event loop."""
+    return io.BytesIO(body) if body is not None and len(body) > _LARGE else body
 
 
 async def _chunks(answer: aiohttp.ClientResponse, request: Request) -> AsyncIterator[bytes]:
