@@ -1,4 +1,4 @@
-"""FlowSchemas and PriorityLevelConfigurations: how the API server shares itself out. Stored and checked, not enforced."""
+"""FlowSchemas and PriorityLevelConfigurations: how the API server shares itself out. Checked, but not enforced."""
 
 from __future__ import annotations
 

@@ -20,11 +20,17 @@ _TEMPLATE_FORBIDDEN: Final = (
 )  # fmt: skip
 
 
+def validate_template_metadata(metadata: Fields, path: Path) -> Errors:
+    """The metadata of a template, which may hold labels and annotations only."""
+    errors = validate_annotations(metadata.get("annotations"), path.child("annotations"))
+    errors += validate_labels(metadata.get("labels"), path.child("labels"))
+    return errors + [
+        forbidden(path.child(shown), "cannot be set") for name, shown in _TEMPLATE_FORBIDDEN if metadata.get(name)
+    ]
+
+
 def validate_claim_template(template: Fields, path: Path) -> Errors:
-    metadata, at = template.get("metadata") or {}, path.child("metadata")
-    errors = validate_annotations(metadata.get("annotations"), at.child("annotations"))
-    errors += validate_labels(metadata.get("labels"), at.child("labels"))
-    errors += [forbidden(at.child(shown), "cannot be set") for name, shown in _TEMPLATE_FORBIDDEN if metadata.get(name)]
+    errors = validate_template_metadata(template.get("metadata") or {}, path.child("metadata"))
     return errors + validate_claim_spec(template.get("spec") or {}, path.child("spec"))
 
 
