@@ -141,13 +141,23 @@ def read_record(path: pathlib.Path, scenarios: Sequence[Scenario]) -> tuple[Reco
     return record, [s for s in scenarios if s.name in record and record[s.name].digest == digest(s)]
 
 
+async def _server(stack: AsyncExitStack, text: str) -> Endpoint:
+    """`embedded` is a fresh in-memory cluster of the code at hand, in this process."""
+    if text == "embedded":
+        from jobrelay.cluster.cluster import Cluster
+
+        cluster = await stack.enter_async_context(Cluster("compared"))
+        text = str(cluster.kubeconfig)
+    return await stack.enter_async_context(Endpoint.from_text(text))
+
+
 async def _main(options: argparse.Namespace) -> int:
     scenarios = chosen(options.only)
     if options.list:
         print("\n".join(f"{s.name} {len(s.steps)}" for s in scenarios), sum(len(s.steps) for s in scenarios), sep="\n")
         return 0
     async with AsyncExitStack() as stack:
-        ours = await stack.enter_async_context(Endpoint.from_text(options.ours)) if options.ours else None
+        ours = await _server(stack, options.ours) if options.ours else None
         real: Endpoint | Record
         if options.replay:
             real, known = read_record(options.replay, scenarios)
@@ -172,7 +182,7 @@ async def _main(options: argparse.Namespace) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", help="URL/TOKEN or kubeconfig of the real server")
-    parser.add_argument("--ours", help="kubeconfig (or URL/TOKEN) of our server")
+    parser.add_argument("--ours", help="kubeconfig (or URL/TOKEN) of our server, or 'embedded'")
     parser.add_argument("--only", default="*", help="comma separated patterns or parts of scenario names")
     parser.add_argument("--record", type=pathlib.Path, help="add the real answers to this file")
     parser.add_argument("--replay", type=pathlib.Path, help="take the real answers from this file")

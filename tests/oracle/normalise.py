@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import zip_longest
 from typing import Any
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -38,6 +39,7 @@ class Normaliser:
         self.step = 0
         self.given: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
+        self.columns: list[str] = []
         self.prefixes = sorted({p[:58] for p in GENERATE.findall(sent) if p}, key=len, reverse=True)
 
     def begin(self, step: int) -> None:
@@ -88,7 +90,8 @@ class Normaliser:
             value = {**value, "metadata": _list_metadata(metadata)}
         answer = {self.text(k): self.value(v, k) for k, v in value.items()}
         if value.get("kind") == "Table":
-            _hide_ages(answer)
+            self.columns = [c.get("name") for c in answer.get("columnDefinitions") or []] or self.columns
+            _hide_ages(answer, self.columns)
         return answer
 
 
@@ -112,12 +115,12 @@ def _manager(entry: Any) -> tuple[str, ...]:
     return tuple(str(entry.get(k, "")) for k in ("manager", "operation", "subresource", "apiVersion"))
 
 
-def _hide_ages(table: dict[str, Any]) -> None:
-    columns = [c.get("name") for c in table.get("columnDefinitions") or []]
+def _hide_ages(table: dict[str, Any], columns: list[str]) -> None:
+    """Later events of a watch have no column definitions of their own."""
     for row in table.get("rows") or []:
         row["cells"] = [
             "AGE" if name in AGE_COLUMNS and isinstance(cell, str) and AGE.fullmatch(cell) else cell
-            for name, cell in zip(columns + [None] * len(row["cells"]), row["cells"], strict=False)
+            for name, cell in zip_longest(columns[: len(row["cells"])], row["cells"])
         ]
 
 
