@@ -92,7 +92,8 @@ def validate_ephemeral_containers(spec: Fields, around: Surroundings, path: Path
         names.add(name)
         if target and target not in others:
             errors.append(not_found(at.child("targetContainerName"), target))
-        errors += [forbidden(at.child(field), text) for field in _NOT_FOR_EPHEMERAL if container.get(field)]
+        unwanted = [f for f in _NOT_FOR_EPHEMERAL if container.get(f) or (f == "lifecycle" and f in container)]
+        errors += [forbidden(at.child(field), text) for field in unwanted]
         for j, mount in enumerate(container.get("volumeMounts") or ()):
             where = at.child("volumeMounts").index(j)
             errors += [forbidden(where.child(field), text) for field in ("subPath", "subPathExpr") if mount.get(field)]

@@ -103,8 +103,9 @@ def _default_probe(probe: Obj) -> None:
     probe.setdefault("successThreshold", 1)
     probe.setdefault("failureThreshold", 3)
     _default_http_get(probe.get("httpGet"))
-    if probe.get("grpc") is not None:
-        probe["grpc"].setdefault("service", "")
+    grpc = probe.get("grpc")
+    if grpc is not None and grpc.get("service") is None:
+        grpc["service"] = ""
 
 
 def _default_http_get(action: Obj | None) -> None:

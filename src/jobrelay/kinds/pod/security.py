@@ -125,7 +125,7 @@ def validate_pod_security_context(spec: Fields, path: Path) -> Errors:
     errors += validate_windows_options(context.get("windowsOptions"), path.child("windowsOptions"))
     errors += validate_apparmor_profile(context.get("appArmorProfile"), path.child("appArmorProfile"))
     errors += _validate_choice(context, "supplementalGroupsPolicy", ("Merge", "Strict"), path)
-    return errors + _validate_choice(context, "seLinuxChangePolicy", ("MountOption", "Recursive"), path)
+    return errors + _validate_choice(context, "seLinuxChangePolicy", ("Recursive",), path)
 
 
 def _validate_choice(context: Fields, name: str, choices: tuple[str, ...], path: Path) -> Errors:

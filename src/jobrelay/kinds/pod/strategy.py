@@ -44,7 +44,8 @@ def _prepare_create(pod: Obj) -> None:
     drop_disabled_fields(spec)
     if spec.get("schedulingGates"):
         pod["status"]["conditions"] = [{
-            "type": "PodScheduled", "status": "False", "lastProbeTime": None, "lastTransitionTime": None,
+            "type": "PodScheduled", "status": "False", "lastProbeTime": None,
+            "lastTransitionTime": pod["metadata"].get("creationTimestamp"),
             "reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates",
         }]  # fmt: skip
     _merge_label_keys(pod)
