@@ -183,9 +183,9 @@ async def test_a_watch_that_ends_at_once_and_empty_is_a_failure(clock: FakeClock
 
 async def test_a_watch_on_a_dead_connection_is_given_up(clock: FakeClock) -> None:
     stream = initial()
-    script = ScriptedTransport(stream.response)
+    script = ScriptedTransport(stream.response, Stream().response)
     async with running(script, clock) as (_, _):
-        await clock.advance(700)
+        await clock.advance(640)
         assert stream.closed
         assert len(script.requests) == 2
 

@@ -159,9 +159,13 @@ async def test_a_refusal_without_retry_after_is_final(clock: FakeClock) -> None:
         await Client(script, clock=clock).get(CONFIGMAPS, "a", "default")
 
 
-async def test_no_answer_in_time_is_a_timeout() -> None:
-    with pytest.raises(TransportTimeout, match="GET /api/v1"):
-        await Client(ScriptedTransport(), timeout=0.001).get(CONFIGMAPS, "a", "default")
+async def test_no_answer_in_time_is_a_timeout(clock: FakeClock) -> None:
+    task = asyncio.create_task(Client(ScriptedTransport(), clock=clock).get(CONFIGMAPS, "a", "default"))
+    await clock.advance(29)
+    assert not task.done()
+    await clock.advance(2)
+    with pytest.raises(TransportTimeout, match=r"GET /api/v1.* within 30 s"):
+        await task
 
 
 async def test_nonsense_is_a_protocol_error() -> None:

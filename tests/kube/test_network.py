@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +15,7 @@ from jobrelay.kube.resource import CONFIGMAPS
 
 from .certificates import Authority
 from .scripted import configmap
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
-    await site.start()
-    port = runner.addresses[0][1]
-    try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{port}"
-    finally:
-        await runner.cleanup()
+from .serving import serving
 
 
 def server_tls(authority: Authority, tmp_path: Path, name: str = "api") -> ssl.SSLContext:

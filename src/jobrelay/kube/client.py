@@ -8,7 +8,6 @@ for the caller to retry, who alone knows whether the world has moved on.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,7 +17,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from .clock import Clock, SystemClock, sleep
+from .clock import Clock, SystemClock, deadline, sleep
 from .errors import ProtocolError, StatusError, TransportTimeout, error_from_response
 from .objects import Body, Object, ObjectList, decode_list, decode_object, encode
 from .patch import Patch, apply_patch
@@ -297,7 +296,7 @@ class Client:
         """Send any request and return the body of a successful answer: the way to paths this class does not name."""
         headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
         request = Request(method, _with_query(path, query), headers, body)
-        async with await self._send(request, self._timeout) as response, _bounded(request, self._timeout):
+        async with await self._send(request, self._timeout) as response, _bounded(self._clock, request, self._timeout):
             return await response.read()
 
     @asynccontextmanager
@@ -318,7 +317,7 @@ class Client:
         """Send until there is a success, a final refusal, or no patience left."""
         waited = 0.0
         for attempt in itertools.count():
-            async with _bounded(request, timeout):
+            async with _bounded(self._clock, request, timeout):
                 response = await self.transport.send(request)
                 self._pass_on_warnings(response)
                 if response.status < 300:
@@ -339,9 +338,12 @@ class Client:
 
 
 @asynccontextmanager
-async def _bounded(request: Request, timeout: float | None) -> AsyncIterator[None]:
+async def _bounded(clock: Clock, request: Request, timeout: float | None) -> AsyncIterator[None]:
+    if timeout is None:
+        yield
+        return
     try:
-        async with asyncio.timeout(timeout):
+        async with deadline(clock, timeout):
             yield
     except TimeoutError as error:
         raise TransportTimeout(f"{request}: no answer within {timeout:g} s") from error
