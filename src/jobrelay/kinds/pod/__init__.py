@@ -11,7 +11,6 @@ from jobrelay.kinds.pod.defaults import (
 )
 from jobrelay.kinds.pod.spec import validate_pod_spec, validate_pod_template_spec
 from jobrelay.kinds.pod.warnings import pod_template_warnings
-from jobrelay.kinds.pod.warnings import pod_template_warnings
 
 __all__ = [
     "default_pod",
@@ -19,7 +18,6 @@ __all__ = [
     "default_pod_template",
     "drop_disabled_fields",
     "drop_disabled_template_fields",
-    "pod_template_warnings",
     "pod_template_warnings",
     "validate_pod_spec",
     "validate_pod_template_spec",

@@ -11,6 +11,7 @@ from jobrelay.kinds.names import is_dns1123_label, is_dns1123_subdomain, is_qual
 Errors = list[FieldError]
 Fields = Mapping[str, Any]
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+CORE: Final = "io.k8s.api.core.v1."
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 

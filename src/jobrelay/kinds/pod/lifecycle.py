@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, required
-from jobrelay.kinds.internal import internal_diff, internal_value
+from jobrelay.kinds.godiff import difference
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import is_in_range, name_is_dns_subdomain
-from jobrelay.kinds.pod.common import MIRROR_ANNOTATION, Errors, Fields
+from jobrelay.kinds.pod.common import CORE, MIRROR_ANNOTATION, Errors, Fields
 from jobrelay.kinds.pod.containers import validate_image_spaces
 from jobrelay.kinds.pod.scheduling import validate_tolerations
 from jobrelay.kinds.pod.security import APPARMOR, validate_annotations_match_fields
@@ -157,8 +158,8 @@ def _validate_rest_unchanged(new: Obj, old: Obj) -> Errors:
     if old.get("schedulingGates"):
         errors += _validate_gated_changes(spec, old)
     if spec != old:
-        difference = internal_diff(old, spec, "core.PodSpec")
-        errors.append(forbidden(SPEC, f"pod updates may not change fields other than {_UPDATABLE}\n{difference}"))
+        changes = difference(old, spec, CORE + "PodSpec")
+        errors.append(forbidden(SPEC, f"pod updates may not change fields other than {_UPDATABLE}\n{changes}"))
     return errors
 
 
@@ -192,12 +193,12 @@ def _validate_node_affinity_change(new: Fields | None, old: Fields | None) -> Er
     old_terms = old[_REQUIRED].get("nodeSelectorTerms") or []
     terms = ((new or {}).get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
     if old_terms and len(terms) != len(old_terms):
-        shown = internal_value(terms, "core.NodeSelectorTerm") if terms else None
+        shown = struct_value(terms or None, f"[{CORE}NodeSelectorTerm")
         return [invalid(path, shown, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
     return [
         invalid(
             path.index(i),
-            internal_value(term, "core.NodeSelectorTerm"),
+            struct_value(term, CORE + "NodeSelectorTerm"),
             "only additions are allowed (no mutations or deletions)",
         )
         for i, (term, stored) in enumerate(zip(terms, old_terms, strict=True))
@@ -225,8 +226,8 @@ def validate_ephemeral_containers_update(new: Obj, old: Obj) -> Errors:
         if name not in ours:
             errors.append(forbidden(path, f'existing ephemeral containers "{name}" may not be removed\n'))
         elif ours[name] != stored:
-            difference = internal_diff(stored, ours[name], "core.EphemeralContainer")
-            errors.append(forbidden(path, f'existing ephemeral containers "{name}" may not be changed\n{difference}'))
+            changes = difference(stored, ours[name], CORE + "EphemeralContainer")
+            errors.append(forbidden(path, f'existing ephemeral containers "{name}" may not be changed\n{changes}'))
     return errors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from jobrelay.kinds.field import Path, forbidden, go_quote, invalid, not_supported, required, too_long
-from jobrelay.kinds.internal import internal_value
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.meta import ANNOTATIONS_MAX, validate_label_selector
 from jobrelay.kinds.names import (
     LABEL_MAX,
@@ -16,7 +16,7 @@ from jobrelay.kinds.names import (
     name_is_dns_subdomain,
     size,
 )
-from jobrelay.kinds.pod.common import Errors, Fields, file_mode, invalid_each, local_non_reserved_path
+from jobrelay.kinds.pod.common import CORE, Errors, Fields, file_mode, invalid_each, local_non_reserved_path
 from jobrelay.kinds.pod.env import VOLUME_FIELDS, validate_field_ref, validate_resource_ref
 
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
@@ -126,7 +126,7 @@ def _projected_trust_bundle(source: Fields, at: Path) -> Errors:
     errors: Errors = []
     name, signer, selector = source.get("name"), source.get("signerName"), source.get("labelSelector")
     if name is not None and signer is not None:
-        shown = internal_value(source, "core.ClusterTrustBundleProjection")
+        shown = struct_value(source, CORE + "ClusterTrustBundleProjection")
         errors.append(invalid(at, shown, "only one of name and signerName may be used"))
     elif name is not None:
         if not name:

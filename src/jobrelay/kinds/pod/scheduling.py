@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required, too_long
-from jobrelay.kinds.internal import internal_value
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.ips import is_valid_ip_for_legacy_field
 from jobrelay.kinds.meta import validate_label_name, validate_label_selector
 from jobrelay.kinds.names import (
@@ -17,6 +17,7 @@ from jobrelay.kinds.names import (
 )
 from jobrelay.kinds.pod.affinity import validate_label_keys
 from jobrelay.kinds.pod.common import (
+    CORE,
     MIRROR_ANNOTATION,
     Errors,
     Fields,
@@ -197,7 +198,7 @@ def _validate_resource_claim(claim: Fields, names: set[str], path: Path) -> Erro
         errors += dns_label(name, path.child("name"))
         names.add(name)
     given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
-    shown = internal_value(claim, "core.PodResourceClaim")
+    shown = struct_value(claim, CORE + "PodResourceClaim")
     if len(given) == 2:
         text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         errors.append(invalid(path, shown, text))

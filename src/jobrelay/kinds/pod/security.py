@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required, too_long
-from jobrelay.kinds.internal import internal_value
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.names import is_valid_user_id, size
-from jobrelay.kinds.pod.common import Errors, Fields, invalid_each, local_descending_path, visit_containers
+from jobrelay.kinds.pod.common import CORE, Errors, Fields, invalid_each, local_descending_path, visit_containers
 from jobrelay.kinds.pod.windows import validate_windows_options
 
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
@@ -42,7 +42,7 @@ def validate_seccomp_profile(profile: Fields | None, path: Path) -> Errors:
         else:
             errors += local_descending_path(localhost, at)
     elif localhost is not None:
-        shown = internal_value(profile, "core.SeccompProfile")
+        shown = struct_value(profile, CORE + "SeccompProfile")
         errors.append(invalid(at, shown, "can only be set when seccomp type is Localhost"))
     return errors
 
@@ -93,10 +93,10 @@ def _validate_no_escalation(context: Fields, path: Path) -> Errors:
     errors: Errors = []
     text = "cannot set `allowPrivilegeEscalation` to false and "
     if context.get("privileged"):
-        errors.append(invalid(path, internal_value(context, "core.SecurityContext"), f"{text}`privileged` to true"))
+        errors.append(invalid(path, struct_value(context, CORE + "SecurityContext"), f"{text}`privileged` to true"))
     for capability in (context.get("capabilities") or {}).get("add") or ():
         if capability == "CAP_SYS_ADMIN":
-            shown = internal_value(context, "core.SecurityContext")
+            shown = struct_value(context, CORE + "SecurityContext")
             errors.append(invalid(path, shown, f"{text}`capabilities.Add` CAP_SYS_ADMIN"))
     return errors
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from jobrelay.kinds.field import Path, duplicate, forbidden, internal, invalid
-from jobrelay.kinds.internal import internal_value
+from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta_update
 from jobrelay.kinds.names import is_valid_user_id, name_is_dns_subdomain
-from jobrelay.kinds.pod.common import Errors, Fields, invalid_each, qualified_name
+from jobrelay.kinds.pod.common import CORE, Errors, Fields, invalid_each, qualified_name
 from jobrelay.kinds.pod.lifecycle import Obj, validate_annotation_updates
 
 STATUS: Final = Path("status")
@@ -180,7 +180,7 @@ def _validate_dual_stack(addresses: Sequence[str], listed: list[dict[str, Any]],
             break
     versions = {address.version for address in parsed if address is not None}
     if errors or len(versions) < 2 or len(addresses) > 2:
-        shown = internal_value(listed, "core.PodIP" if path == STATUS.child("podIPs") else "core.HostIP")
+        shown = struct_value(listed, f"[{CORE}{'PodIP' if path == STATUS.child('podIPs') else 'HostIP'}")
         errors.append(invalid(path, shown, "may specify no more than one IP for each IP family"))
     return errors
 
