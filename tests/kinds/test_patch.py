@@ -299,7 +299,9 @@ def test_strategic_bodies_of_the_wrong_type() -> None:
 
 
 names = st.sampled_from("abcd")
-env = st.lists(st.fixed_dictionaries({"name": names, "value": st.text("xy", max_size=2)}), unique_by=lambda e: e["name"])
+env = st.lists(
+    st.fixed_dictionaries({"name": names, "value": st.text("xy", max_size=2)}), unique_by=lambda e: e["name"]
+)
 
 
 @given(env, env)
@@ -323,7 +325,10 @@ def test_strategic_lists_hold_what_a_dictionary_would(live: list[Any], patch: li
         ({"managedBy": 1}, "cannot convert int64 to string"),
         ({"podFailurePolicy": {"rules": {}}}, "cannot restore slice from map"),
         ({"template": {"metadata": {"labels": []}}}, "cannot restore map from slice"),
-        ({"template": {"metadata": {"deletionTimestamp": 1}}}, "json: cannot unmarshal number into Go value of type string"),
+        (
+            {"template": {"metadata": {"deletionTimestamp": 1}}},
+            "json: cannot unmarshal number into Go value of type string",
+        ),
     ],
 )
 def test_conversion_errors_name_types(spec: Any, text: str) -> None:

@@ -72,7 +72,10 @@ def test_broken_envelopes_are_told_apart(body: bytes, text: str) -> None:
 def test_zero_values_are_kept_only_for_pointers() -> None:
     spec = number(1, 0) + number(10, 0) + block(6, block(1, b"") + block(2, block(3, "")))
     job = decode_message(block(1, block(1, "") + number(7, 0)) + block(2, spec), kind("batch/v1", "Job"))
-    assert job == {"metadata": {}, "spec": {"parallelism": 0, "suspend": False, "template": {"metadata": {}, "spec": {}}}}
+    assert job == {
+        "metadata": {},
+        "spec": {"parallelism": 0, "suspend": False, "template": {"metadata": {}, "spec": {}}},
+    }
 
 
 def test_inlined_structs_are_flat_in_json() -> None:
@@ -195,7 +198,10 @@ def test_what_is_encoded_is_read_back(spec: dict[str, Any]) -> None:
     assert decode(decode_message(encode(spec, pod_spec), pod_spec), pod_spec) == decode(spec, pod_spec)
 
 
-@given(st.binary(max_size=60), st.sampled_from(["batch/v1 Job", "v1 Pod", "apiextensions.k8s.io/v1 CustomResourceDefinition"]))
+@given(
+    st.binary(max_size=60),
+    st.sampled_from(["batch/v1 Job", "v1 Pod", "apiextensions.k8s.io/v1 CustomResourceDefinition"]),
+)
 def test_any_bytes_decode_or_are_refused(raw: bytes, name: str) -> None:
     type_ = kind(*name.split())
     for body in (raw, block(1, raw), block(2, raw)):

@@ -38,6 +38,7 @@ from jobrelay.kinds.apply.managed import (
 from jobrelay.kinds.apply.merge import merge
 from jobrelay.kinds.apply.schema import Node, Schema
 from jobrelay.kinds.apply.typed import TypedError, field_set, remove, validate, with_named_fields
+from jobrelay.kinds.decode import json_kind
 from jobrelay.kinds.patch.errors import PatchError, bad_request, failure
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
@@ -45,12 +46,16 @@ KUBECTL: Final = "kubectl"
 Conflicts = list[tuple[Entry, tuple[str, ...]]]
 
 
-class ApplyConflict(PatchError):
+class ApplyConflict(PatchError):  # noqa: N818 - the word that Kubernetes uses
     """Other managers own fields that the configuration wants to change."""
 
     def __init__(self, conflicts: Conflicts) -> None:
         causes = [
-            {"reason": "FieldManagerConflict", "message": f"conflict with {entry.described()}", "field": path_text(path)}
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {entry.described()}",
+                "field": path_text(path),
+            }
             for entry, path in conflicts
         ]
         super().__init__(409, "Conflict", _conflict_text(conflicts), {"causes": causes})
@@ -107,6 +112,16 @@ def apply_object(
     if manager == KUBECTL:
         merged = lastapplied.record(merged, config)
     return merged, write(after)
+
+
+def check_apply(body: Any) -> Obj:
+    """The configuration of a body decoded from YAML."""
+    if body is None:
+        return {}
+    if not isinstance(body, dict):
+        wrong = f"json: cannot unmarshal {json_kind(body)} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {wrong}")
+    return body
 
 
 def _check_config(config: Obj, schema: Schema) -> None:

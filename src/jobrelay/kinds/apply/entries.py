@@ -88,7 +88,9 @@ def read(entries: Wire | None, *, trusted: bool) -> Managers:
                 fields if trusted else canonical(fields), raw.get("time") or "", raw.get("subresource", ""),
             )  # fmt: skip
         except FieldsError as error:
-            raise ManagedFieldsError(f"error decoding versioned set from {{...}}: error decoding set: {error}") from None
+            raise ManagedFieldsError(
+                f"error decoding versioned set from {{...}}: error decoding set: {error}"
+            ) from None
         found[entry.identity] = entry
     return found
 
@@ -110,7 +112,8 @@ def write(managers: Managers) -> Wire | None:
     if not managers:
         return None
     ordered = sorted(
-        managers.values(), key=lambda entry: (entry.operation, entry.time, entry.manager, entry.version, entry.subresource)
+        managers.values(),
+        key=lambda entry: (entry.operation, entry.time, entry.manager, entry.version, entry.subresource),
     )
     return [entry.wire() for entry in ordered]
 

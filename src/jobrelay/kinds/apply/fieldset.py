@@ -188,11 +188,13 @@ def canonical(fields: Any) -> Fields:
         if element == SELF:
             out[SELF] = LEAF
             continue
+        if element[1:2] == ":" and element[0] not in "fkvi":
+            continue
         kind, value = parse_element(element)
         key = key_element(value) if kind == "k" else value_element(value) if kind == "v" else element
         made = canonical(node)
         out[key] = _union(out[key], made) if key in out else made
-    return out
+    return out if len(out) > 1 or SELF not in out else LEAF
 
 
 def sort_key(element: str) -> tuple[Any, ...]:

@@ -18,7 +18,11 @@ def merge(live: Any, config: Any, node: Node) -> Any:
         if node.map.atomic or (not live and not config):
             return config
         return _merge_maps(live, config or {}, node.map)
-    if node.list is not None and isinstance(live, list) and (isinstance(config, list) or (config is None and not node.map)):
+    if (
+        node.list is not None
+        and isinstance(live, list)
+        and (isinstance(config, list) or (config is None and not node.map))
+    ):
         if node.list.atomic or (not live and not config):
             return config
         return _merge_lists(live, config or [], node.list)

@@ -76,9 +76,7 @@ class Node:
 @functools.cache
 def atomic() -> Node:
     """The type of anything, all of it one value."""
-    return Node(
-        scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, atomic, atomic=True)
-    )
+    return Node(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, atomic, atomic=True))
 
 
 @functools.cache

@@ -134,11 +134,11 @@ def _pointer(operation: dict[str, Any], name: str = "path") -> str:
 
 
 def _insert(target: _Document, pointer: str, value: Any) -> None:
-    container, token = target.find(pointer, change=True)
+    container, last = target.find(pointer, change=True)
     if isinstance(container, dict):
-        container[token] = value
+        container[last] = value
         return
-    index = len(container) if token == "-" else _index(token, len(container) + 1)
+    index = len(container) if last == "-" else _index(last, len(container) + 1)
     if index > len(container):
         raise unprocessable()
     container.insert(index, value)
