@@ -2,9 +2,10 @@
 
     python tools/bootstrap_rbac.py https://127.0.0.1:6443 --token TOKEN
 
-Roles and bindings are known by the label `kubernetes.io/bootstrapping`, flow schemas and priority levels by the annotation
-`apf.kubernetes.io/autoupdate-spec`, so that other objects in the cluster do not matter. The rules of aggregated roles are
-left out: they follow from the rest. Only facts are kept: names, labels, annotations, rules, subjects, role references, specs.
+Roles and bindings are known by the label `kubernetes.io/bootstrapping`, flow schemas and priority levels by the
+annotation `apf.kubernetes.io/autoupdate-spec`, so that other objects in the cluster do not matter. The rules of
+aggregated roles are left out: they follow from the rest. Only facts are kept: names, labels, annotations, rules,
+subjects, role references, specs.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def main() -> None:
 
     def collect(prefix: str, plurals: dict[str, str], mark: tuple[str, str]) -> dict[str, list[dict[str, Any]]]:
         return {
-            kind: [kept for item in items(options.server, options.token, prefix + plural) if (kept := facts(item, mark))]
+            kind: [
+                kept for item in items(options.server, options.token, prefix + plural) if (kept := facts(item, mark))
+            ]
             for plural, kind in plurals.items()
         }
 

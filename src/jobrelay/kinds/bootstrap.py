@@ -1,8 +1,8 @@
 """What a new cluster holds before anyone has written to it: namespaces, policy, priorities, its own service.
 
-The real server creates these itself, each under a field manager of its own. `bootstrap` lists them in an order in which they
-can be created, as a client would write them: defaults and everything that is filled in come from creating them. The rules
-of the aggregated roles (admin, edit, view) are left to aggregation, as on the real server.
+The real server creates these itself, each under a field manager of its own. `bootstrap` lists them in an order in
+which they can be created, as a client would write them: defaults and everything that is filled in come from creating
+them. The rules of the aggregated roles (admin, edit, view) are left to aggregation, as on the real server.
 """
 
 from __future__ import annotations

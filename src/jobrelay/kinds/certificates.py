@@ -1,7 +1,7 @@
 """Certificate signing requests: immutable questions, answered by conditions (approval) and a certificate (status).
 
-The requester's identity is the server's to write. Approved and Denied exclude each other and, with Failed, never go away.
-Only the approval subresource sets the first two; only status sets the certificate, and only once.
+The requester's identity is the server's to write. Approved and Denied exclude each other and, with Failed, never go
+away. Only the approval subresource sets the first two; only status sets the certificate, and only once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,22 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from jobrelay.kinds.context import request_time, requester
-from jobrelay.kinds.core.checks import unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.tlspair import pem_blocks
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, go_quote, invalid, not_supported, required, too_long
+from jobrelay.kinds.field import (
+    FieldError,
+    Path,
+    duplicate,
+    forbidden,
+    go_quote,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.godiff import difference
+from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import is_dns1123_label, is_dns1123_subdomain, size
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
@@ -86,7 +97,11 @@ def _fill_times(new: Obj, old: Obj) -> None:
     for condition in _conditions(new):
         condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
         if not condition.get("lastTransitionTime"):
-            same = [c for c in _conditions(old) if (c.get("type"), c.get("status")) == (condition.get("type"), condition.get("status"))]
+            same = [
+                c
+                for c in _conditions(old)
+                if (c.get("type"), c.get("status")) == (condition.get("type"), condition.get("status"))
+            ]
             condition["lastTransitionTime"] = next(filter(None, (c.get("lastTransitionTime") for c in same)), now)
 
 
@@ -99,7 +114,11 @@ def request_error(request: str | None) -> str:
         parsed = x509.load_der_x509_csr(blocks[0][1])
     except (ValueError, UnsupportedAlgorithm):
         return _asn1_error(blocks[0][1])
-    return "" if parsed.is_signature_valid else "x509: invalid signature: parent certificate cannot sign this kind of certificate"
+    return (
+        ""
+        if parsed.is_signature_valid
+        else "x509: invalid signature: parent certificate cannot sign this kind of certificate"
+    )
 
 
 def _asn1_error(der: bytes) -> str:
@@ -218,7 +237,9 @@ def validate_change(new: Obj, old: Obj, *, approving: bool = False, issuing: boo
             errors.append(forbidden(_CONDITIONS, f"updates may not add a condition of type {go_quote(kind)}"))
         elif len(after) == len(before) and after != before:
             shown = difference(before, after, "[io.k8s.api.certificates.v1.CertificateSigningRequestCondition")
-            errors.append(forbidden(_CONDITIONS, f"updates may not modify a condition of type {go_quote(kind)}\n{shown}"))
+            errors.append(
+                forbidden(_CONDITIONS, f"updates may not modify a condition of type {go_quote(kind)}\n{shown}")
+            )
     chains = [request["status"].get("certificate") or "" for request in (new, old)]
     if chains[0] != chains[1]:
         if not issuing:

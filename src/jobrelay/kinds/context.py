@@ -1,8 +1,9 @@
 """The request that is being served, as far as a kind's hooks need it: when it came and who sent it.
 
-Almost every hook is a function of the objects alone. A few write the time of the change (a volume's phase, a certificate
-request's conditions) or the requester (a certificate request). The server sets `current` for the request's task; tests
-set it to whatever they like. Outside a request the time is the real one and the requester is nobody.
+Almost every hook is a function of the objects alone. A few write the time of the change (a volume's phase, a
+certificate request's conditions) or the requester (a certificate request). The server sets `current` for the
+request's task; tests set it to whatever they like. Outside a request the time is the real one and the requester is
+nobody.
 """
 
 from __future__ import annotations

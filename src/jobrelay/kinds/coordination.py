@@ -41,12 +41,14 @@ def _validate_spec(lease: Obj) -> list[FieldError]:
 
 
 def validate(lease: Obj) -> list[FieldError]:
-    errors = validate_object_meta(lease["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(
+        lease["metadata"], namespaced=True, name_fn=name_is_dns_subdomain, known_finalizers=False
+    )
     return errors + _validate_spec(lease)
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    return validate_object_meta_update(new["metadata"], old["metadata"]) + _validate_spec(new)
+    return validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False) + _validate_spec(new)
 
 
 STRATEGIES: Final = {

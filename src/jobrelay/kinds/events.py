@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.kinds.core import events as core
-from jobrelay.kinds.core.checks import unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.field import FieldError, Path, invalid, required
 from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field
+from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -89,7 +89,9 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors += _unchanged_struct(after, before, "involvedObject", "ObjectReference")
     errors += _unchanged(after, before, "reason", "message")
     errors += _unchanged_struct(after, before, "source", "EventSource")
-    errors += _unchanged(after, before, "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action")
+    errors += _unchanged(
+        after, before, "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action"
+    )
     errors += _unchanged_struct(after, before, "related", "ObjectReference")
     for name, shown in (("reportingComponent", "reportingController"), ("reportingInstance", "reportingInstance")):
         errors += validate_immutable_field(after[name], before[name], Path(shown))

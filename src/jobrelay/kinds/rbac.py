@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import validate_label_selector
+from jobrelay.kinds.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain, name_is_path_segment
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj, Strategy, Update
@@ -144,7 +143,9 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         validate_create=validate_role, update=Update(validate=validate_role_update), create_on_update=True
     ),
     (GROUP, "clusterroles"): Strategy(
-        validate_create=validate_cluster_role, update=Update(validate=validate_cluster_role_update), create_on_update=True
+        validate_create=validate_cluster_role,
+        update=Update(validate=validate_cluster_role_update),
+        create_on_update=True,
     ),
     (GROUP, "rolebindings"): _binding_strategy(namespaced=True),
     (GROUP, "clusterrolebindings"): _binding_strategy(namespaced=False),

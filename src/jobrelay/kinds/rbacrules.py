@@ -1,7 +1,7 @@
 """What RBAC rules mean: who a binding is for, what a rule allows, whether one set of rules covers another.
 
-Nobody may grant what they do not hold: `escalation_error` compares the rules of the granter with those of the role, piece
-by piece (one group, resource, verb and name at a time), and lists what is missing in the server's own words.
+Nobody may grant what they do not hold: `escalation_error` compares the rules of the granter with those of the role,
+piece by piece (one group, resource, verb and name at a time), and lists what is missing in the server's own words.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def break_down(rule: Rule) -> Iterator[dict[str, Any]]:
 def rules_cover(owner_rules: Sequence[Rule], wanted_rules: Iterable[Rule]) -> tuple[bool, list[dict[str, Any]]]:
     """Whether the owner holds everything that is wanted, and the broken-down rules that are missing."""
     missing = [
-        piece for wanted in wanted_rules for piece in break_down(wanted) if not any(_covers(own, piece) for own in owner_rules)
+        piece
+        for wanted in wanted_rules
+        for piece in break_down(wanted)
+        if not any(_covers(own, piece) for own in owner_rules)
     ]
     return not missing, missing
 
@@ -102,7 +105,11 @@ def _covers(owner: Rule, piece: Rule) -> bool:
 
 
 def escalation_error(
-    username: str, groups: Sequence[str], owner_rules: Sequence[Rule], wanted_rules: Iterable[Rule], resolution_error: str = ""
+    username: str,
+    groups: Sequence[str],
+    owner_rules: Sequence[Rule],
+    wanted_rules: Iterable[Rule],
+    resolution_error: str = "",
 ) -> str:
     """Why a user may not grant these rules, or an empty text. `resolution_error`: what went wrong finding their own."""
     covered, missing = rules_cover(owner_rules, wanted_rules)
@@ -132,7 +139,9 @@ def compact(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 def describe(rule: Rule) -> str:
     """A rule as an error text shows it."""
     parts = (
-        f"{label}:[{' '.join(go_quote(value) for value in rule[field])}]" for label, field in _ATTRIBUTES if rule.get(field)
+        f"{label}:[{' '.join(go_quote(value) for value in rule[field])}]"
+        for label, field in _ATTRIBUTES
+        if rule.get(field)
     )
     return "{" + ", ".join(parts) + "}"
 

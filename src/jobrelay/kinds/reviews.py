@@ -1,7 +1,7 @@
 """Reviews: questions to the server that are answered and never stored.
 
-`*_errors` are field errors (422, under the group but without a kind, as the real server has it); `bad_request` is a text
-for a 400 that comes instead. Answering is the server's business.
+`*_errors` are field errors (422, under the group but without a kind, as the real server has it); `bad_request` is a
+text for a 400 that comes instead. Answering is the server's business.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def default_token_request(request: Obj) -> None:
-    request["spec"].setdefault("expirationSeconds", DEFAULT_TOKEN_SECONDS)
+    if request["spec"].get("expirationSeconds") is None:
+        request["spec"]["expirationSeconds"] = DEFAULT_TOKEN_SECONDS
 
 
 def token_request_errors(request: Obj) -> list[FieldError]:
@@ -39,7 +40,9 @@ def token_request_target_errors(request: Obj, name: str, namespace: str) -> list
     for field, wanted in (("name", name), ("namespace", namespace)):
         given = metadata.get(field, "")
         if given and given != wanted:
-            return [invalid(Path("metadata").child(field), given, f"must match the service account {field} if specified")]
+            return [
+                invalid(Path("metadata").child(field), given, f"must match the service account {field} if specified")
+            ]
     return []
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.core.checks import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.field import FieldError, Path, forbidden, not_supported, required
 from jobrelay.kinds.generation import start_generation
-from jobrelay.kinds.meta import validate_immutable_field
+from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -36,7 +35,9 @@ def validate(priority_class: Obj) -> list[FieldError]:
     errors = validate_object_meta(priority_class["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
     if priority_class["metadata"].get("name", "").startswith(SYSTEM_PREFIX):
         if problem := _system_name_error(priority_class):
-            text = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
+            text = (
+                f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
+            )
             errors.append(forbidden(Path("metadata.name"), text))
     elif priority_class.get("value", 0) > HIGHEST_USER_PRIORITY:
         text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"

@@ -1,18 +1,11 @@
-"""Checks that many core kinds share.
-
-The metadata checks here are those of the kinds that Kubernetes itself ships: beside what every object must satisfy, a
-finalizer without a domain must be one of the three standard ones.
-"""
+"""Small checks that many core kinds share, each a list of field errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from jobrelay.kinds import meta
 from jobrelay.kinds.field import FieldError, Path, invalid
 from jobrelay.kinds.names import (
-    NameFn,
     is_dns1123_label,
     is_dns1123_subdomain,
     is_qualified_name,
@@ -27,22 +20,6 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 def unsupported_label(label: str, kind: str) -> str:
     """The text of the kinds that list their field labels themselves."""
     return f"field label not supported: {label}"
-
-
-def validate_object_meta(metadata: Mapping[str, Any], *, namespaced: bool, name_fn: NameFn) -> list[FieldError]:
-    errors = meta.validate_object_meta(metadata, namespaced=namespaced, name_fn=name_fn)
-    return errors + _finalizers(metadata)
-
-
-def validate_object_meta_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    return meta.validate_object_meta_update(new, old) + _finalizers(new)
-
-
-def _finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for i, name in enumerate(metadata.get("finalizers") or ()):
-        errors += standard_finalizer(name, meta.METADATA.child("finalizers").index(i))
-    return errors
 
 
 def standard_finalizer(name: str, path: Path) -> list[FieldError]:

@@ -1,7 +1,7 @@
 """Persistent volume claims: immutable except for what a bound claim may grow.
 
-`dataSource` and `dataSourceRef` mirror each other. A source that is neither a claim nor a snapshot is dropped, and so is a
-reference into another namespace, because that feature is off.
+`dataSource` and `dataSourceRef` mirror each other. A source that is neither a claim nor a snapshot is dropped, and so
+is a reference into another namespace, because that feature is off.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import qualified_name, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.resources import (
     is_fractional,
     is_native,
@@ -22,7 +22,13 @@ from jobrelay.kinds.core.resources import (
 from jobrelay.kinds.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.godiff import difference
-from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field, validate_label_selector
+from jobrelay.kinds.meta import (
+    IMMUTABLE,
+    validate_immutable_field,
+    validate_label_selector,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -102,7 +108,9 @@ def validate_claim_spec(spec: dict[str, Any], path: Path, old: dict[str, Any] | 
         errors += [invalid(path.child("storageClassName"), name, text) for text in name_is_dns_subdomain(name, False)]
     if spec.get("volumeMode", "Block") not in VOLUME_MODES:
         errors.append(not_supported(path.child("volumeMode"), spec["volumeMode"], VOLUME_MODES))
-    errors += _validate_sources(spec, path, any((old or {}).get(n, {}).get("apiGroup") for n in ("dataSource", "dataSourceRef")))
+    errors += _validate_sources(
+        spec, path, any((old or {}).get(n, {}).get("apiGroup") for n in ("dataSource", "dataSourceRef"))
+    )
     if name := spec.get("volumeAttributesClassName"):
         at = path.child("volumeAttributesClassName")
         errors += [invalid(at, name, text) for text in name_is_dns_subdomain(name, False)]
@@ -166,7 +174,9 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     if bound:
         keep(spec, before, "volumeAttributesClassName")
     if spec != before:
-        errors.append(forbidden(_SPEC, _SPEC_IMMUTABLE + difference(before, spec, "io.k8s.api.core.v1.PersistentVolumeClaimSpec")))
+        errors.append(
+            forbidden(_SPEC, _SPEC_IMMUTABLE + difference(before, spec, "io.k8s.api.core.v1.PersistentVolumeClaimSpec"))
+        )
     new_size, old_size = (number_of(c["spec"]["resources"].get("requests"), "storage") for c in (new, old))
     if new_size < old_size and new_size <= number_of(old["status"].get("capacity"), "storage"):
         errors.append(forbidden(_STORAGE, "field can not be less than status.capacity"))

@@ -1,4 +1,7 @@
-"""Component statuses: read-only, made up on each request. All parts of this cluster run in one process: it is well or gone."""
+"""Component statuses: read-only, made up on each request.
+
+All parts of this cluster run in one process: it is well or gone.
+"""
 
 from __future__ import annotations
 

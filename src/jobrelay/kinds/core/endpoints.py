@@ -5,16 +5,10 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import (
-    PROTOCOLS,
-    dns_label,
-    port_number,
-    qualified_name,
-    validate_object_meta,
-    validate_object_meta_update,
-)
+from jobrelay.kinds.core.checks import PROTOCOLS, dns_label, port_number, qualified_name
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.kinds.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
+from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

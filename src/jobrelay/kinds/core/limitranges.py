@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.kinds import quantity
-from jobrelay.kinds.core.checks import qualified_name, validate_object_meta
+from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.resources import (
     is_overcommittable,
     round_amounts,
@@ -19,21 +19,22 @@ from jobrelay.kinds.core.resources import (
     validate_resource_name,
 )
 from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, required
+from jobrelay.kinds.meta import validate_object_meta
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 TYPES: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})
 _LIMITS: Final = Path("spec.limits")
+_REQUEST: Final = "defaultRequest"
 _ORDERINGS: Final = (
     # (smaller, larger, field of the error, which one is its value, text)
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
-    ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
-    ("defaultRequest", "max", "defaultRequest", "defaultRequest", "default request value {} is greater than max value {}"),
-    ("defaultRequest", "default", "defaultRequest", "defaultRequest",
-     "default request value {} is greater than default limit value {}"),
+    ("min", _REQUEST, _REQUEST, _REQUEST, "min value {} is greater than default request value {}"),
+    (_REQUEST, "max", _REQUEST, _REQUEST, "default request value {} is greater than max value {}"),
+    (_REQUEST, "default", _REQUEST, _REQUEST, "default request value {} is greater than default limit value {}"),
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
-)  # fmt: skip
+)
 
 
 def default(limit_range: Obj) -> None:
@@ -97,7 +98,12 @@ def _validate_item(item: dict[str, Any], kind: str, path: Path) -> list[FieldErr
 def _validate_names(
     item: dict[str, Any], fields: tuple[str, ...], check: Callable[[str, Path], list[FieldError]], path: Path
 ) -> list[FieldError]:
-    return [error for name in fields for key in sorted(item.get(name) or ()) for error in check(key, path.child(name).key(key))]
+    return [
+        error
+        for name in fields
+        for key in sorted(item.get(name) or ())
+        for error in check(key, path.child(name).key(key))
+    ]
 
 
 def _validate_bounds(amounts: dict[str, str], resource: str, path: Path) -> list[FieldError]:

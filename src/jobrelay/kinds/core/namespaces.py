@@ -1,16 +1,17 @@
 """Namespaces: labelled with their own name, held by the `kubernetes` finalizer until their content is gone.
 
-`spec.finalizers` is not metadata: it can only be changed through the `finalize` subresource, and a plain update keeps it.
-The phase says nothing that the deletion timestamp does not say, and is checked against it.
+`spec.finalizers` is not metadata: it can only be changed through the `finalize` subresource, and a plain update keeps
+it. The phase says nothing that the deletion timestamp does not say, and is checked against it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.core.checks import finalizer_name, unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import finalizer_name, unsupported_label
 from jobrelay.kinds.field import FieldError, Path, invalid
 from jobrelay.kinds.generation import keep
+from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_label
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 

@@ -1,28 +1,35 @@
 """Nodes: taints, pod CIDRs, amounts; a new node is not ready until someone says that it is.
 
-The singular `podCIDR` and the first of `podCIDRs` are one value. A node may get its CIDRs and provider id once and keeps
-them. Only the status subresource changes the status, but a node can be created with one.
+The singular `podCIDR` and the first of `podCIDRs` are one value. A node may get its CIDRs and provider id once and
+keeps them. Only the status subresource changes the status, but a node can be created with one.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
+from itertools import zip_longest
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_label, unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import dns_label, unsupported_label
 from jobrelay.kinds.core.resources import round_amounts, validate_amount
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
-from jobrelay.kinds.meta import validate_label_name
-from jobrelay.kinds.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain
+from jobrelay.kinds.meta import validate_label_name, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain, size
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
+_FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*", re.ASCII)
+_FEATURE_TEXT: Final = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/'"
+    " (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 _CIDR_ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 _ID_ONCE: Final = 'node updates may not change providerID except from "" to valid'
 
@@ -85,7 +92,9 @@ def validate_taints(taints: list[dict[str, Any]], path: Path) -> list[FieldError
             errors.append(not_supported(at.child("effect"), effect, TAINT_EFFECTS))
         if (effect, key) in seen:
             value = struct_value(taint, "io.k8s.api.core.v1.Taint")
-            errors.append(FieldError("FieldValueDuplicate", str(at), value, "taints must be unique by key and effect pair"))
+            errors.append(
+                FieldError("FieldValueDuplicate", str(at), value, "taints must be unique by key and effect pair")
+            )
         seen.add((effect, key))
     return errors
 
@@ -95,6 +104,23 @@ def _validate_amounts(status: dict[str, Any]) -> list[FieldError]:
     for field in ("capacity", "allocatable"):
         for name, amount in sorted((status.get(field) or {}).items()):
             errors += validate_amount(name, amount, _STATUS.child(field, name))
+    return errors
+
+
+def _validate_features(features: list[str]) -> list[FieldError]:
+    """Dropped from new nodes while the feature is off, but the status subresource lets them in."""
+    path = _STATUS.child("declaredFeatures")
+    errors: list[FieldError] = []
+    for i, (feature, following) in enumerate(zip_longest(features, features[1:])):
+        if size(feature) > 253:
+            text = f"invalid feature name {go_quote(feature)}: must be no more than 253 characters"
+            errors.append(invalid(path.index(i), feature, text))
+        elif not _FEATURE.fullmatch(feature):
+            errors.append(invalid(path.index(i), feature, f"invalid feature name {go_quote(feature)}: {_FEATURE_TEXT}"))
+        if following == feature:
+            errors.append(duplicate(path.index(i + 1), following))
+        elif following is not None and feature > following:
+            errors.append(invalid(path.index(i + 1), following, "list must be sorted alphabetically"))
     return errors
 
 
@@ -117,6 +143,7 @@ def validate_changes(new: Obj, old: Obj) -> list[FieldError]:
     """What any update must satisfy, of the node or of its status."""
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     errors += _validate_amounts(new["status"])
+    errors += _validate_features(new["status"].get("declaredFeatures") or [])
     seen: list[dict[str, Any]] = []
     for i, address in enumerate(new["status"].get("addresses") or ()):
         if address in seen:

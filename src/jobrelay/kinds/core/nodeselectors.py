@@ -27,7 +27,9 @@ BETA_TO_STABLE: Final = {
 }
 
 
-def validate_node_selector(selector: dict[str, Any], path: Path, *, allow_invalid_values: bool = False) -> list[FieldError]:
+def validate_node_selector(
+    selector: dict[str, Any], path: Path, *, allow_invalid_values: bool = False
+) -> list[FieldError]:
     at = path.child("nodeSelectorTerms")
     terms = selector.get("nodeSelectorTerms") or []
     if not terms:
@@ -42,7 +44,9 @@ def validate_node_selector(selector: dict[str, Any], path: Path, *, allow_invali
     return errors
 
 
-def _validate_label_requirement(requirement: dict[str, Any], path: Path, allow_invalid_values: bool) -> list[FieldError]:
+def _validate_label_requirement(
+    requirement: dict[str, Any], path: Path, allow_invalid_values: bool
+) -> list[FieldError]:
     operator, values, at = requirement.get("operator", ""), requirement.get("values") or [], path.child("values")
     errors: list[FieldError] = []
     if operator in ("In", "NotIn"):

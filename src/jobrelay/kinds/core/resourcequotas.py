@@ -1,4 +1,7 @@
-"""Resource quotas: hard limits per namespace, optionally for some scopes of pods only. Scopes are chosen at creation."""
+"""Resource quotas: hard limits per namespace, optionally for some scopes of pods only.
+
+Scopes are chosen at creation.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from jobrelay.kinds import quantity
-from jobrelay.kinds.core.checks import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.core.resources import is_quota_name, round_amounts, validate_amount, validate_quota_resource_name
 from jobrelay.kinds.field import FieldError, Path, invalid, required
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import IMMUTABLE
+from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -27,7 +29,9 @@ _SCOPED: Final = {
     "BestEffort": frozenset({"pods"}),
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-_EXISTS_ONLY: Final = frozenset({"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"})
+_EXISTS_ONLY: Final = frozenset(
+    {"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"}
+)
 _CONFLICTS: Final = (frozenset({"BestEffort", "NotBestEffort"}), frozenset({"Terminating", "NotTerminating"}))
 _MUST_EXIST: Final = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating,"
@@ -82,7 +86,9 @@ def _validate_scopes(spec: dict[str, Any]) -> list[FieldError]:
     for scope in scopes:
         if scope not in _SCOPED:
             errors.append(invalid(path, scopes, "unsupported scope"))
-        errors += [invalid(path, scopes, "unsupported scope applied to resource")] * _unfit(scope, spec.get("hard") or ())
+        errors += [invalid(path, scopes, "unsupported scope applied to resource")] * _unfit(
+            scope, spec.get("hard") or ()
+        )
     return errors + [invalid(path, scopes, "conflicting scopes") for pair in _CONFLICTS if pair <= set(scopes)]
 
 
@@ -96,7 +102,9 @@ def _validate_selector(spec: dict[str, Any]) -> list[FieldError]:
         if scope not in _SCOPED:
             errors.append(invalid(path.child("scopeName"), scope, "unsupported scope"))
         value = struct_value(selector, "io.k8s.api.core.v1.ScopeSelector")
-        errors += [invalid(path, value, "unsupported scope applied to resource")] * _unfit(scope, spec.get("hard") or ())
+        errors += [invalid(path, value, "unsupported scope applied to resource")] * _unfit(
+            scope, spec.get("hard") or ()
+        )
         if scope in _EXISTS_ONLY and operator != "Exists":
             errors.append(invalid(path.child("operator"), operator, _MUST_EXIST))
         errors += _validate_operator(operator, values, path)

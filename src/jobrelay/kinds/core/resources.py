@@ -1,7 +1,7 @@
 """Resource names and amounts: which names are known, what may be counted, how amounts are rounded.
 
-A name without a slash must be a standard one; which ones depends on where it stands (a container, a quota, a node). Names
-with a slash outside kubernetes.io are extended resources and counted in whole numbers.
+A name without a slash must be a standard one; which ones depends on where it stands (a container, a quota, a node).
+Names with a slash outside kubernetes.io are extended resources and counted in whole numbers.
 """
 
 from __future__ import annotations

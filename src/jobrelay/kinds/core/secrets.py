@@ -1,6 +1,7 @@
 """Secrets: base64 data, `stringData` folded into it, and keys that some types must have.
 
-The type is chosen at creation. An update that leaves it out means Opaque, as everywhere, and is refused for other types.
+The type is chosen at creation. An update that leaves it out means Opaque, as everywhere, and is refused for other
+types.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import base64
 from typing import Any, Final
 
 from jobrelay.kinds import gojson
-from jobrelay.kinds.core.checks import unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.configmaps import MAX_SIZE, decoded_size, validate_frozen
 from jobrelay.kinds.core.tlspair import key_pair_error
 from jobrelay.kinds.field import FieldError, Path, invalid, required, too_long
-from jobrelay.kinds.meta import validate_immutable_field
+from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import is_config_map_key, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 

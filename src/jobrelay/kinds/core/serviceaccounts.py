@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.core.checks import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.field import FieldError
+from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

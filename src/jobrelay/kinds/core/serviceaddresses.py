@@ -1,8 +1,8 @@
 """What the server fills into a service before it looks at the rest: IP families, cluster IPs, node ports.
 
-On the real server this happens before validation, so that an address or port which cannot be had is the only error that a
-client sees. `begin_create` and `begin_update` do all of it against a `Pool`, which says what is still free; they return
-the errors that end the request. The cluster has one family, IPv4.
+On the real server this happens before validation, so that an address or port which cannot be had is the only error
+that a client sees. `begin_create` and `begin_update` do all of it against a `Pool`, which says what is still free;
+they return the errors that end the request. The cluster has one family, IPv4.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Taken(ValueError):
 class Pool:
     """The addresses and ports that services may have, without those that they have already."""
 
-    def __init__(self, services: Iterable[Obj] = (), network: str = DEFAULT_RANGE, choose: random.Random | None = None) -> None:
+    def __init__(
+        self, services: Iterable[Obj] = (), network: str = DEFAULT_RANGE, choose: random.Random | None = None
+    ) -> None:
         self._network = ipaddress.IPv4Network(network)
         self._choose = choose or random.Random()
         self._ips: set[str] = set()
@@ -65,7 +67,9 @@ class Pool:
         if wanted:
             if wanted not in NODE_PORTS:
                 last = NODE_PORTS[-1]
-                raise Taken(f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS[0]}-{last}")
+                raise Taken(
+                    f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS[0]}-{last}"
+                )
             if wanted in self._ports:
                 raise Taken("provided port is already allocated")
         else:
@@ -95,7 +99,9 @@ def needs_node_ports(service: Obj) -> bool:
 
 
 def needs_health_check_port(service: Obj) -> bool:
-    return bool(service["spec"].get("type") == "LoadBalancer" and service["spec"].get("externalTrafficPolicy") == "Local")
+    return bool(
+        service["spec"].get("type") == "LoadBalancer" and service["spec"].get("externalTrafficPolicy") == "Local"
+    )
 
 
 def begin_create(service: Obj, pool: Pool) -> list[FieldError]:
@@ -270,5 +276,3 @@ def _take_node_port(
             return
     port["nodePort"] = pool.take_port(wanted)
     given.setdefault(number, port["nodePort"])
-
-

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import unsupported_label, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.serviceaddresses import begin_create, begin_update, needs_cluster_ip
 from jobrelay.kinds.core.servicechecks import (
     TOPOLOGY_HINTS,
@@ -21,6 +21,7 @@ from jobrelay.kinds.core.servicechecks import (
 from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.ips import cidr_warnings, ip_warnings, is_valid_ip_for_legacy_field, parse_ip
+from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns1035_label
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
@@ -113,9 +114,9 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     if "ExternalName" not in (spec.get("type"), before.get("type")):
         errors += _validate_ip_changes(spec, before) + _validate_family_changes(spec, before)
     errors += validate_load_balancer_class(spec, before)
-    if needs_health_check(before) and needs_health_check(spec):
-        if spec.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
-            errors.append(forbidden(_SPEC.child("healthCheckNodePort"), "field is immutable"))
+    port = "healthCheckNodePort"
+    if needs_health_check(before) and needs_health_check(spec) and spec.get(port) != before.get(port):
+        errors.append(forbidden(_SPEC.child(port), "field is immutable"))
     return errors + validate_service(new, old)
 
 
@@ -220,7 +221,9 @@ def warnings(service: Obj) -> list[str]:
 
 def status_warnings(new: Obj, old: Obj) -> list[str]:
     path = Path("status.loadBalancer.ingress")
-    return [text for i, ingress in enumerate(_ingresses(new)) for text in ip_warnings(path.index(i), ingress.get("ip", ""))]
+    return [
+        text for i, ingress in enumerate(_ingresses(new)) for text in ip_warnings(path.index(i), ingress.get("ip", ""))
+    ]
 
 
 def fields(service: Obj) -> dict[str, str]:

@@ -54,8 +54,8 @@ def _no_certificate(kinds: list[str]) -> str:
             " PEM inputs may have been switched"
         )
     return (
-        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types:'
-        f" [{' '.join(kinds)}]"
+        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks'
+        f" of the following types: [{' '.join(kinds)}]"
     )
 
 
@@ -81,5 +81,7 @@ def _match_error(certificate: bytes, key: bytes) -> str:
         return "tls: failed to parse private key"
     if type(private.public_key()) is not type(public):
         return "tls: private key type does not match public key type"
-    own, other = (k.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for k in (private.public_key(), public))
+    own, other = (
+        k.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for k in (private.public_key(), public)
+    )
     return "" if own == other else "tls: private key does not match public key"

@@ -7,7 +7,6 @@ import posixpath
 from typing import Any, Final
 
 from jobrelay.kinds.context import request_time
-from jobrelay.kinds.core.checks import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.core.claims import (
     DEPRECATED_ANNOTATION,
     STORAGE_CLASS_ANNOTATION,
@@ -21,7 +20,7 @@ from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_suppo
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.godiff import difference
 from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field
+from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -87,7 +86,10 @@ def validate(volume: Obj, old: Obj | None = None) -> list[FieldError]:
 
 
 def _validate_mount_options(volume: Obj) -> list[FieldError]:
-    if MOUNT_OPTIONS not in (volume["metadata"].get("annotations") or {}) or _WITH_MOUNT_OPTIONS & volume["spec"].keys():
+    if (
+        MOUNT_OPTIONS not in (volume["metadata"].get("annotations") or {})
+        or _WITH_MOUNT_OPTIONS & volume["spec"].keys()
+    ):
         return []
     at = Path("metadata.annotations").child(MOUNT_OPTIONS)
     return [forbidden(at, "may not specify mount options for this volume type")]
@@ -99,7 +101,9 @@ def validate_create(volume: Obj) -> list[FieldError]:
 
 def _allows_bad_values(old: Obj | None) -> bool:
     """A volume that already has label values which are refused today may keep them."""
-    terms = (((old or {}).get("spec") or {}).get("nodeAffinity") or {}).get("required", {}).get("nodeSelectorTerms") or []
+    terms = (((old or {}).get("spec") or {}).get("nodeAffinity") or {}).get("required", {}).get(
+        "nodeSelectorTerms"
+    ) or []
     return any(bad_values(req, _SPEC) for term in terms for req in term.get("matchExpressions") or ())
 
 
@@ -113,7 +117,9 @@ def _validate_spec(spec: dict[str, Any], name: str, allow_bad_values: bool) -> l
     if "nodeAffinity" in spec:
         at = _SPEC.child("nodeAffinity", "required")
         if "required" in spec["nodeAffinity"]:
-            errors += validate_node_selector(spec["nodeAffinity"]["required"], at, allow_invalid_values=allow_bad_values)
+            errors += validate_node_selector(
+                spec["nodeAffinity"]["required"], at, allow_invalid_values=allow_bad_values
+            )
         else:
             errors.append(required(at, "must specify required node constraints"))
     errors += validate_sources(spec, name, _SPEC)

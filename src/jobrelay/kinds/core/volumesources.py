@@ -16,7 +16,16 @@ from jobrelay.kinds.names import is_dns1123_subdomain, is_in_range, name_is_dns_
 
 Source = dict[str, Any]
 Check = Callable[[Source, Path], list[FieldError]]
-HOST_PATH_TYPES: Final = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
+HOST_PATH_TYPES: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
 ONE_TYPE: Final = "may not specify more than 1 volume type"
 _IQN: Final = re.compile(r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+:[^,;*&$|\s]+", re.ASCII)
 _EUI: Final = re.compile(r"eui.[A-Za-z0-9]{16}", re.ASCII)
@@ -207,7 +216,12 @@ def validate_csi_driver_name(name: str, path: Path) -> list[FieldError]:
 def _csi(source: Source, path: Path) -> list[FieldError]:
     errors = validate_csi_driver_name(source.get("driver", ""), path.child("driver"))
     errors += _need("volumeHandle")(source, path)
-    for field in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"):
+    for field in (
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ):
         if field in source:
             name, namespace = source[field].get("name", ""), source[field].get("namespace", "")
             at = path.child(field)
