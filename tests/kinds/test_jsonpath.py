@@ -43,14 +43,14 @@ def test_a_path_finds(path: str, found: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".spec.list[9]", ".spec.map[0]", ".spec.map[?(@.a)]", ".status.conditions[?(@.n=='1')]"]
+    "path", [".spec.list[9]", ".spec.map[0]", ".spec.map[?(@.a)]", ".status.conditions[?(@.n=='1')]", "spec"]
 )
 def test_a_path_that_does_not_fit_the_data_is_an_error(path: str) -> None:
     with pytest.raises(jsonpath.PathError):
         jsonpath.parse(path).find(DATA)
 
 
-@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a['", "%", "range"])
+@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a['", "%"])
 def test_a_malformed_path_is_refused(path: str) -> None:
     with pytest.raises(jsonpath.PathError):
         jsonpath.parse(path)

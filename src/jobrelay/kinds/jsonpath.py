@@ -89,9 +89,8 @@ def _parse_literal(text: str, position: int, steps: list[Step]) -> int:
     word = _WORD.match(text, position)
     if word is None or not (char.isalpha() or char == "_"):
         raise PathError(f"unrecognized character in action: {char!r}")
-    if word.group() not in ("true", "false"):
-        raise PathError(f"unrecognized identifier {word.group()}")
-    steps.append(_constant(word.group() == "true"))
+    known = word.group() in ("true", "false")
+    steps.append(_constant(word.group() == "true") if known else _unknown(word.group()))
     return word.end()
 
 
@@ -179,6 +178,13 @@ def _filter_end(text: str, position: int) -> int:
 
 def _constant(value: Any) -> Step:
     return lambda values: [value for _ in values]
+
+
+def _unknown(name: str) -> Step:
+    def fail(values: list[Any]) -> list[Any]:
+        raise PathError(f"unrecognized identifier {name}")
+
+    return fail
 
 
 def _field(name: str) -> Step:

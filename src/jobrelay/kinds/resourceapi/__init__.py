@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.resourceapi import classes, claims, slices
+from jobrelay.kinds.resourceapi import claims, classes, slices
 from jobrelay.kinds.strategy import Strategy
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {

@@ -1,4 +1,4 @@
-"""Checks that claims, classes and slices share: bounded lists, sets, names of drivers and pools, device configuration."""
+"""Checks that claims, classes and slices share: bounded lists, sets, names of drivers and pools, configuration."""
 
 from __future__ import annotations
 

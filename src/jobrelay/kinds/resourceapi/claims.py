@@ -220,10 +220,9 @@ def validate_status(new: Obj, old: Obj) -> list[FieldError]:
     allocation, was = status.get("allocation"), before.get("allocation")
     if reserved and allocation is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
-    elif reserved and new["metadata"].get("deletionTimestamp"):
-        if any(entry not in (before.get("reservedFor") or []) for entry in reserved):
-            text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-            errors.append(forbidden(path, text))
+    elif new["metadata"].get("deletionTimestamp") and any(r not in (before.get("reservedFor") or []) for r in reserved):
+        text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        errors.append(forbidden(path, text))
     if allocation is not None and was is not None:
         errors += _unchanged(allocation, was, _STATUS.child("allocation"), "AllocationResult")
     elif allocation is not None:

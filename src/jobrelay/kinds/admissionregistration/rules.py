@@ -1,0 +1,84 @@
+"""What webhooks and admission policies share: which requests a rule is about, and conditions on them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jobrelay.kinds.core.checks import qualified_name
+from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
+
+FAILURE_POLICIES: Final = ("Fail", "Ignore")
+MATCH_POLICIES: Final = ("Equivalent", "Exact")
+OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+SCOPES: Final = ("*", "Cluster", "Namespaced")
+MAX_CONDITIONS: Final = 64
+
+
+def default_rule(rule: dict[str, Any]) -> None:
+    if rule.get("scope") is None:
+        rule["scope"] = "*"
+
+
+def validate_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
+    operations, place = rule.get("operations") or [], path.child("operations")
+    errors = [] if operations else [required(place)]
+    errors += _lone_wildcard(operations, place, "operations")
+    for i, operation in enumerate(operations):
+        if operation not in OPERATIONS:
+            errors.append(not_supported(place.index(i), operation, OPERATIONS))
+    for field, words in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        values = rule.get(field) or []
+        errors += [] if values else [required(path.child(field))]
+        errors += _lone_wildcard(values, path.child(field), words)
+        if field == "apiVersions":
+            errors += [required(path.child(field).index(i)) for i, value in enumerate(values) if not value]
+    errors += _validate_resources(rule.get("resources") or [], path.child("resources"))
+    if rule["scope"] not in SCOPES:
+        errors.append(not_supported(path.child("scope"), rule["scope"], SCOPES))
+    return errors
+
+
+def _lone_wildcard(values: list[str], path: Path, words: str) -> list[FieldError]:
+    alone = "*" not in values or len(values) == 1
+    return [] if alone else [invalid(path, values, f"if '*' is present, must not specify other {words}")]
+
+
+def _validate_resources(resources: list[str], path: Path) -> list[FieldError]:
+    errors = [] if resources else [required(path)]
+    all_subresources: set[str] = set()
+    of_all_resources: set[str] = set()
+    last_is_plain = False
+    for i, entry in enumerate(resources):
+        if not entry:
+            errors.append(required(path.index(i)))
+            continue
+        resource, slash, sub = entry.partition("/")
+        if not slash:
+            last_is_plain = entry != "*"
+            continue
+        if resource in all_subresources:
+            errors.append(invalid(path.index(i), entry, f"if '{resource}/*' is present, must not specify {entry}"))
+        if sub in of_all_resources:
+            errors.append(invalid(path.index(i), entry, f"if '*/{sub}' is present, must not specify {entry}"))
+        all_subresources |= {resource} if sub == "*" else set()
+        of_all_resources |= {sub} if resource == "*" else set()
+    if len(resources) > 1 and "*/*" in resources:
+        errors.append(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+    if "*" in resources and last_is_plain:
+        text = "if '*' is present, must not specify other resources without subresources"
+        errors.append(invalid(path, resources, text))
+    return errors
+
+
+def validate_match_conditions(conditions: list[dict[str, Any]], path: Path) -> list[FieldError]:
+    errors = [too_many(path, len(conditions), MAX_CONDITIONS)] if len(conditions) > MAX_CONDITIONS else []
+    names: set[str] = set()
+    for i, condition in enumerate(conditions):
+        place, name = path.index(i), condition.get("name", "")
+        if not condition.get("expression", "").strip():
+            errors.append(required(place.child("expression")))
+        errors += qualified_name(name, place.child("name")) if name else [required(place.child("name"))]
+        if name and name in names:
+            errors.append(duplicate(place.child("name"), name))
+        names.add(name)
+    return errors
