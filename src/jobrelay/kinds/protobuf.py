@@ -84,22 +84,34 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 def _fields(data: bytes, message: str) -> Iterator[Wire]:
     """The fields of a message as they stand on the wire; groups, which Kubernetes never uses, are skipped."""
     position = depth = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        number, wire = (tag >> 3) & 0xFFFFFFFF, tag & 7
-        if wire == 4 and not depth:
-            raise ProtobufError(f"proto: {message}: wiretype end group for non-group")
-        if not 0 < number < 2**31 and not depth:
-            signed = number - 2**32 if number >= 2**31 else number
-            raise ProtobufError(f"proto: {message}: illegal tag {signed} (wire type {tag})")
-        if wire in (3, 4):
-            depth += 1 if wire == 3 else -1
-            continue
-        value, position = _value(data, position, wire)
+    size = len(data)
+    while position < size:
+        tag, position = (data[position], position + 1) if data[position] < 0x80 else _varint(data, position)
+        number, wire = tag >> 3, tag & 7
+        if not 0 < number < 2**31 or wire in (3, 4):
+            depth += _unusual(number & 0xFFFFFFFF, wire, tag, message, depth)
+            if wire in (3, 4):
+                continue
+        if wire == 2 and position < size and data[position] < 0x80 and position + 1 + data[position] <= size:
+            end = position + 1 + data[position]
+            value: Any = data[position + 1 : end]
+            position = end
+        else:
+            value, position = _value(data, position, wire)
         if not depth:
             yield number, wire, value
     if depth:
         raise ProtobufError(_EOF)
+
+
+def _unusual(number: int, wire: int, tag: int, message: str, depth: int) -> int:
+    """How much deeper into groups a tag leads; raises for tags that are wrong."""
+    if wire == 4 and not depth:
+        raise ProtobufError(f"proto: {message}: wiretype end group for non-group")
+    if not 0 < number < 2**31 and not depth:
+        signed = number - 2**32 if number >= 2**31 else number
+        raise ProtobufError(f"proto: {message}: illegal tag {signed} (wire type {tag})")
+    return {3: 1, 4: -1}.get(wire, 0)
 
 
 def _value(data: bytes, position: int, wire: int) -> tuple[Any, int]:
@@ -150,7 +162,12 @@ def _read_struct(raw: bytes, type_: Type, out: dict[str, Any], depth: int) -> No
 
 def _read_field(field: Field, wire: int, value: Any, out: dict[str, Any], depth: int) -> None:
     type_ = field.type
-    if type_.kind == "struct":
+    if type_.kind == "s" and wire == 2:
+        if value or type_.pointer:
+            out[field.name] = _text(value)
+        else:
+            out.pop(field.name, None)
+    elif type_.kind == "struct":
         _read_struct(_delimited(wire, value, field.go), type_, out.setdefault(field.name, {}), depth + 1)
     elif type_.kind == "list":
         assert type_.elem is not None
