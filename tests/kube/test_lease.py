@@ -173,6 +173,20 @@ async def test_work_that_ends_by_itself_releases_the_lease(clock: FakeClock) -> 
     assert spec(server)["holderIdentity"] == ""
 
 
+async def test_an_election_can_be_held_again(clock: FakeClock) -> None:
+    server = MiniServer()
+    election = LeaderElection(Client(server, clock=clock), "lead", "ns", "one", clock=clock)
+    terms: list[int] = []
+
+    async def work() -> None:
+        terms.append(spec(server)["leaseTransitions"])
+
+    await election.run(work)
+    await clock.advance(60)
+    await election.run(work)
+    assert terms == [0, 1]
+
+
 def test_times_must_leave_room_for_each_other() -> None:
     with pytest.raises(ValueError, match="renew_deadline"):
         LeaderElection(Client(MiniServer()), "lead", "ns", "one", renew_deadline=20)

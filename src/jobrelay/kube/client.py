@@ -8,7 +8,6 @@ for the caller to retry, who alone knows whether the world has moved on.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -315,8 +314,8 @@ class Client:
 
     async def _send(self, request: Request, timeout: float | None) -> Response:
         """Send until there is a success, a final refusal, or no patience left."""
-        waited = 0.0
-        for attempt in itertools.count():
+        attempts, waited = 0, 0.0
+        while True:
             async with _bounded(self._clock, request, timeout):
                 response = await self.transport.send(request)
                 self._pass_on_warnings(response)
@@ -325,11 +324,10 @@ class Client:
                 async with response:
                     error = await error_from_response(response)
             wait = _invited_wait(error)
-            if wait is None or attempt >= self._retries or waited + wait > self._longest_wait:
+            if wait is None or attempts == self._retries or waited + wait > self._longest_wait:
                 raise error
-            waited += wait
+            attempts, waited = attempts + 1, waited + wait
             await sleep(self._clock, wait)
-        raise AssertionError("unreachable")
 
     def _pass_on_warnings(self, response: Response) -> None:
         if self._on_warning is not None:

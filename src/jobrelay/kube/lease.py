@@ -200,14 +200,15 @@ class LeaderElection:
 
     async def _release(self) -> None:
         """Hand the Lease back, if it is still ours; failing to is harmless, it expires."""
-        if not self.is_leader or self._observed is None or self.leader != self.identity:
+        ours = self.is_leader and self.leader == self.identity
+        self._renewed_at = None
+        if self._observed is None or not ours:
             return
         body = self._body(self._observed.decode(), fresh=False)
         body["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
-        self._renewed_at = None
         try:
             async with deadline(self._clock, self._renew_deadline):
-                await self._client.update(LEASES, body)
+                self._observe(await self._client.update(LEASES, body))
         except (KubeError, TimeoutError) as error:
             log.info("lease %s/%s was not handed back: %s", self.namespace, self.name, error or "no answer in time")
 
