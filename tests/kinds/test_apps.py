@@ -8,8 +8,9 @@ import pytest
 
 from jobrelay.kinds.apps import apply_scale, scale_of, validate_scale
 from jobrelay.kinds.decode import DecodeError
+from jobrelay.kinds.strategy import Obj
 
-from .workloads import Obj, create, hooks, read, texts, update, workload
+from .workloads import create, hooks, read, texts, update, workload
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 ROLLBACK = "deprecated.deployment.rollback.to"

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from jobrelay.kinds.autoscaling import v1_to_v2, v2_to_v1
+from jobrelay.kinds.strategy import Obj
 
-from .workloads import Obj, create, read, texts, update
+from .workloads import create, read, texts, update
 
 TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 PODS = {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1k"}}}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .workloads import Obj, create, hooks, job, texts, update
+from jobrelay.kinds.strategy import Obj
+
+from .workloads import create, hooks, job, texts, update
 
 
 def cron_job(name: str = "x", **spec: Any) -> Obj:

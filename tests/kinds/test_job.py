@@ -12,7 +12,8 @@ from .workloads import UID, create, hooks, job, read, template, texts, update
 
 JOB = STRATEGIES[("batch", "jobs")]
 GENERATED = {
-    "batch.kubernetes.io/controller-uid": UID, "batch.kubernetes.io/job-name": "x", "controller-uid": UID, "job-name": "x",
+    "batch.kubernetes.io/controller-uid": UID, "batch.kubernetes.io/job-name": "x",
+    "controller-uid": UID, "job-name": "x",
 }  # fmt: skip
 
 

@@ -25,8 +25,12 @@ def conditions(*types: str) -> list[dict[str, str]]:
     return [{"type": type_, "status": "True"} for type_ in types]
 
 
-DONE = {"startTime": T1, "completionTime": T2, "conditions": conditions("SuccessCriteriaMet", "Complete")}
-LOST = {"startTime": T1, "conditions": conditions("FailureTarget", "Failed")}
+DONE: dict[str, Any] = {
+    "startTime": T1,
+    "completionTime": T2,
+    "conditions": conditions("SuccessCriteriaMet", "Complete"),
+}
+LOST: dict[str, Any] = {"startTime": T1, "conditions": conditions("FailureTarget", "Failed")}
 
 CASES: list[tuple[list[str], dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     (["S1"], {}, {}, {"active": -1}),
