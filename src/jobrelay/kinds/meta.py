@@ -147,9 +147,8 @@ def _validate_owner_reference(reference: Mapping[str, Any], path: Path) -> list[
     kind = reference.get("kind", "")
     if not api_version.rpartition("/")[2] or api_version.count("/") > 1:
         errors.append(invalid(path.child("apiVersion"), api_version, "version must not be empty"))
-    for name in ("kind", "name", "uid"):
-        if not reference.get(name):
-            errors.append(invalid(path.child(name), "", "must not be empty"))
+    missing = (name for name in ("kind", "name", "uid") if not reference.get(name))
+    errors.extend(invalid(path.child(name), "", "must not be empty") for name in missing)
     if (api_version, kind) == ("v1", "Event"):
         errors.append(invalid(path, _raw(_ordered(reference)), "/v1, Kind=Event is disallowed from being an owner"))
     return errors

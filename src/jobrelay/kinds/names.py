@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jobrelay.kinds.field import FieldError, Path, invalid, required
-from jobrelay.kinds.ips import is_valid_ip as is_valid_ip  # noqa: PLC0414
+from jobrelay.kinds.ips import is_valid_ip as is_valid_ip
 
 NameFn = Callable[[str, bool], list[str]]
 

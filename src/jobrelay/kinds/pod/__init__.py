@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from jobrelay.kinds.pod.admission import admit_pod, admit_pod_update, service_account_of
+from jobrelay.kinds.pod.binding import bind_pod, validate_binding
+from jobrelay.kinds.pod.claims import validate_claim_spec, validate_claim_template
 from jobrelay.kinds.pod.defaults import (
     default_pod,
     default_pod_spec,
@@ -10,15 +13,29 @@ from jobrelay.kinds.pod.defaults import (
     drop_disabled_template_fields,
 )
 from jobrelay.kinds.pod.spec import validate_pod_spec, validate_pod_template_spec
+from jobrelay.kinds.pod.strategy import STRATEGIES, pod_grace_period
+from jobrelay.kinds.pod.streams import ContainerError, choose_container, validate_log_options
 from jobrelay.kinds.pod.warnings import pod_template_warnings
 
 __all__ = [
+    "STRATEGIES",
+    "ContainerError",
+    "admit_pod",
+    "admit_pod_update",
+    "bind_pod",
+    "choose_container",
     "default_pod",
     "default_pod_spec",
     "default_pod_template",
     "drop_disabled_fields",
     "drop_disabled_template_fields",
+    "pod_grace_period",
     "pod_template_warnings",
+    "service_account_of",
+    "validate_binding",
+    "validate_claim_spec",
+    "validate_claim_template",
+    "validate_log_options",
     "validate_pod_spec",
     "validate_pod_template_spec",
 ]

@@ -14,8 +14,8 @@ from jobrelay.kinds.pod.common import MIRROR_ANNOTATION, Fields, all_containers
 
 Obj = dict[str, Any]
 Refusal = tuple[int, str]
-_TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-_TOKEN_VOLUME: Final = "kube-api-access-"
+_CREDENTIALS_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_CREDENTIALS_VOLUME: Final = "kube-api-access-"
 _ENFORCE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -95,14 +95,14 @@ def _refuse_mirror_pod(spec: Fields) -> str:
 
 def _mount_token(spec: Obj, suffix: str) -> None:
     volumes = spec.get("volumes") or []
-    existing = next((v["name"] for v in volumes if v.get("name", "").startswith(_TOKEN_VOLUME)), "")
-    name = existing or _TOKEN_VOLUME + suffix
+    existing = next((v["name"] for v in volumes if v.get("name", "").startswith(_CREDENTIALS_VOLUME)), "")
+    name = existing or _CREDENTIALS_VOLUME + suffix
     needed = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []
-        if any(mount.get("mountPath") == _TOKEN_PATH for mount in mounts):
+        if any(mount.get("mountPath") == _CREDENTIALS_PATH for mount in mounts):
             continue
-        container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}]
+        container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": _CREDENTIALS_PATH}]
         needed = True
     if needed and not existing:
         spec["volumes"] = [*volumes, {"name": name, "projected": _token_source()}]

@@ -12,6 +12,7 @@ Errors = list[FieldError]
 Fields = Mapping[str, Any]
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 CORE: Final = "io.k8s.api.core.v1."
+WHOLE: Final = Path("[]")  # how the server writes an empty path
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 

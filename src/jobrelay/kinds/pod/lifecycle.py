@@ -6,12 +6,12 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, required
+from jobrelay.kinds.field import Path, forbidden, invalid, required
 from jobrelay.kinds.godiff import difference
 from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import is_in_range, name_is_dns_subdomain
-from jobrelay.kinds.pod.common import CORE, MIRROR_ANNOTATION, Errors, Fields
+from jobrelay.kinds.pod.common import CORE, MIRROR_ANNOTATION, WHOLE, Errors, Fields
 from jobrelay.kinds.pod.containers import validate_image_spaces
 from jobrelay.kinds.pod.scheduling import validate_tolerations
 from jobrelay.kinds.pod.security import APPARMOR, validate_annotations_match_fields
@@ -218,7 +218,7 @@ def validate_ephemeral_containers_update(new: Obj, old: Obj) -> Errors:
     errors += validate_metadata_and_spec(new)
     errors += validate_annotation_updates(new, old)
     if MIRROR_ANNOTATION in (old["metadata"].get("annotations") or {}):
-        return [FieldError("FieldValueForbidden", "", "", "static pods do not support ephemeral containers")]
+        return [forbidden(WHOLE, "static pods do not support ephemeral containers")]
     path = SPEC.child("ephemeralContainers")
     ours = {c.get("name", ""): c for c in new["spec"].get("ephemeralContainers") or ()}
     for stored in old["spec"].get("ephemeralContainers") or ():
@@ -228,17 +228,4 @@ def validate_ephemeral_containers_update(new: Obj, old: Obj) -> Errors:
         elif ours[name] != stored:
             changes = difference(stored, ours[name], CORE + "EphemeralContainer")
             errors.append(forbidden(path, f'existing ephemeral containers "{name}" may not be changed\n{changes}'))
-    return errors
-
-
-def validate_binding(binding: Obj) -> Errors:
-    """The target of a Binding; its errors make a plain 500."""
-    target = binding.get("target") or {}
-    kind = target.get("kind", "")
-    errors: Errors = []
-    if kind not in ("", "Node"):
-        detail = 'supported values: "Node", "<empty>"'
-        errors.append(FieldError("FieldValueNotSupported", "target.kind", kind, detail))
-    if not target.get("name"):
-        errors.append(required(Path("target.name")))
     return errors

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from jobrelay.kinds.field import FieldError, forbidden, invalid
+from jobrelay.kinds.field import forbidden, invalid
 from jobrelay.kinds.meta import validate_object_meta_update
-from jobrelay.kinds.pod.common import MIRROR_ANNOTATION, Errors, is_sidecar
+from jobrelay.kinds.pod.common import MIRROR_ANNOTATION, WHOLE, Errors, is_sidecar
 from jobrelay.kinds.pod.lifecycle import SPEC, Obj, validate_metadata_and_spec
 from jobrelay.kinds.pod.resources import qos_class
 
@@ -38,9 +38,9 @@ def validate_resize(new: Obj, old: Obj) -> Errors:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     errors += validate_metadata_and_spec(new)
     if MIRROR_ANNOTATION in (old["metadata"].get("annotations") or {}):
-        return [_refusal("static pods cannot be resized")]
+        return [forbidden(WHOLE, "static pods cannot be resized")]
     if (old["spec"].get("os") or {}).get("name") == "windows":
-        return [_refusal("windows pods cannot be resized")]
+        return [forbidden(WHOLE, "windows pods cannot be resized")]
     status = new.get("status") or {}
     if ((old.get("status") or {}).get("qosClass") or qos_class(old["spec"])) != qos_class(new["spec"]):
         text = "Pod QOS Class may not change as a result of resizing"
@@ -49,7 +49,7 @@ def validate_resize(new: Obj, old: Obj) -> Errors:
         errors.append(forbidden(SPEC, "Pod running on node without support for resize"))
     if _has_pod_level_resources(old) or _has_pod_level_resources(new):
         text = "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled"
-        return [*errors, _refusal(f"{text} feature gate is disabled")]
+        return [*errors, forbidden(WHOLE, f"{text} feature gate is disabled")]
     if ordering := _validate_ordering(new["spec"], old["spec"]):
         return errors + ordering
     errors += _validate_no_removals(new["spec"], old["spec"])
@@ -58,10 +58,6 @@ def validate_resize(new: Obj, old: Obj) -> Errors:
     if not errors and munged != old["spec"]:
         errors.append(forbidden(SPEC, "only cpu and memory resources are mutable"))
     return errors
-
-
-def _refusal(text: str) -> FieldError:
-    return FieldError("FieldValueForbidden", "", "", text)
 
 
 def _node_can_resize(pod: Obj) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required, too_long
+from jobrelay.kinds.field import Path, duplicate, forbidden, invalid, not_supported, required, too_long
 from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.ips import is_valid_ip_for_legacy_field
 from jobrelay.kinds.meta import validate_label_name, validate_label_selector
@@ -19,6 +19,7 @@ from jobrelay.kinds.pod.affinity import validate_label_keys
 from jobrelay.kinds.pod.common import (
     CORE,
     MIRROR_ANNOTATION,
+    WHOLE,
     Errors,
     Fields,
     dns_label,
@@ -181,7 +182,7 @@ def validate_resource_claims(claims: Sequence[Fields], metadata: Fields | None, 
     names: set[str] = set()
     for i, claim in enumerate(claims):
         if metadata is not None and MIRROR_ANNOTATION in (metadata.get("annotations") or {}):
-            errors.append(FieldError("FieldValueForbidden", "", "", "static pods do not support resource claims"))
+            errors.append(forbidden(WHOLE, "static pods do not support resource claims"))
             continue
         errors += _validate_resource_claim(claim, names, path.index(i))
     return errors

@@ -173,11 +173,9 @@ def _validate_ips(status: Fields, stored: Fields, name: str) -> Errors:
 def _validate_dual_stack(addresses: Sequence[str], listed: list[dict[str, Any]], path: Path) -> Errors:
     parsed = [parse_ip(address) for address in addresses]
     errors: Errors = []
-    for address, number in zip(parsed, range(len(parsed)), strict=True):
-        if address is None:
-            text = f"failed to check for dual stack with error:invalid IP[{number}]: <nil>"
-            errors.append(internal(path, text))
-            break
+    if None in parsed:
+        i = parsed.index(None)
+        errors.append(internal(path, f"failed to check for dual stack with error:invalid IP[{i}]: {addresses[i]}"))
     versions = {address.version for address in parsed if address is not None}
     if errors or len(versions) < 2 or len(addresses) > 2:
         shown = struct_value(listed, f"[{CORE}{'PodIP' if path == STATUS.child('podIPs') else 'HostIP'}")

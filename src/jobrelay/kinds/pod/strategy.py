@@ -167,6 +167,7 @@ def pod_fields(pod: Obj) -> dict[str, str]:
         "metadata.name": metadata.get("name", ""),
         "metadata.namespace": metadata.get("namespace", ""),
         "spec.nodeName": spec.get("nodeName", ""),
+        "spec.host": spec.get("nodeName", ""),
         "spec.restartPolicy": spec.get("restartPolicy", ""),
         "spec.schedulerName": spec.get("schedulerName", ""),
         "spec.serviceAccountName": spec.get("serviceAccountName", ""),
