@@ -95,6 +95,13 @@ def is_dns1123_subdomain(value: str) -> list[str]:
     return _subdomain_errors(value, max_length_error(SUBDOMAIN_MAX))
 
 
+def is_long_name(value: str) -> list[str]:
+    """A subdomain, in the words of kinds whose checks are declared in their types."""
+    if len(value) <= SUBDOMAIN_MAX and _subdomain(value):
+        return []
+    return _subdomain_errors(value, max_bytes_error(SUBDOMAIN_MAX))
+
+
 def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
     errors = [max_length_error(SUBDOMAIN_MAX)] if size(value) > SUBDOMAIN_MAX else []
     if not _underscore(value):

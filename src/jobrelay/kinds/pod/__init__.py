@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobrelay.kinds.pod.admission import admit_pod, admit_pod_update, service_account_of
 from jobrelay.kinds.pod.binding import bind_pod, validate_binding
-from jobrelay.kinds.pod.claims import validate_claim_spec, validate_claim_template
+from jobrelay.kinds.pod.claims import validate_claim_template
 from jobrelay.kinds.pod.defaults import (
     default_pod,
     default_pod_spec,
@@ -33,7 +33,6 @@ __all__ = [
     "pod_template_warnings",
     "service_account_of",
     "validate_binding",
-    "validate_claim_spec",
     "validate_claim_template",
     "validate_log_options",
     "validate_pod_spec",

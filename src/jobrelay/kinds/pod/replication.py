@@ -7,7 +7,7 @@ from typing import Any, Final
 from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_dns1123_label, is_dns1123_subdomain
+from jobrelay.kinds.names import is_dns1123_label, is_long_name
 from jobrelay.kinds.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.pod.warnings import pod_template_warnings
@@ -39,7 +39,7 @@ def _prepare_create(obj: Obj) -> None:
 
 def _name_fn(name: str, prefix: bool) -> list[str]:
     """Only the finished name is checked."""
-    return [] if prefix else is_dns1123_subdomain(name)
+    return [] if prefix else is_long_name(name)
 
 
 def _validate_create(obj: Obj) -> list[FieldError]:

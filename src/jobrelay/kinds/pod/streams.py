@@ -22,7 +22,7 @@ def choose_container(pod: Obj, name: str) -> str:
         if name not in names:
             raise ContainerError(f"container {name} is not valid for pod {pod_name}")
         return name
-    containers = spec.get("containers") or ()
+    containers = spec.get("containers") or []
     if len(containers) == 1:
         only: str = containers[0].get("name", "")
         return only

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from jobrelay.kinds import quantity
+from jobrelay.kinds.core.claims import claim_spec_warnings
 from jobrelay.kinds.field import Path, go_quote
 from jobrelay.kinds.ips import ip_warnings
 from jobrelay.kinds.names import is_valid_label_value
@@ -131,18 +132,8 @@ def _volume_warnings(spec: Fields, path: Path) -> list[str]:
                 warnings.append(f"{path.index(i).child(place)}: {text}")
             elif source.get("volumeClaimTemplate") is not None:
                 at = path.index(i).child("ephemeral", "volumeClaimTemplate", "spec")
-                warnings += claim_spec_warnings(source["volumeClaimTemplate"].get("spec") or {}, at)
+                warnings += claim_spec_warnings(source["volumeClaimTemplate"]["spec"], at)
     return warnings + overlap_warnings(spec.get("volumes") or ())
-
-
-def claim_spec_warnings(spec: Fields, path: Path) -> list[str]:
-    """Warnings about the spec of a PersistentVolumeClaim."""
-    resources = spec.get("resources") or {}
-    warnings = []
-    for name in ("requests", "limits"):
-        value = (resources.get(name) or {}).get("storage")
-        warnings += fraction_warning(value, path.child("resources", name).key("storage"))
-    return warnings
 
 
 def fraction_warning(value: str | None, path: Path) -> list[str]:
