@@ -254,7 +254,10 @@ class Client:
         if send_initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         path = resource.path(namespace)
-        async with self.stream(path, query, timeout=self._timeout) as chunks, aclosing(read_events(chunks)) as events:
+        async with (
+            self.stream(path, query, begin_within=self._timeout) as chunks,
+            aclosing(read_events(chunks)) as events,
+        ):
             yield events
 
     @asynccontextmanager
@@ -305,18 +308,18 @@ class Client:
         query: Mapping[str, Any] | None = None,
         *,
         accept: str = _JSON,
-        timeout: float | None = None,
+        begin_within: float | None = None,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an answer of unknown length and yield its chunks; `timeout` bounds only the wait for its beginning."""
+        """Open an answer of unknown length and yield its chunks; its beginning may be awaited with a bound."""
         request = Request("GET", _with_query(path, query), self._headers | {"Accept": accept})
-        async with await self._send(request, timeout) as response:
+        async with await self._send(request, begin_within) as response:
             yield response.chunks()
 
-    async def _send(self, request: Request, timeout: float | None) -> Response:
+    async def _send(self, request: Request, within: float | None) -> Response:
         """Send until there is a success, a final refusal, or no patience left."""
         attempts, waited = 0, 0.0
         while True:
-            async with _bounded(self._clock, request, timeout):
+            async with _bounded(self._clock, request, within):
                 response = await self.transport.send(request)
                 self._pass_on_warnings(response)
                 if response.status < 300:
@@ -336,15 +339,15 @@ class Client:
 
 
 @asynccontextmanager
-async def _bounded(clock: Clock, request: Request, timeout: float | None) -> AsyncIterator[None]:
-    if timeout is None:
+async def _bounded(clock: Clock, request: Request, within: float | None) -> AsyncIterator[None]:
+    if within is None:
         yield
         return
     try:
-        async with deadline(clock, timeout):
+        async with deadline(clock, within):
             yield
     except TimeoutError as error:
-        raise TransportTimeout(f"{request}: no answer within {timeout:g} s") from error
+        raise TransportTimeout(f"{request}: no answer within {within:g} s") from error
 
 
 class _Kind(msgspec.Struct):

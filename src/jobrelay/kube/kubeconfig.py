@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
-import yaml
+
+from jobrelay.kinds import yaml
 
 from .connection import Connection
 from .credentials import Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
@@ -190,21 +191,11 @@ class Kubeconfig:
         return ", ".join(sorted(entries)) or "none (the kubeconfig is empty)"
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain YAML, except that a date stays the text it is."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def _parse(text: bytes, where: str) -> _File:
     try:
-        content = yaml.load(text, _Loader)
+        content = yaml.load(text)
         return msgspec.convert(content if content is not None else {}, _File)
-    except yaml.YAMLError as error:
+    except yaml.YamlError as error:
         raise ConfigError(f"{where} is not YAML: {error}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where} is not a kubeconfig: {error}") from error
