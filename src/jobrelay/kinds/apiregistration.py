@@ -49,7 +49,7 @@ def validate(obj: Obj) -> list[FieldError]:
         texts = name_is_path_segment(name, False)
         return texts or ([] if name == wanted else [f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'])
 
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_check)
+    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_check, known_finalizers=False)
     if not group and version != "v1":
         text = "only v1 may have an empty group and it better be legacy kube"
         errors.append(required(_SPEC.child("group"), text))
@@ -84,7 +84,7 @@ def _validate_service(spec: dict[str, Any]) -> list[FieldError]:
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    return validate_object_meta_update(new["metadata"], old["metadata"]) + validate(new)
+    return validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False) + validate(new)
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
@@ -94,7 +94,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
     for i, condition in enumerate(new["status"].get("conditions") or ()):
         if condition.get("status") not in STATUSES:
             path = Path("status.conditions").index(i).child("status")

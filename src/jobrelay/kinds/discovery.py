@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_label, dns_subdomain, qualified_name, validate_object_meta
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain, qualified_name
 from jobrelay.kinds.core.endpoints import validate_endpoint_ip
 from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
 from jobrelay.kinds.generation import bump_generation, start_generation
 from jobrelay.kinds.ips import ip_warnings, is_valid_ip, is_valid_ip_for_legacy_field, parse_ip
-from jobrelay.kinds.meta import validate_immutable_field
+from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta
 from jobrelay.kinds.names import is_fully_qualified_domain_name, is_valid_label_value, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_label, dns_subdomain, validate_object_meta
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.gostruct import struct_value
+from jobrelay.kinds.meta import validate_object_meta
 from jobrelay.kinds.names import is_dns1123_label, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

@@ -23,7 +23,9 @@ _TOLERATIONS: Final = Path("scheduling.tolerations")
 
 
 def validate(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(
+        obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
+    )
     errors += [invalid(Path("handler"), obj["handler"], text) for text in is_dns1123_label(obj["handler"])]
     if (overhead := obj.get("overhead")) is not None:
         limits = {"limits": overhead.get("podFixed") or {}}
@@ -47,7 +49,7 @@ def _validate_tolerations(tolerations: list[dict[str, Any]]) -> list[FieldError]
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate(new) + validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = validate(new) + validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
     return errors + validate_immutable_field(new["handler"], old["handler"], Path("handler"))
 
 

@@ -27,9 +27,8 @@ MAX_ANNOTATIONS: Final = 20
 MAX_VALUE_EXPRESSION: Final = 5 * 1024
 _SPEC: Final = Path("spec")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = frozenset(
-    """true false null in as break const continue else for function if import let loop package namespace return var void
-    while""".split()
+_RESERVED: Final = re.compile(
+    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
 )
 _ONE_OF: Final = "validations or auditAnnotations must contain at least one item"
 _BOTH: Final = (
@@ -73,7 +72,9 @@ def prepare_status(new: Obj, old: Obj) -> None:
 
 
 def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(
+        obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
+    )
     spec = obj["spec"]
     if spec["failurePolicy"] not in FAILURE_POLICIES:
         errors.append(not_supported(_SPEC.child("failurePolicy"), spec["failurePolicy"], FAILURE_POLICIES))
@@ -148,7 +149,7 @@ def _validate_variable(variable: dict[str, Any], path: Path) -> list[FieldError]
     name = variable["name"]
     if not name.strip():
         errors.append(required(path.child("name"), "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+    elif not _IDENTIFIER.fullmatch(name) or _RESERVED.fullmatch(name):
         errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
     if not variable["expression"].strip():
         errors.append(required(path.child("expression"), "expression is not specified"))
@@ -224,7 +225,9 @@ def _validate_field_ref(text: str, path: Path) -> list[FieldError]:
 
 
 def validate_binding(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(
+        obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
+    )
     spec = obj["spec"]
     name, path = spec.get("policyName", ""), _SPEC.child("policyName")
     errors += dns_subdomain(name, path) if name else [required(path)]

@@ -73,7 +73,9 @@ def prepare_update(new: Obj, old: Obj) -> None:
 
 
 def validate(obj: Obj, rules: Rules = Rules()) -> list[FieldError]:  # noqa: B008 (frozen)
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(
+        obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
+    )
     names: set[str] = set()
     for i, hook in enumerate(_hooks(obj)):
         path = Path("webhooks").index(i)

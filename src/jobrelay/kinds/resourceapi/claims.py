@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_label, dns_subdomain, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.core.nodeselectors import validate_node_selector
 from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long, too_many
 from jobrelay.kinds.generation import keep, keep_metadata
 from jobrelay.kinds.gostruct import json_value, struct_value
 from jobrelay.kinds.ips import is_valid_interface_address
-from jobrelay.kinds.meta import IMMUTABLE, validate_conditions
+from jobrelay.kinds.meta import IMMUTABLE, validate_conditions, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain, size
 from jobrelay.kinds.pod.claims import validate_template_metadata
 from jobrelay.kinds.resourceapi.checks import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.field import FieldError, Path
 from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.resourceapi.checks import MAX_CONFIGS, device_configuration, each, selectors
 from jobrelay.kinds.strategy import Obj, Strategy, Update

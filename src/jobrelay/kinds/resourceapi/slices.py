@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_label, dns_subdomain, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.core.nodeselectors import validate_node_selector
 from jobrelay.kinds.field import FieldError, Path, go_quote, invalid, required, too_long
 from jobrelay.kinds.generation import bump_generation, start_generation
 from jobrelay.kinds.gostruct import json_value, struct_value
-from jobrelay.kinds.meta import validate_immutable_field
+from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain, size
 from jobrelay.kinds.resourceapi.checks import each_once, pool_name, qualified_name
 from jobrelay.kinds.storage.csi import driver_name

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.kinds import quantity
-from jobrelay.kinds.core.checks import qualified_name, validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
 from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required, too_long
 from jobrelay.kinds.generation import bump_generation
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field, validate_label_selector, validate_non_negative
+from jobrelay.kinds.meta import (
+    IMMUTABLE,
+    validate_immutable_field,
+    validate_label_selector,
+    validate_non_negative,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns_subdomain, size
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
@@ -192,10 +199,8 @@ def capacity_warnings(obj: Obj) -> list[str]:
     for i, expression in enumerate(selector.get("matchExpressions") or ()):
         if (text := DEPRECATED_LABELS.get(expression["key"])) is not None:
             found.append(f"{path.child('matchExpressions').index(i).child('key')}: {expression['key']} is {text}")
-    for label in selector.get("matchLabels") or {}:
-        if (text := DEPRECATED_LABELS.get(label)) is not None:
-            found.append(f"{path.child('matchLabels').child(label)}: {text}")
-    return found
+    labels = [label for label in selector.get("matchLabels") or {} if label in DEPRECATED_LABELS]
+    return found + [f"{path.child('matchLabels').child(label)}: {DEPRECATED_LABELS[label]}" for label in labels]
 
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
