@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrelay.kinds.core import STRATEGIES
+from jobrelay.kinds.core.resources import round_amounts
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.quantity import number
-from jobrelay.kinds.core.resources import round_amounts
 from jobrelay.kinds.types import type_for_kind
 
 KINDS = {
