@@ -240,6 +240,25 @@ def test_pods_that_do_not_fit_the_schema(spec: dict[str, Any], text: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"priority": 1.5}, "cannot convert float64 to int32"),
+        ({"overhead": {"cpu": "1 2"}}, "unable to parse quantity's suffix"),
+    ],
+)
+def test_values_that_only_look_right(spec: dict[str, Any], text: str) -> None:
+    prefix = (
+        "failed to convert new object (/p; /v1, Kind=Pod) to proper version: unable to convert unstructured object to "
+    )
+    assert failure(pod(**spec), POD) == (500, "", f"{prefix}/v1, Kind=Pod: {text}")
+
+
+def test_numbers_take_their_go_types() -> None:
+    made = apply(None, pod(priority=2.0, activeDeadlineSeconds=5), schema=POD)
+    assert (made["spec"]["priority"], type(made["spec"]["priority"])) == (2, int)
+
+
+@pytest.mark.parametrize(
     ("config", "text"),
     [
         ({"kind": "ConfigMap"}, "invalid object type: /, Kind=ConfigMap"),

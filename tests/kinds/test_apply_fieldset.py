@@ -106,6 +106,11 @@ def test_elements_are_escaped_as_go_does() -> None:
     assert fieldset.key_element({"b": 1, "a": "x"}) == 'k:{"a":"x","b":1}'
 
 
+def test_whole_numbers_have_one_spelling() -> None:
+    assert fieldset.value_element(2.0) == fieldset.value_element(2) == "v:2"
+    assert fieldset.key_element({"id": 1.5}) == 'k:{"id":1.5}'
+
+
 def test_sets_of_clients_are_made_canonical() -> None:
     sent: Fields = {"f:a": {'k:{ "b":1, "a":"x" }': {".": {}}}, "z:later": {}, "v: 1": {}}
     assert fieldset.canonical(sent) == {"f:a": {'k:{"a":"x","b":1}': {}}, "v:1": {}}

@@ -39,7 +39,9 @@ from jobrelay.kinds.apply.merge import merge
 from jobrelay.kinds.apply.schema import Node, Schema
 from jobrelay.kinds.apply.typed import TypedError, field_set, remove, validate, with_named_fields
 from jobrelay.kinds.decode import json_kind
+from jobrelay.kinds.patch.convert import ConversionError, convert
 from jobrelay.kinds.patch.errors import PatchError, bad_request, failure
+from jobrelay.kinds.types import type_for_kind
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 KUBECTL: Final = "kubectl"
@@ -107,8 +109,10 @@ def apply_object(
         managers = track(schema.empty, base, {}, first, schema, reset_fields, schemas)
     task = _Apply(base, config, schema, applier, reset_fields, schemas)
     merged, after = _as_kubectl(task, managers, force=force) if manager == KUBECTL else task.run(managers, force=force)
-    if merged is not base and applier.identity in after:
-        after[applier.identity] = replace(after[applier.identity], time=now)
+    if merged is not base:
+        merged = _converted(merged, config, schema)
+        if applier.identity in after:
+            after[applier.identity] = replace(after[applier.identity], time=now)
     if manager == KUBECTL:
         merged = lastapplied.record(merged, config)
     return merged, write(after)
@@ -149,6 +153,19 @@ def _describe(config: Obj) -> str:
     metadata = metadata if isinstance(metadata, dict) else {}
     place = f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}"
     return f"{place}; {gvk_text(_text(config.get('apiVersion')), _text(config.get('kind')))}"
+
+
+def _converted(merged: Obj, config: Obj, schema: Schema) -> Obj:
+    """The object with its numbers in their Go types; the schema let pass what only looks like them."""
+    type_ = None if schema.custom else type_for_kind(schema.version, schema.kind)
+    if type_ is None:
+        return merged
+    try:
+        made: Obj = convert(merged, type_)
+    except ConversionError as error:
+        why = f"unable to convert unstructured object to {gvk_text(schema.version, schema.kind)}: {error}"
+        raise failure(f"failed to convert new object ({_describe(config)}) to proper version: {why}") from None
+    return made
 
 
 class _Apply:

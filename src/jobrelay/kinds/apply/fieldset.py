@@ -138,7 +138,7 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 
 
 def key_element(values: dict[str, Any]) -> str:
-    return "k:" + _json(values)
+    return "k:" + _json({name: _number(value) for name, value in values.items()})
 
 
 @functools.lru_cache(4096)
@@ -148,7 +148,14 @@ def name_element(name: str, value: str) -> str:
 
 
 def value_element(value: Any) -> str:
-    return "v:" + _json(value)
+    return "v:" + _json(_number(value))
+
+
+def _number(value: Any) -> Any:
+    """A whole number has one spelling, however the client wrote it."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e21 else float(value)
+    return value
 
 
 def _json(value: Any) -> str:

@@ -61,5 +61,5 @@ def _encode(config: dict[str, Any]) -> str:
     if ANNOTATION in _annotations(config):
         others = {key: value for key, value in _annotations(config).items() if key != ANNOTATION}
         config = {**config, "metadata": {**config["metadata"], "annotations": others}}
-    text = msgspec.json.encode(config, order="sorted").decode()
+    text = msgspec.json.encode(config, order="sorted", enc_hook=float).decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e") + "\n"

@@ -1,6 +1,6 @@
-"""From the outcome of a strategic merge patch to what `decode` takes, with the looser rules that hold there.
+"""From the outcome of a strategic merge patch or an apply to what `decode` takes, with the looser rules that hold there.
 
-The real server does not go through JSON text after a strategic merge: it converts values directly. So integers that are too
+The real server does not go through JSON text after such a merge: it converts values directly. So integers that are too
 large wrap around, 2.0 is a good integer, and errors have words of their own that name types, not fields. The first
 error in the order of the Go fields is the one that is told.
 """
@@ -36,13 +36,18 @@ def convert(value: Any, type_: Type) -> Any:
         case "bytes":
             if not isinstance(value, (str, list)):
                 raise ConversionError(f"cannot restore slice from {_kind(value)}")
-            return value
+            return _checked(value, type_, "error decoding from json: ")
         case _ if type_.kind[1:].isdigit():
             return _integer(value, type_)
+    return _checked(value, type_)
+
+
+def _checked(value: Any, type_: Type, prefix: str = "") -> Any:
+    """The value itself, if its type's own decoder takes it."""
     try:
         decode(value, type_)
     except DecodeError as error:
-        raise ConversionError(str(error)) from None
+        raise ConversionError(f"{prefix}{error}") from None
     return value
 
 

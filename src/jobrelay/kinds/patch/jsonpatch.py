@@ -182,7 +182,7 @@ def _move(target: _Document, operation: dict[str, Any]) -> None:
 
 def _copy(target: _Document, operation: dict[str, Any]) -> None:
     value = copy.deepcopy(_get(target, _pointer(operation, "from")))
-    target.copied += len(msgspec.json.encode(value))
+    target.copied += len(msgspec.json.encode(value, enc_hook=float))
     if target.copied > MAX_COPIED:
         raise unprocessable()
     _insert(target, _pointer(operation), value)
