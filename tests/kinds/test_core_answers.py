@@ -1,7 +1,7 @@
 """Answers of a real API server (v1.35.4) to creates and updates of core, RBAC, lease, event and certificate objects.
 
-Each case has what was sent (`new`, and for an update what was stored as `old`) and either the errors or the object that came
-back, with warnings. Addresses and ports that the server picks are masked.
+Each case has what was sent (`new`, and for an update what was stored as `old`) and either the errors or the object that
+came back, with warnings. Addresses and ports that the server picks are masked.
 """
 
 from __future__ import annotations

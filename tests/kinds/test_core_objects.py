@@ -172,7 +172,8 @@ def test_repeated_taint_is_shown_as_a_struct() -> None:
 def test_endpoint_addresses_that_others_cannot_reach_are_refused() -> None:
     found = errors("endpoints", subsets=[{"addresses": [{"ip": "127.0.0.1"}, {"ip": "224.0.0.5"}]}])
     assert found == [
-        'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
+        'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1":'
+        " may not be in the loopback range (127.0.0.0/8, ::1/128)",
         'subsets[0].addresses[1].ip: Invalid value: "224.0.0.5":'
         " may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
     ]

@@ -76,7 +76,8 @@ def test_token_lives_at_least_ten_minutes() -> None:
 
 def test_event_survives_the_way_through_the_other_api() -> None:
     event = read(
-        "v1", "Event", metadata={"name": "e"}, involvedObject={"kind": "Pod"}, message="m", count=2, source={"host": "h"}
+        "v1", "Event", metadata={"name": "e"}, involvedObject={"kind": "Pod"}, message="m", count=2,
+        source={"host": "h"},
     )  # fmt: skip
     other = events.from_core(event)
     assert (other["note"], other["deprecatedCount"], other["regarding"]) == ("m", 2, {"kind": "Pod"})
