@@ -8,7 +8,7 @@ from typing import Any
 from jobrelay.kinds.autoscaling import v1_to_v2, v2_to_v1
 from jobrelay.kinds.strategy import Obj
 
-from .workloads import create, read, texts, update
+from .workloads import create, hooks, read, texts, update
 
 TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 PODS = {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1k"}}}
@@ -68,3 +68,14 @@ def test_the_target_needs_an_api_group_unless_it_stays() -> None:
     problem = 'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group'
     assert texts(errors) == [problem]
     assert not update("HorizontalPodAutoscaler", made, {"spec": {"maxReplicas": 4}})[1]
+
+
+def test_hooks_take_v1_objects_too() -> None:
+    body: Obj = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", **autoscaler(maxReplicas=0)}
+    body["status"] = {"currentReplicas": 7, "desiredReplicas": 0}
+    hpa = hooks("HorizontalPodAutoscaler")
+    hpa.default(body)
+    hpa.prepare_create(body)
+    assert body["spec"]["targetCPUUtilizationPercentage"] == 80
+    assert body["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+    assert "spec.maxReplicas" in {error.field for error in hpa.validate_create(body)}

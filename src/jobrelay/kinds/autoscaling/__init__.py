@@ -1,4 +1,7 @@
-"""autoscaling HorizontalPodAutoscalers: served as v1 and v2, stored as v2. The hooks see v2 objects only."""
+"""autoscaling HorizontalPodAutoscalers: served as v1 and v2, stored as v2.
+
+The rules are those of v2. The hooks also take v1 objects: they look at them, and change them, through their v2 form.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,17 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
-from jobrelay.kinds.autoscaling.conversion import (
-    DEFAULT_CPU_PERCENT,
-    cpu_metric,
-    drop_round_trip_annotations,
-    v1_to_v2,
-    v2_to_v1,
-)
-from jobrelay.kinds.autoscaling.validation import validate_create, validate_status_update, validate_update
+from jobrelay.kinds.autoscaling import conversion, validation
+from jobrelay.kinds.autoscaling.conversion import DEFAULT_CPU_PERCENT, cpu_metric, drop_round_trip_annotations, v2_to_v1
 from jobrelay.kinds.decode import zero
+from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 from jobrelay.kinds.types import type_of
 
-__all__ = ["CONVERSIONS", "STRATEGIES", "v1_to_v2", "v2_to_v1"]
+__all__ = ["STRATEGIES", "v1_to_v2", "v2_to_v1"]
 
+V1: Final = "autoscaling/v1"
 _PERIOD: Final = 15
 _SCALE_UP: Final[dict[str, Any]] = {
     "stabilizationWindowSeconds": 0,
@@ -37,6 +36,14 @@ _SCALE_DOWN: Final[dict[str, Any]] = {
 
 
 def _default(hpa: Obj) -> None:
+    if hpa.get("apiVersion") == V1:
+        hpa["spec"].setdefault("minReplicas", 1)
+        _rewrite(hpa, conversion.v1_to_v2(hpa))
+    else:
+        _default_v2(hpa)
+
+
+def _default_v2(hpa: Obj) -> None:
     spec = hpa["spec"]
     spec.setdefault("minReplicas", 1)
     if not spec.get("metrics"):
@@ -48,22 +55,54 @@ def _default(hpa: Obj) -> None:
     drop_round_trip_annotations(hpa["metadata"])
 
 
+def v1_to_v2(hpa: Obj) -> Obj:
+    """A v1 object as it is stored: converted, with the defaults of v2."""
+    made = conversion.v1_to_v2(hpa)
+    _default_v2(made)
+    return made
+
+
+def _as_v2(hpa: Obj) -> Obj:
+    return conversion.v1_to_v2(hpa) if hpa.get("apiVersion") == V1 else hpa
+
+
+def _rewrite(hpa: Obj, changed: Obj) -> None:
+    """Puts a changed v2 form back into the object that it was made from."""
+    if changed is not hpa:
+        shown = v2_to_v1(changed)
+        hpa.clear()
+        hpa.update(shown)
+
+
 def _prepare_create(hpa: Obj) -> None:
-    hpa["status"] = zero(type_of("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"))
+    made = _as_v2(hpa)
+    made["status"] = zero(type_of("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"))
+    _rewrite(hpa, made)
+
+
+def _keep(field: str) -> Callable[[Obj, Obj], None]:
+    def prepare(new: Obj, old: Obj) -> None:
+        made = _as_v2(new)
+        keep(made, _as_v2(old), field)
+        _rewrite(new, made)
+
+    return prepare
+
+
+def _against_old(check: Callable[[Obj, Obj], list[FieldError]]) -> Callable[[Obj, Obj], list[FieldError]]:
+    return lambda new, old: check(_as_v2(new), _as_v2(old))
 
 
 HORIZONTAL_POD_AUTOSCALER: Final = Strategy(
     default=_default,
     prepare_create=_prepare_create,
-    validate_create=validate_create,
-    update=Update(prepare=lambda new, old: keep(new, old, "status"), validate=validate_update),
-    subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=validate_status_update)},
+    validate_create=lambda hpa: validation.validate_create(_as_v2(hpa)),
+    update=Update(prepare=_keep("status"), validate=_against_old(validation.validate_update)),
+    subresources={
+        "status": Update(prepare=_keep("spec"), validate=_against_old(validation.validate_status_update)),
+    },
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("autoscaling", "horizontalpodautoscalers"): HORIZONTAL_POD_AUTOSCALER,
-}
-Conversion = tuple[str, Callable[[Obj], Obj], Callable[[Obj], Obj]]
-CONVERSIONS: Final[dict[tuple[str, str, str], Conversion]] = {
-    ("autoscaling", "v1", "horizontalpodautoscalers"): ("v2", v1_to_v2, v2_to_v1),
 }
