@@ -170,6 +170,11 @@ def warn_update(attempt: Attempt) -> None:
         attempt.request.warn(text)
 
 
+def canonicalize(attempt: Attempt) -> None:
+    """What reading the stored object back would add."""
+    attempt.served.strategy.canonicalize(attempt.new)
+
+
 CREATE: Final[tuple[Step, ...]] = (
     dedup_owners,
     namespace_lifecycle,
@@ -177,12 +182,14 @@ CREATE: Final[tuple[Step, ...]] = (
     prepare_create,
     validate_create,
     warn_create,
+    canonicalize,
 )
 UPDATE: Final[tuple[Step, ...]] = (
     dedup_owners,
     keep_system_metadata,
     validate_update,
     warn_update,
+    canonicalize,
 )
 
 
