@@ -5,7 +5,8 @@ defaults below are right for a kind without rules of its own, so that serving on
 are pure functions over canonical objects; `default` and the `prepare` hooks change the object that they are given.
 
 The order for a create is: default, (server fills uid, name, times), prepare_create, validate_create, warn_create,
-canonicalize; for an update: default, prepare_update, validate_update, warn_update, canonicalize. A write to a subresource uses the hooks of `subresources`.
+canonicalize; for an update: default, prepare_update, validate_update, warn_update, canonicalize. A write to a
+subresource uses the hooks of `subresources`.
 """
 
 from __future__ import annotations
