@@ -183,6 +183,26 @@ def test_managers_of_versions_that_are_gone_are_dropped() -> None:
     assert update(live, config_map(a="1", b="1")) == [entry("m", data("b"), time=LATER)]
 
 
+def test_managers_of_other_versions_see_the_converted_object() -> None:
+    """v0 has the value of b in a: a change of b takes a from its manager there."""
+
+    def to_v0(obj: dict[str, Any], version: str) -> dict[str, Any]:
+        return {**obj, "data": {"a": obj["data"]["b"]}}
+
+    live = config_map([{**entry("one", data("a")), "apiVersion": "v0"}], a="1", b="1")
+    made = update(live, config_map(a="1", b="2"), schemas=lambda version: schema("v1", "ConfigMap"), convert=to_v0)
+    assert made == [entry("m", data("b"), time=LATER)]
+
+
+def test_custom_resources_look_the_same_in_all_versions_of_their_group() -> None:
+    things = custom_schema({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, "g/v2", "Thing")
+    managed = [{**entry("one", {"f:spec": {"f:a": {}, "f:b": {}}}), "apiVersion": "g/v1"}]
+    live = {"metadata": {"uid": "u", "managedFields": managed}, "spec": {"a": 1, "b": 1}}
+    made = update(live, {"metadata": {"uid": "u"}, "spec": {"a": 2, "b": 1}}, api_version="g/v2", schema=things)
+    assert made is not None
+    assert [item["fieldsV1"] for item in made] == [{"f:spec": {"f:b": {}}}, {"f:spec": {"f:a": {}}}]
+
+
 def test_an_unnamed_manager_is_unknown() -> None:
     assert update(None, config_map(a="1"), "") == [entry("unknown", data("a", whole=True), time=LATER)]
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.kinds.apply import lastapplied
-from jobrelay.kinds.apply.compare import Comparison, compare
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, read, write
 from jobrelay.kinds.apply.fieldset import (
     Fields,
@@ -26,6 +25,8 @@ from jobrelay.kinds.apply.fieldset import (
 )
 from jobrelay.kinds.apply.managed import (
     STRIPPED,
+    Convert,
+    Kind,
     Obj,
     ResetFields,
     Schemas,
@@ -88,10 +89,12 @@ def apply_object(
     subresource: str = "",
     reset_fields: ResetFields = (),
     schemas: Schemas | None = None,
+    convert: Convert | None = None,
 ) -> tuple[Obj, Wire | None]:
     """The live object (None: a new one) with the configuration applied, without managedFields, and the managedFields.
 
     The result still has to be decoded and defaulted. Raises ApplyConflict, or PatchError for a wrong configuration.
+    reset_fields, schemas and convert are as for update_managed_fields.
     """
     _check_config(config, schema)
     try:
@@ -103,11 +106,12 @@ def apply_object(
     except ManagedFieldsError as error:
         raise failure(f"failed to decode managed fields: {error}") from None
     base = unmanaged(live) if live is not None else schema.empty
+    kind = Kind(schema, excluded_fields(reset_fields), schemas, convert)
     applier = Entry(manager, "Apply", api_version, {}, "", subresource)
     if not managers and live is not None:
         first = Entry(BEFORE_FIRST_APPLY, "Update", api_version, {}, now, subresource)
-        managers = track(schema.empty, base, {}, first, schema, reset_fields, schemas)
-    task = _Apply(base, config, schema, applier, reset_fields, schemas)
+        managers = track(schema.empty, base, {}, first, kind)
+    task = _Apply(base, config, kind, applier)
     merged, after = _as_kubectl(task, managers, force=force) if manager == KUBECTL else task.run(managers, force=force)
     if merged is not base:
         merged = _converted(merged, config, schema)
@@ -171,17 +175,14 @@ def _converted(merged: Obj, config: Obj, schema: Schema) -> Obj:
 class _Apply:
     """One configuration for one live object; it may be tried twice, the second time with force."""
 
-    def __init__(
-        self, live: Obj, config: Obj, schema: Schema, applier: Entry, reset: ResetFields, schemas: Schemas | None
-    ) -> None:
-        self.live, self.config, self.schema, self.applier = live, config, schema, applier
-        self._excluded, self._schemas = excluded_fields(reset), schemas
+    def __init__(self, live: Obj, config: Obj, kind: Kind, applier: Entry) -> None:
+        self.live, self.config, self.kind, self.applier = live, config, kind, applier
 
     def run(self, managers: Managers, *, force: bool) -> tuple[Obj, Managers]:
         """The merged object, the live one itself when nothing changed, and the managers."""
-        root, identity = self.schema.root, self.applier.identity
+        root, identity = self.kind.schema.root, self.applier.identity
         last = managers.get(identity)
-        wanted = recursive_difference(field_set(self.config, root), self._excluded)
+        wanted = recursive_difference(field_set(self.config, root), self.kind.excluded)
         current = last or self.applier
         managers = {**managers, identity: replace(current, version=self.applier.version, fields=wanted)}
         try:
@@ -190,20 +191,19 @@ class _Apply:
             raise failure(f"failed to merge config: {error}") from None
         if last is not None and last.fields:
             merged = prune(merged, last.fields, managers.values(), root)
-        changes = compare(self.live, merged, root).without(self._excluded)
-        versions = Versions(self.live, merged, self.schema, self._excluded, self._schemas)
+        versions = Versions(self.live, merged, self.kind)
         if not force:
-            self._refuse_conflicts(managers, changes, versions)
-        managers = settle(managers, identity, changes, versions)
+            self._refuse_conflicts(managers, versions)
+        managers = settle(managers, identity, versions)
         return (self.live if merged == self.live else merged), self._strip(managers)
 
-    def _refuse_conflicts(self, managers: Managers, changes: Comparison, versions: Versions) -> None:
+    def _refuse_conflicts(self, managers: Managers, versions: Versions) -> None:
         conflicts: Conflicts = []
         for identity in sorted(managers):
             entry = managers[identity]
             if identity == self.applier.identity:
                 continue
-            seen = changes if entry.version == versions.version else versions.compare(entry.version)
+            seen = versions.compare(entry.version)
             if seen is not None:
                 lost = intersection(entry.fields, union(seen.modified, seen.added))
                 conflicts += [(entry, path) for path in paths(lost)]
@@ -240,7 +240,7 @@ def _as_kubectl(task: _Apply, managers: Managers, *, force: bool) -> tuple[Obj, 
     try:
         return task.run(managers, force=force)
     except ApplyConflict as error:
-        allowed = lastapplied.unchanged_fields(task.live, task.schema)
+        allowed = lastapplied.unchanged_fields(task.live, task.kind.schema)
         if allowed is None:
             raise
         rest = [(entry, path) for entry, path in error.conflicts if not has(allowed, path)]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from jobrelay.kinds.apply.compare import Comparison, compare
+from jobrelay.kinds.apply.compare import NOTHING, Comparison, compare
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, cap, read, write
 from jobrelay.kinds.apply.fieldset import Fields, difference, from_paths, intersection, union
 from jobrelay.kinds.apply.schema import Schema, built_in_schema
@@ -22,6 +22,7 @@ from jobrelay.kinds.apply.typed import TypedError
 Obj = dict[str, Any]
 ResetFields = tuple[tuple[str, ...], ...]
 Schemas = Callable[[str], Schema | None]  # the schema of the same kind in another version
+Convert = Callable[[Obj, str], Obj]  # the object in another version
 SELF: Final = "current-operation"
 _UNTRACKED: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
@@ -44,20 +45,22 @@ def update_managed_fields(
     reset_fields: ResetFields = (),
     sent: list[Any] | None = None,
     schemas: Schemas | None = None,
+    convert: Convert | None = None,
 ) -> Wire | None:
     """The managedFields of an object that is being created (live is None) or changed, or None for none.
 
     new is the object as decoded and defaulted, before admission and before the strategy's prepare hooks. reset_fields
     are those of the subresource. sent are the managedFields of the request before they were decoded: an empty list
-    there, which wipes those of built-in kinds, cannot be told from absence in `new`.
+    there, which wipes those of built-in kinds, cannot be told from absence in `new`. schemas and convert serve managers
+    of other versions; without them the object is taken to look the same in all versions of its group.
     """
     try:
         managers = _starting_point(live, new, None if schema.custom else sent, subresource)
         if live is not None and not managers:
             return None
         writer = Entry(manager or "unknown", "Update", api_version, {}, now, subresource)
-        base = schema.empty if live is None else live
-        return write(track(base, new, managers, writer, schema, reset_fields, schemas))
+        kind = Kind(schema, excluded_fields(reset_fields), schemas, convert)
+        return write(track(schema.empty if live is None else live, new, managers, writer, kind))
     except TypedError:
         return None
 
@@ -77,20 +80,40 @@ def _starting_point(live: Obj | None, new: Obj, sent: list[Any] | None, subresou
     return read(before, trusted=True)
 
 
-def track(
-    old: Obj,
-    new: Obj,
-    managers: Managers,
-    writer: Entry,
-    schema: Schema,
-    reset_fields: ResetFields,
-    schemas: Schemas | None,
-) -> Managers:
+class Kind:
+    """What is known of the kind: its schema, the fields that are not tracked, how it looks in other versions."""
+
+    __slots__ = ("_convert", "_schemas", "excluded", "schema")
+
+    def __init__(self, schema: Schema, excluded: Fields, schemas: Schemas | None, convert: Convert | None) -> None:
+        self.schema, self.excluded, self._schemas, self._convert = schema, excluded, schemas, convert
+
+    def schema_of(self, version: str) -> Schema | None:
+        if self._schemas is not None:
+            return self._schemas(version)
+        if self.schema.custom:
+            return self.schema if _group(version) == _group(self.schema.version) else None
+        return built_in_schema(version, self.schema.kind)
+
+    def compare(self, old: Obj, new: Obj, version: str) -> Comparison | None:
+        """What differs, as a manager of some version sees it; None when there is no such version any more."""
+        schema = self.schema if version == self.schema.version else self.schema_of(version)
+        if schema is None:
+            return None
+        if schema is not self.schema and self._convert is not None:
+            old, new = self._convert(old, version), self._convert(new, version)
+        return compare(old, new, schema.root).without(self.excluded)
+
+
+def _group(version: str) -> str:
+    return version.rpartition("/")[0]
+
+
+def track(old: Obj, new: Obj, managers: Managers, writer: Entry, kind: Kind) -> Managers:
     """The managers after a write by `writer`."""
-    old, new = unmanaged(old), unmanaged(new)
-    excluded = excluded_fields(reset_fields)
-    changes = compare(old, new, schema.root).without(excluded)
-    managers = settle(managers, "", changes, Versions(old, new, schema, excluded, schemas))
+    versions = Versions(unmanaged(old), unmanaged(new), kind)
+    changes = versions.own
+    managers = settle(managers, "", versions)
     fields = difference(union(changes.modified, changes.added), STRIPPED)
     if fields:
         previous = managers.get(writer.identity)
@@ -118,29 +141,28 @@ _EXCLUDED: Final[dict[ResetFields, Fields]] = {}
 
 
 class Versions:
-    """The comparison of the two objects as managers of other versions see it; objects are the same in all versions."""
+    """The comparison of two objects in the version of the request and, when somebody uses them, in others."""
 
-    def __init__(self, old: Obj, new: Obj, schema: Schema, excluded: Fields, schemas: Schemas | None) -> None:
-        self._old, self._new, self._excluded, self.version = old, new, excluded, schema.version
-        self._schemas = schemas or (lambda version: built_in_schema(version, schema.kind))
-        self._made: dict[str, Comparison | None] = {}
+    def __init__(self, old: Obj, new: Obj, kind: Kind) -> None:
+        self._old, self._new, self._kind = old, new, kind
+        own = kind.compare(old, new, kind.schema.version)
+        self.own = own if own is not None else NOTHING
+        self._made: dict[str, Comparison | None] = {kind.schema.version: self.own}
 
     def compare(self, version: str) -> Comparison | None:
         """None when there is no such version any more."""
         if version not in self._made:
-            schema = self._schemas(version)
-            made = compare(self._old, self._new, schema.root).without(self._excluded) if schema else None
-            self._made[version] = made
+            self._made[version] = self._kind.compare(self._old, self._new, version)
         return self._made[version]
 
 
-def settle(managers: Managers, writer: str, changes: Comparison, versions: Versions) -> Managers:
+def settle(managers: Managers, writer: str, versions: Versions) -> Managers:
     """The managers after a change: nobody but the writer keeps what changed, and nobody what is gone."""
     out: Managers = {}
     for identity, entry in managers.items():
         fields = entry.fields
         if identity != writer:
-            seen = changes if entry.version == versions.version else versions.compare(entry.version)
+            seen = versions.compare(entry.version)
             if seen is None:
                 continue
             lost = intersection(fields, union(seen.modified, seen.added))
