@@ -100,7 +100,7 @@ class Kind:
         schema = self.schema if version == self.schema.version else self.schema_of(version)
         if schema is None:
             return None
-        if schema is not self.schema and self._convert is not None:
+        if version != self.schema.version and self._convert is not None:
             old, new = self._convert(old, version), self._convert(new, version)
         return compare(old, new, schema.root).without(self.excluded)
 
