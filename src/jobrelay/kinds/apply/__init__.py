@@ -3,7 +3,7 @@
 from jobrelay.kinds.apply.apply import ApplyConflict, apply_object, check_apply
 from jobrelay.kinds.apply.entries import ManagedFieldsError, restore_times
 from jobrelay.kinds.apply.managed import update_managed_fields
-from jobrelay.kinds.apply.scale import to_parent, to_scale
+from jobrelay.kinds.apply.scale import to_parent, to_scale, track_scale
 from jobrelay.kinds.apply.schema import Schema, built_in_schema, custom_schema
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "restore_times",
     "to_parent",
     "to_scale",
+    "track_scale",
     "update_managed_fields",
 ]
