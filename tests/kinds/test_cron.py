@@ -26,6 +26,7 @@ def test_schedules(text: str) -> None:
         ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
         ("*/0 * * * *", "step of range should be a positive number: */0"),
         ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+        ("1--2 * * * *", "too many hyphens: 1--2"),
         ("1/2/3 * * * *", "too many slashes: 1/2/3"),
         ("*/-1 * * * *", "negative number (-1) not allowed: -1"),
         ("a * * * *", 'failed to parse int from a: strconv.Atoi: parsing "a": invalid syntax'),

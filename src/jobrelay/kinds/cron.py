@@ -75,10 +75,11 @@ def _check_range(part: str, low: int, high: int, names: dict[str, int]) -> None:
     if limits[0] in ("*", "?"):
         first, last = low, high
     else:
-        first = _number(limits[0], names)
-        last = first if len(limits) == 1 else _number(limits[1], names)
+        first = last = _number(limits[0], names)
         if len(limits) > 2:
             raise ScheduleError(f"too many hyphens: {part}")
+        if len(limits) == 2:
+            last = _number(limits[1], names)
     step = 1
     if len(steps) > 1:
         raise ScheduleError(f"too many slashes: {part}")
