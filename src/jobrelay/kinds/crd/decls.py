@@ -101,6 +101,8 @@ def _fields(node: Node) -> dict[str, CelType]:
         type_ = decl_type(child, is_resource=child.embedded)
         if type_ is not None:
             found[spelled] = type_
+            if name in RESERVED:
+                found[name] = type_
     return found
 
 
@@ -139,7 +141,6 @@ class ObjectView(Mapping[str, Any]):
     """An object as CEL sees it: the declared properties, under their escaped names."""
 
     __slots__ = ("_names", "_node", "raw")
-    cel_type_name = "object"
 
     def __init__(self, raw: dict[str, Any], node: Node) -> None:
         self.raw, self._node = raw, node
@@ -149,12 +150,15 @@ class ObjectView(Mapping[str, Any]):
     def names(self) -> dict[str, str]:
         if self._names is None:
             properties = self._node.schema.get("properties") or {}
-            shown = ((escape(name), name) for name in self.raw if name in properties)
+            shown = ((escape(name), name) for name, value in self.raw.items() if name in properties and value is not None)
             self._names = {spelled: name for spelled, name in shown if spelled is not None}
         return self._names
 
+    def __contains__(self, key: object) -> bool:
+        return key in self.names or (key in RESERVED and f"__{key}__" in self.names)
+
     def __getitem__(self, key: str) -> Any:
-        name = self.names[key]
+        name = key if key in RESERVED else self.names[key]
         child = self._node.named(name)
         assert child is not None
         return view(self.raw[name], child)
@@ -163,14 +167,22 @@ class ObjectView(Mapping[str, Any]):
         return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.raw)
+
+    def same_map(self, other: Any) -> bool:
+        """Undeclared fields count too: they are compared as they are."""
+        if len(self) != len(other) or any(key not in other or not equal(value, other[key]) for key, value in self.items()):
+            return False
+        if not isinstance(other, ObjectView):
+            return len(self.names) == len(self.raw)
+        hidden = self.raw.keys() - set(self.names.values())
+        return all(key in other.raw and self.raw[key] == other.raw[key] for key in hidden)
 
 
 class MapView(Mapping[str, Any]):
     """A map with additionalProperties."""
 
     __slots__ = ("_node", "raw")
-    cel_type_name = "map"
 
     def __init__(self, raw: dict[str, Any], node: Node | None) -> None:
         self.raw, self._node = raw, node

@@ -23,6 +23,7 @@ from jobrelay.kinds.crd.structural import Node, Schema
 from jobrelay.kinds.field import NO_VALUE, FieldError, Path
 
 _MESSAGE_MAX: Final = 5 * 1024
+ROOT: Final = Path()
 
 
 @dataclass(slots=True)
@@ -105,18 +106,24 @@ class Rules:
         self.values: Rules | None = None
         self.items: Rules | None = None
 
-    def validate(self, new: Any, old: Any, correlated: Correlated | None) -> Verdict:
+    def validate(self, new: Any, old: Any, correlated: Correlated | None, path: Path = ROOT) -> Verdict:
+        """What the rules say of a value; `correlated` forgives what was already wrong."""
         verdict = Verdict()
-        _Run(verdict, ratchets=correlated is not None).visit(self, new, old, Path(), correlated, None)
+        _Run(verdict).visit(self, new, old, path, correlated, None)
         return verdict
 
 
 def compile_rules(root: Node) -> Rules | None:
     """The rules of a whole schema, or None when it has none."""
+    return compile_rules_at(root, is_resource=True)
+
+
+def compile_rules_at(node: Node, *, is_resource: bool) -> Rules | None:
+    """The rules at a place of a schema and below it."""
     ruled: set[int] = set()
-    if not _collect(root.schema, ruled):
+    if not _collect(node.schema, ruled):
         return None
-    return _tree(root, decls.decl_type(root, is_resource=True), ruled, is_resource=True)
+    return _tree(node, decls.decl_type(node, is_resource=is_resource), ruled, is_resource=is_resource)
 
 
 def has_rules(schema: Schema) -> bool:
@@ -165,8 +172,8 @@ def _property_type(parent: CelType | None, name: str, child: Node) -> CelType | 
 class _Run:
     """One validation: walks the rules' tree beside the new and the old value."""
 
-    def __init__(self, verdict: Verdict, *, ratchets: bool) -> None:
-        self.verdict, self.ratchets = verdict, ratchets
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
 
     def visit(
         self, rules: Rules, new: Any, old: Any, path: Path, pair: Correlated | None, parent: Correlated | None

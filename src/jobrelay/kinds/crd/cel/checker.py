@@ -138,6 +138,8 @@ class _Checker:
     def _select(self, expr: Select) -> CelType:
         if (name := qualified(expr)) in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
             return types.type_of_type(types.TIMESTAMP if name.endswith("Timestamp") else types.DURATION)
+        if name and (declared := self._lookup(name)) is not None:
+            return declared
         operand = self.bindings.resolve(self._check(expr.operand))
         found = self._field(expr, operand)
         if expr.test:

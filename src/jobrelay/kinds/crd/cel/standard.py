@@ -23,6 +23,7 @@ from jobrelay.kinds.crd.cel.values import (
     checked_uint,
     compare,
     equal,
+    no_conversion,
 )
 from jobrelay.kinds.crd.regex import RegexError, compile_go
 
@@ -176,24 +177,22 @@ def to_int(value: float) -> int:
 
 
 def _text_to_int(text: str) -> int:
-    if re.fullmatch(r"[+-]?\d+", text, re.ASCII) is None:
-        raise CelError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    if not values.INT_MIN <= int(text) <= values.INT_MAX:
-        raise CelError(f'strconv.ParseInt: parsing "{text}": value out of range')
+    if re.fullmatch(r"[+-]?\d+", text, re.ASCII) is None or not values.INT_MIN <= int(text) <= values.INT_MAX:
+        raise no_conversion(text, "int")
     return int(text)
 
 
 def _text_to_uint(text: str) -> Uint:
-    if re.fullmatch(r"\d+", text, re.ASCII) is None:
-        raise CelError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    return checked_uint(int(text))
+    if re.fullmatch(r"\d+", text, re.ASCII) is None or int(text) >= 2**64:
+        raise no_conversion(text, "uint")
+    return Uint(int(text))
 
 
 def _text_to_double(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise CelError(f'strconv.ParseFloat: parsing "{text}": invalid syntax') from None
+        raise no_conversion(text, "double") from None
 
 
 def double_text(value: float) -> str:
@@ -215,8 +214,8 @@ def double_text(value: float) -> str:
 def parse_timestamp(text: str) -> Timestamp:
     try:
         moment = times.parse_time(text)
-    except times.TimeError as error:
-        raise CelError(str(error)) from None
+    except times.TimeError:
+        raise no_conversion(text, "timestamp") from None
     match = re.search(r"\.(\d+)", text)
     fraction = int(match.group(1)[:9].ljust(9, "0")) if match else 0
     whole = moment.replace(microsecond=0) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -226,8 +225,8 @@ def parse_timestamp(text: str) -> Timestamp:
 def parse_duration(text: str) -> Duration:
     try:
         return Duration(times.parse_duration(text))
-    except times.TimeError as error:
-        raise CelError(str(error)) from None
+    except times.TimeError:
+        raise no_conversion(text, "duration") from None
 
 
 def duration_text(value: Duration) -> str:
@@ -284,7 +283,7 @@ def _text_to_bool(text: str) -> bool:
         return True
     if text in ("0", "f", "F", "false", "FALSE", "False"):
         return False
-    raise CelError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+    raise no_conversion(text, "bool")
 
 
 def matches(text: str, pattern: str) -> bool:

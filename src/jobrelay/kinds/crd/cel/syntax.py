@@ -132,6 +132,7 @@ _TWO_VARIABLES: Final = {
     "all": (3,), "exists": (3,), "existsOne": (3,), "exists_one": (3,), "transformList": (3, 4), "transformMap": (3, 4),
     "transformMapEntry": (3, 4),
 }  # fmt: skip
+_NOT_A_NAME: Final = "argument must be a simple name"
 _OPTIONAL_MACROS: Final = ("optMap", "optFlatMap")
 
 
@@ -292,14 +293,15 @@ class _Parser:
         if name in _OPTIONAL_MACROS and len(args) == 2:
             return Macro(at, name, target, [self._variable(args[0])], args[1:])
         if len(args) in _ONE_VARIABLE.get(name, ()):
-            return Macro(at, name, target, [self._variable(args[0])], args[1:])
+            message = "argument is not an identifier" if name in ("map", "filter") else _NOT_A_NAME
+            return Macro(at, name, target, [self._variable(args[0], message)], args[1:])
         if len(args) in _TWO_VARIABLES.get(name, ()):
             return Macro(at, name, target, [self._variable(args[0]), self._variable(args[1])], args[2:])
         return None
 
-    def _variable(self, expr: Expr) -> str:
+    def _variable(self, expr: Expr, message: str = _NOT_A_NAME) -> str:
         if not isinstance(expr, Ident):
-            raise self._failure(Token("op", "", expr.at), "argument must be a simple name")
+            raise self._failure(Token("op", "", expr.at), message)
         return expr.name
 
     def _arguments(self) -> list[Expr]:

@@ -138,7 +138,7 @@ def type_name(value: Any) -> str:
     if isinstance(value, Opaque):
         return value.type_name
     kind = kind_of(value)
-    return str(getattr(value, "cel_type_name", "")) or _TYPE_NAMES.get(kind, kind)
+    return _TYPE_NAMES.get(kind, kind)
 
 
 def is_number(value: Any) -> bool:
@@ -158,6 +158,9 @@ def equal(a: Any, b: Any) -> bool:
             return bool(same(b))
         return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
     if kind == "map":
+        same = getattr(a, "same_map", None)
+        if same is not None:
+            return bool(same(b))
         return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
     return bool(a == b)
 
@@ -172,8 +175,22 @@ def compare(a: Any, b: Any) -> int:
     return -1 if a < b else int(b < a)
 
 
+_UNNAMED: Final = frozenset(
+    "_+_ _-_ _*_ _/_ _%_ -_ !_ _<_ _<=_ _>_ _>=_ _[_] @in compare startsWith endsWith contains matches".split()
+)
+
+
 def no_overload(function: str, *args: Any) -> CelError:
+    """Arguments that no overload takes; the engine names the function only where it is not built in."""
+    if function in _UNNAMED:
+        return CelError("no such overload")
+    if function == "size":
+        return CelError("no such overload: size")
     return CelError(f"no such overload: {function}({', '.join(type_name(arg) for arg in args)})")
+
+
+def no_conversion(value: Any, wanted: str) -> CelError:
+    return CelError(f"type conversion error from '{type_name(value)}' to '{_TYPE_NAMES.get(wanted, wanted)}'")
 
 
 def checked_int(value: int) -> int:
