@@ -201,6 +201,7 @@ PODS: Final = Strategy(
         "status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     },
     delete_returns_object=True,
+    grace_period=pod_grace_period,
 )
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
