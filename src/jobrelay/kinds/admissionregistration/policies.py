@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies and their bindings. Expressions must be there; whether they compile is not checked."""
+"""ValidatingAdmissionPolicies and their bindings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from jobrelay.kinds import jsonpath
+from jobrelay.kinds.admissionregistration.expressions import Expressions
 from jobrelay.kinds.admissionregistration.rules import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -87,19 +88,22 @@ def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
         errors += _validate_match(match, path)
         errors += [] if match.get("resourceRules") else [required(path.child("resourceRules"))]
     if old is None or any(spec.get(name) != old["spec"].get(name) for name in ("paramKind", "matchConditions")):
-        errors += validate_match_conditions(spec.get("matchConditions") or [], _SPEC.child("matchConditions"))
-    for i, variable in enumerate(spec.get("variables") or ()):
-        errors += _validate_variable(variable, _SPEC.child("variables").index(i))
-    return errors + _validate_checks(spec, obj["metadata"].get("name", ""))
+        conditions, params = spec.get("matchConditions") or [], spec.get("paramKind") is not None
+        errors += validate_match_conditions(conditions, _SPEC.child("matchConditions"), params=params)
+    variables = spec.get("variables") or []
+    expressions = Expressions(params=spec.get("paramKind") is not None, composed=bool(variables))
+    for i, variable in enumerate(variables):
+        errors += _validate_variable(variable, _SPEC.child("variables").index(i), expressions)
+    return errors + _validate_checks(spec, obj["metadata"].get("name", ""), expressions)
 
 
-def _validate_checks(spec: dict[str, Any], name: str) -> list[FieldError]:
+def _validate_checks(spec: dict[str, Any], name: str, expressions: Expressions) -> list[FieldError]:
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         return [required(_SPEC.child(field), _ONE_OF) for field in ("validations", "auditAnnotations")]
     errors: list[FieldError] = []
     for i, validation in enumerate(validations):
-        errors += _validate_validation(validation, _SPEC.child("validations").index(i))
+        errors += _validate_validation(validation, _SPEC.child("validations").index(i), expressions)
     path = _SPEC.child("auditAnnotations")
     if len(annotations) > MAX_ANNOTATIONS:
         kind = "io.k8s.api.admissionregistration.v1.AuditAnnotation"
@@ -107,13 +111,15 @@ def _validate_checks(spec: dict[str, Any], name: str) -> list[FieldError]:
         errors.append(invalid(path, shown, f"must not have more than {MAX_ANNOTATIONS} auditAnnotations"))
     keys: set[str] = set()
     for i, annotation in enumerate(annotations):
-        errors += _validate_annotation(annotation, name, path.index(i))
+        errors += _validate_annotation(annotation, name, path.index(i), expressions)
         errors += [duplicate(path.index(i).child("key"), annotation["key"])] if annotation["key"] in keys else []
         keys.add(annotation["key"])
     return errors
 
 
-def _validate_annotation(annotation: dict[str, Any], name: str, path: Path) -> list[FieldError]:
+def _validate_annotation(
+    annotation: dict[str, Any], name: str, path: Path, expressions: Expressions
+) -> list[FieldError]:
     key, expression = annotation["key"], annotation["valueExpression"].strip()
     if name:
         errors = qualified_name(f"{name}/{key}", path.child("key"))
@@ -124,16 +130,22 @@ def _validate_annotation(annotation: dict[str, Any], name: str, path: Path) -> l
         errors.append(required(place, "valueExpression is not specified"))
     elif len(expression.encode()) > MAX_VALUE_EXPRESSION:
         errors.append(required(place, f"must not exceed {MAX_VALUE_EXPRESSION} bytes in length"))
+    else:
+        errors += expressions.check(expression, place, "audit", shown=annotation["valueExpression"])
     return errors
 
 
-def _validate_validation(validation: dict[str, Any], path: Path) -> list[FieldError]:
+def _validate_validation(validation: dict[str, Any], path: Path, expressions: Expressions) -> list[FieldError]:
     errors: list[FieldError] = []
     message, expression = validation.get("message", ""), validation.get("messageExpression", "")
     if not validation["expression"].strip():
         errors.append(required(path.child("expression"), "expression is not specified"))
+    else:
+        errors += expressions.check(validation["expression"], path.child("expression"), "bool")
     if expression and not expression.strip():
         errors.append(invalid(path.child("messageExpression"), expression, "must be non-empty if specified"))
+    elif expression:
+        errors += expressions.check(expression, path.child("messageExpression"), "string", authorizer=False)
     if message and not message.strip():
         errors.append(invalid(path.child("message"), message, "must be non-empty if specified"))
     elif re.search(r"[\n\r]", message.strip()):
@@ -144,7 +156,7 @@ def _validate_validation(validation: dict[str, Any], path: Path) -> list[FieldEr
     return errors
 
 
-def _validate_variable(variable: dict[str, Any], path: Path) -> list[FieldError]:
+def _validate_variable(variable: dict[str, Any], path: Path, expressions: Expressions) -> list[FieldError]:
     errors: list[FieldError] = []
     name = variable["name"]
     if not name.strip():
@@ -152,8 +164,8 @@ def _validate_variable(variable: dict[str, Any], path: Path) -> list[FieldError]
     elif not _IDENTIFIER.fullmatch(name) or _RESERVED.fullmatch(name):
         errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
     if not variable["expression"].strip():
-        errors.append(required(path.child("expression"), "expression is not specified"))
-    return errors
+        return [*errors, required(path.child("expression"), "expression is not specified")]
+    return errors + expressions.declare(name, variable["expression"], path.child("expression"))
 
 
 def _validate_param_kind(kind: dict[str, Any], path: Path) -> list[FieldError]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.kinds.admissionregistration.expressions import Expressions
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
 
@@ -70,12 +71,18 @@ def _validate_resources(resources: list[str], path: Path) -> list[FieldError]:
     return errors
 
 
-def validate_match_conditions(conditions: list[dict[str, Any]], path: Path) -> list[FieldError]:
+def validate_match_conditions(
+    conditions: list[dict[str, Any]], path: Path, *, params: bool = False
+) -> list[FieldError]:
+    expressions = Expressions(params=params)
     errors = [too_many(path, len(conditions), MAX_CONDITIONS)] if len(conditions) > MAX_CONDITIONS else []
     names: set[str] = set()
     for i, condition in enumerate(conditions):
         place, name = path.index(i), condition.get("name", "")
-        if not condition.get("expression", "").strip():
+        expression = condition.get("expression", "").strip()
+        if expression:
+            errors += expressions.check(expression, place.child("expression"), "bool")
+        else:
             errors.append(required(place.child("expression")))
         errors += qualified_name(name, place.child("name")) if name else [required(place.child("name"))]
         if name and name in names:
