@@ -170,3 +170,13 @@ def test_a_name_that_is_no_hostname_warns() -> None:
     made, _ = create("Job", job("a.b"))
     (warning,) = hooks("Job").warn_create(made)
     assert warning.endswith("a DNS label is recommended: [must not contain dots]")
+
+
+def test_empty_policies_are_told_from_absent_ones_until_they_are_stored() -> None:
+    made, errors = create("Job", job(successPolicy={"rules": []}))
+    problem = 'spec.successPolicy: Invalid value: {"Rules":[]}: requires indexed completion mode'
+    assert texts(errors) == [problem]
+    assert made["spec"]["successPolicy"] == {"rules": None}
+    same, errors = update("Job", made, {"spec": {"successPolicy": {"rules": []}}})
+    assert same["metadata"]["generation"] == 1
+    assert {error.detail for error in errors} == {"requires indexed completion mode"}

@@ -9,6 +9,7 @@ from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, requi
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, json_value, struct_value
 from jobrelay.kinds.job.defaults import default_policy_conditions
+from jobrelay.kinds.job.policies import settle_policies
 from jobrelay.kinds.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.job.validation import validate_unselected_job_spec
 from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
@@ -47,6 +48,7 @@ def _prepare_create(cron_job: Obj) -> None:
 def _prepare_update(new: Obj, old: Obj) -> None:
     keep(new, old, "status")
     drop_disabled_template_fields(_template(new), _template(old))
+    settle_policies(new["spec"]["jobTemplate"]["spec"])
     bump_generation(new, old, changed=new["spec"] != old["spec"])
 
 
@@ -142,6 +144,7 @@ CRON_JOB: Final = Strategy(
     prepare_create=_prepare_create,
     validate_create=_validate_create,
     warn_create=_warn_create,
+    canonicalize=lambda cron_job: settle_policies(cron_job["spec"]["jobTemplate"]["spec"]),
     update=Update(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
     subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"))},
     reset_fields={"": (("status",),), "status": (("spec",),)},

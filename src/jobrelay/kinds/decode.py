@@ -23,6 +23,10 @@ from jobrelay.kinds.types import Field, Type
 
 _LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 MAX_STRICT_ERRORS: Final = 100
+_POLICY: Final = "io.k8s.api.batch.v1."
+_TELLS_EMPTY: Final = frozenset({  # validation tells an empty list from none; the kind drops it before storing
+    _POLICY + "PodFailurePolicy", _POLICY + "PodFailurePolicyOnExitCodesRequirement", _POLICY + "SuccessPolicy",
+})  # fmt: skip
 Trail = tuple[Any, ...] | None  # linked list of (parent, step) where a step is a name or an index
 
 
@@ -166,7 +170,9 @@ def _struct(type_: Type) -> Decoder:
         made = {name: (decoder(f.type), _drops_zero(f)) for name, f in type_.fields.items()}
         always.extend((name, f.type) for name, f in type_.fields.items() if _always(f))
         empty_lists.update(
-            n for n, f in type_.fields.items() if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map")
+            n
+            for n, f in type_.fields.items()
+            if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map") and type_.name not in _TELLS_EMPTY
         )
         omit_zero_structs.update(
             n for n, f in type_.fields.items() if f.omitzero and not f.type.pointer and f.type.kind == "struct"
@@ -258,9 +264,8 @@ def _map(go: str, elem: Type) -> Decoder:
         if type(value) is not dict:
             raise DecodeError(json_kind(value), go)
         make = inner = inner or decoder(elem)
-        return {
-            key: make(item, (trail, key), notes) if item is not None else zero(elem) for key, item in value.items()
-        }
+        empty = "" if elem.kind == "bytes" else zero(elem)
+        return {key: make(item, (trail, key), notes) if item is not None else empty for key, item in value.items()}
 
     return decode_map
 

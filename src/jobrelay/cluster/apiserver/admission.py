@@ -156,9 +156,12 @@ def keep_system_metadata(attempt: Attempt) -> None:
 def validate_update(attempt: Attempt) -> None:
     assert attempt.old is not None
     found = validate_object_meta(
-        attempt.metadata, namespaced=attempt.served.namespaced, name_fn=name_is_path_segment
+        attempt.metadata,
+        namespaced=attempt.served.namespaced,
+        name_fn=name_is_path_segment,
+        known_finalizers=False,
     )
-    found += validate_object_meta_update(attempt.metadata, attempt.old["metadata"])
+    found += validate_object_meta_update(attempt.metadata, attempt.old["metadata"], known_finalizers=False)
     found += hooks(attempt).validate(attempt.new, attempt.old)
     if found:
         raise attempt.invalid(found)

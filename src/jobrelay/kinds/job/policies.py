@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from typing import Any, Final
 
@@ -30,6 +31,32 @@ MAX_CONDITIONS: Final = 20
 MAX_EXIT_CODES: Final = 255
 MAX_INDEXES_LENGTH: Final = 64 * 1024
 Spec = dict[str, Any]
+
+
+def settle_policies(spec: Spec) -> None:
+    """Lists that were given empty show as null once the Job is stored."""
+    failure, success = spec.get("podFailurePolicy"), spec.get("successPolicy")
+    for policy in (failure, success):
+        if policy is not None and not policy["rules"]:
+            policy["rules"] = None
+    for rule in (failure or {}).get("rules") or ():
+        codes = rule.get("onExitCodes")
+        if codes is not None and not codes["values"]:
+            codes["values"] = None
+
+
+def same_policy(new: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
+    """Whether two policies are equal, where no rules are no rules."""
+    return new == old or (new is not None and old is not None and not new["rules"] and not old["rules"])
+
+
+def spec_changed(spec: Spec, old_spec: Spec) -> bool:
+    if spec == old_spec:
+        return False
+    if "podFailurePolicy" in spec or "successPolicy" in spec:
+        spec = copy.deepcopy(spec)
+        settle_policies(spec)
+    return spec != old_spec
 
 
 def validate_replacement_policy(spec: Spec, path: Path) -> list[FieldError]:
@@ -89,7 +116,7 @@ def _exit_codes(requirement: dict[str, Any], path: Path, containers: set[str]) -
         errors.append(invalid(path.child("containerName"), name, text))
     values, path = requirement["values"] or [], path.child("values")
     if not values:
-        errors.append(invalid(path, values, "at least one value is required"))
+        errors.append(invalid(path, requirement["values"], "at least one value is required"))
     elif len(values) > MAX_EXIT_CODES:
         errors.append(too_many(path, len(values), MAX_EXIT_CODES))
     seen: set[int] = set()

@@ -7,6 +7,7 @@ from typing import Any, Final
 from jobrelay.kinds.field import Path, go_quote
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.job.defaults import default_job, own_labels, share_labels
+from jobrelay.kinds.job.policies import settle_policies, spec_changed
 from jobrelay.kinds.job.update import validate_job_update, validate_status_write
 from jobrelay.kinds.job.validation import (
     CONTROLLER_UID,
@@ -45,6 +46,7 @@ def _canonicalize(job: Obj) -> None:
     """A Job that had no labels at all shows the generated ones, but only as it is stored: they are not validated."""
     share_labels(job)
     own_labels(job)
+    settle_policies(job["spec"])
 
 
 def _generate_selector(job: Obj) -> None:
@@ -64,7 +66,7 @@ def _prepare_update(new: Obj, old: Obj) -> None:
     own_labels(new)
     keep(new, old, "status")
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    bump_generation(new, old, changed=spec_changed(new["spec"], old["spec"]))
 
 
 def _prepare_status_update(new: Obj, old: Obj) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from jobrelay.kinds.field import FieldError, Path, invalid
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, POD_TEMPLATE, json_value, struct_value
+from jobrelay.kinds.job.policies import same_policy
 from jobrelay.kinds.job.status import validate_job_status_update
 from jobrelay.kinds.job.validation import CONTROLLER_UID, JOB_NAME, Spec, validate_job, validate_job_spec
 from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta_update
@@ -44,8 +45,8 @@ def validate_job_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def _fixed(name: str, type_name: str, spec: Spec, old_spec: Spec) -> list[FieldError]:
-    value = spec.get(name)
-    if value == old_spec.get(name):
+    value, before = spec.get(name), old_spec.get(name)
+    if value == before or (name.endswith("Policy") and same_policy(value, before)):
         return []
     shown = struct_value(value, type_name) if type_name else json_value(value)
     return [invalid(_SPEC.child(name), shown, IMMUTABLE)]
