@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.core.serviceaddresses import Pool, Taken, begin_create, begin_update, needs_cluster_ip
+from jobrelay.kinds.core.serviceaddresses import Pool, TakenError, begin_create, begin_update, needs_cluster_ip
 from jobrelay.kinds.core.services import STRATEGIES
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.types import type_for_kind
@@ -103,5 +103,5 @@ def test_node_ports_go_with_the_type() -> None:
 def test_full_range() -> None:
     small = Pool(network="10.0.0.0/30", choose=random.Random(1))
     assert sorted([small.take_ip(), small.take_ip()]) == ["10.0.0.1", "10.0.0.2"]
-    with pytest.raises(Taken, match="range is full"):
+    with pytest.raises(TakenError, match="range is full"):
         small.take_ip()

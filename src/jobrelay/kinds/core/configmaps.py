@@ -40,10 +40,8 @@ def validate_frozen(new: Obj, old: Obj, *data_fields: str) -> list[FieldError]:
     if not old.get("immutable"):
         return []
     errors = [] if new.get("immutable") else [forbidden(Path("immutable"), FROZEN)]
-    for name in data_fields:
-        if (new.get(name) or {}) != (old.get(name) or {}):
-            errors.append(forbidden(Path(name), FROZEN))
-    return errors
+    changed = [name for name in data_fields if (new.get(name) or {}) != (old.get(name) or {})]
+    return errors + [forbidden(Path(name), FROZEN) for name in changed]
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:

@@ -13,7 +13,17 @@ from typing import Any, Final
 
 from jobrelay.kinds.core.checks import dns_label, unsupported_label
 from jobrelay.kinds.core.resources import round_amounts, validate_amount
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, go_quote, invalid, not_supported, required
+from jobrelay.kinds.field import (
+    FieldError,
+    Path,
+    duplicate,
+    forbidden,
+    go_quote,
+    internal,
+    invalid,
+    not_supported,
+    required,
+)
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
@@ -129,7 +139,14 @@ def _validate_cidrs(cidrs: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, cidr in enumerate(cidrs):
         errors += is_valid_cidr_for_legacy_field(path.index(i), cidr)
-    if len(cidrs) > 1 and not errors and (len(cidrs) > 2 or len({_family(cidr) for cidr in cidrs}) < 2):
+    if len(cidrs) < 2:
+        return errors
+    families = [_family(cidr) for cidr in cidrs]
+    if 0 in families:
+        first = families.index(0)
+        text = f"invalid CIDR[{first}]: <nil> (invalid CIDR address: {cidrs[first]})"
+        errors.append(internal(path, f"invalid PodCIDRs. failed to check with dual stack with error:{text}"))
+    if len(cidrs) > 2 or set(families) != {4, 6}:
         errors.append(invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
     return errors
 

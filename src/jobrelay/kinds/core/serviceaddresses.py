@@ -23,7 +23,7 @@ NODE_PORTS: Final = range(30000, 32768)
 _POLICY: Final = Path("spec.ipFamilyPolicy")
 
 
-class Taken(ValueError):
+class TakenError(ValueError):
     """An address or port that cannot be had; its message is the server's."""
 
 
@@ -50,9 +50,9 @@ class Pool:
         if wanted:
             address = ipaddress.ip_address(str(parse_ip(wanted)))
             if address not in self._network or address in (self._network[0], self._network[-1]):
-                raise Taken("the provided network does not match the current range")
+                raise TakenError("the provided network does not match the current range")
             if str(address) in self._ips:
-                raise Taken("provided IP is already allocated")
+                raise TakenError("provided IP is already allocated")
             self._ips.add(str(address))
             return wanted
         size = self._network.num_addresses - 2
@@ -61,17 +61,17 @@ class Pool:
             if candidate not in self._ips:
                 self._ips.add(candidate)
                 return candidate
-        raise Taken("range is full")
+        raise TakenError("range is full")
 
     def take_port(self, wanted: int = 0) -> int:
         if wanted:
             if wanted not in NODE_PORTS:
                 last = NODE_PORTS[-1]
-                raise Taken(
+                raise TakenError(
                     f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS[0]}-{last}"
                 )
             if wanted in self._ports:
-                raise Taken("provided port is already allocated")
+                raise TakenError("provided port is already allocated")
         else:
             wanted = self._choose.choice([port for port in NODE_PORTS if port not in self._ports])
         self._ports.add(wanted)
@@ -228,7 +228,7 @@ def _take_cluster_ips(service: Obj, pool: Pool) -> list[FieldError]:
     wanted = (spec.get("clusterIPs") or [""])[0]
     try:
         spec["clusterIP"] = pool.take_ip(wanted)
-    except Taken as taken:
+    except TakenError as taken:
         text = f"failed to allocate IP {wanted}: {taken}" if wanted else f"failed to allocate IP: {taken}"
         return [invalid(path, spec.get("clusterIPs") or [""], text)]
     spec["clusterIPs"] = [spec["clusterIP"]]
@@ -243,13 +243,13 @@ def _take_node_ports(service: Obj, old: Obj | None, pool: Pool) -> list[FieldErr
         for i, port in enumerate(spec.get("ports") or ()):
             try:
                 _take_node_port(service, port, owned, given, pool, created=old is None)
-            except Taken as taken:
+            except TakenError as taken:
                 at = Path("spec.ports").index(i).child("nodePort")
                 return [invalid(at, port.get("nodePort") or _requested(port, spec), str(taken))]
     if needs_health_check_port(service) and (old is None or not needs_health_check_port(old)):
         try:
             spec["healthCheckNodePort"] = pool.take_port(spec.get("healthCheckNodePort", 0))
-        except Taken as taken:
+        except TakenError as taken:
             number = spec["healthCheckNodePort"]
             text = f"failed to allocate requested HealthCheck NodePort {number}: {taken}"
             return [FieldError("InternalError", "", number, text)]

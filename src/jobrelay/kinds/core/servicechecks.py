@@ -91,9 +91,8 @@ def _validate_type(spec: dict[str, Any]) -> list[FieldError]:
             invalid(_SPEC.child("clusterIPs").index(0), "None", f"may not be set to 'None' for {kind} services")
         )
     if kind == "ExternalName":
-        for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if spec.get(field):
-                errors.append(forbidden(_SPEC.child(field), _NOT_FOR_NAMES))
+        given = [field for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field)]
+        errors += [forbidden(_SPEC.child(field), _NOT_FOR_NAMES) for field in given]
         name = spec.get("externalName", "").removesuffix(".")
         at = _SPEC.child("externalName")
         errors += dns_subdomain(name, at) if name else [required(at)]
