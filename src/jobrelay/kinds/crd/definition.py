@@ -115,12 +115,13 @@ def _status_errors(crd: Obj) -> list[FieldError]:
     path, stored = _STATUS.child("storedVersions"), status.get("storedVersions")
     if not stored:
         return [*errors, field.invalid(path, stored, "must have at least one stored version")]
-    names = [version["name"] for version in crd["spec"].get("versions") or ()]
-    for name in naming.storage_versions(crd):
-        if name not in stored:
-            errors.append(field.invalid(path, stored, f"must have the storage version {name}"))
+    missing = set(stored)
+    for version in crd["spec"].get("versions") or ():
+        if version.get("storage") and version["name"] not in missing:
+            errors.append(field.invalid(path, stored, f"must have the storage version {version['name']}"))
+        missing.discard(version["name"])
     for index, name in enumerate(stored):
-        if name not in names:
+        if name in missing:
             detail = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until "
                 f"a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"

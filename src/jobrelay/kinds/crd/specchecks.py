@@ -136,7 +136,7 @@ def _version_list(versions: list[Obj], path: Path) -> list[FieldError]:
         errors.append(fields.invalid(path, hoisting.go_versions(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(fields.invalid(path, hoisting.go_versions(versions) if versions else None, detail))
+        errors.append(fields.invalid(path, hoisting.go_versions(versions), detail))
     if names and (wrong := is_dns1035_label(names[0])) and names[0]:
         errors.append(fields.invalid(Path("spec.version"), names[0], ",".join(wrong)))
     return errors

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from jobrelay.kinds.crd.cel.callcost import CallCosts, Size
+from jobrelay.kinds.crd.cel.callcost import CallCosts, Size, scaled
 from jobrelay.kinds.crd.cel.checker import Checked
 from jobrelay.kinds.crd.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
 from jobrelay.kinds.crd.cel.types import CelType
@@ -150,6 +150,9 @@ class _Coster:
             self.locals[name].pop()
         rounds = self.size_or_unknown(expr.range)
         fixed, step = _LOOPS[expr.name]
+        if expr.name == "sortBy":
+            factor = 2.1 if self.types[id(expr.args[0])].kind in ("string", "bytes") else 2
+            fixed += scaled(rounds.times(rounds).high, factor)
         if expr.name in ("all", "exists", "exists_one", "existsOne"):
             self.sizes[id(expr)] = Size(1, 1)
         else:
