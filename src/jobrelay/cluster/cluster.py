@@ -15,12 +15,14 @@ import tempfile
 from types import TracebackType
 from typing import Any, Final, Self
 
-from jobrelay.cluster.apiserver.access import Access
+from jobrelay.cluster.apiserver.access import Access, Authorizer, Tokens
 from jobrelay.cluster.apiserver.http import HttpServer
+from jobrelay.cluster.apiserver.represent import stored
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
+from jobrelay.cluster.controllers.namespaces import Namespaces
 from jobrelay.cluster.files import ClusterFolder, kubeconfig, write_private
 from jobrelay.cluster.pki import Authority, KeyPair, make_authority
 from jobrelay.cluster.store import SqliteBackend, Store
@@ -52,6 +54,7 @@ class Cluster:
         self.url = ""
         self._http: HttpServer | None = None
         self._store: Store | None = None
+        self._namespaces: Namespaces | None = None
 
     @property
     def api(self) -> ApiServer:
@@ -72,9 +75,11 @@ class Cluster:
         serving = self._pair("apiserver", lambda: authority.server(_NAMES))
         self._store = Store(None if self._memory else SqliteBackend(self._files.store))
         services = Services(self._store, ResourceTable())
-        self._api = ApiServer(services, Access({}), f"{HOST}:0")
         bootstrap(services, authority.pair.certificate)
+        self._api = ApiServer(services, self._access(services), f"{HOST}:0")
         await self._store.settled()
+        self._namespaces = Namespaces(services, authority.pair.certificate)
+        self._namespaces.start()
         self._http = HttpServer(self._api, self._tls(serving, authority))
         port = self._port if self._port is not None else settings.get("port", 0)
         try:
@@ -90,6 +95,9 @@ class Cluster:
         if self._http is not None:
             await self._http.stop()
             self._http = None
+        if self._namespaces is not None:
+            self._namespaces.stop()
+            self._namespaces = None
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -108,6 +116,15 @@ class Cluster:
 
     def _authority(self) -> Authority:
         return Authority(self._pair("ca", lambda: make_authority(f"jobrelay-{self.name}-ca")))
+
+    def _access(self, services: Services) -> Access:
+        signing = self._pair("serviceaccounts", lambda: make_authority(f"jobrelay-{self.name}-service-accounts"))
+
+        def lookup(key: str, namespace: str, name: str) -> dict[str, Any] | None:
+            item = services.store.get(key, namespace, name)
+            return stored(item.raw) if item is not None else None
+
+        return Access(Authorizer(services.store), Tokens(signing.key, lookup, services.now))
 
     def _pair(self, name: str, make: Any) -> KeyPair:
         pair = self._files.pair(name)

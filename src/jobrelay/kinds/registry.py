@@ -64,4 +64,12 @@ def strategy(group: str, plural: str) -> Strategy:
 
 def conversion(group: str, version: str, plural: str) -> Conversion | None:
     """For a version that is stored as another one: the storage key and the functions to and from storage."""
+    if (group, plural) == ("events.k8s.io", "events"):
+        from jobrelay.kinds import events
+
+        return "events", events.to_core, events.from_core
+    if (group, version, plural) == ("autoscaling", "v1", "horizontalpodautoscalers"):
+        from jobrelay.kinds import autoscaling
+
+        return "horizontalpodautoscalers.autoscaling", autoscaling.v1_to_v2, autoscaling.v2_to_v1
     return None

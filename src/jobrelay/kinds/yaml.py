@@ -79,6 +79,16 @@ def _construct_bool(loader: Any, node: yaml.ScalarNode) -> bool:
     return loader.construct_scalar(node).lower() in ("y", "yes", "true", "on")
 
 
+def _construct_unknown(loader: Any, suffix: str, node: yaml.Node) -> Any:
+    """A tag of the document's own says nothing here: the value is read as if it had none."""
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_scalar(node)
+
+
+_KubernetesLoader.add_multi_constructor("!", _construct_unknown)
 _KubernetesLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 _KubernetesLoader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
 
@@ -97,7 +107,7 @@ def load(text: bytes | str, duplicates: list[str] | None = None) -> Any:
         raise YamlError(_go_text(error)) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(f"yaml: {error}") from None
-    return _without_infinities(value)
+    return _as_json(value)
 
 
 def load_all(text: bytes | str) -> list[Any]:
@@ -124,11 +134,13 @@ def _go_text(error: yaml.MarkedYAMLError) -> str:
     return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
 
 
-def _without_infinities(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise YamlError(f"json: unsupported value: {'NaN' if math.isnan(value) else ('+' if value > 0 else '-') + 'Inf'}")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
     if isinstance(value, dict):
-        return {key: _without_infinities(item) for key, item in value.items()}
+        return {key: _as_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without_infinities(item) for item in value]
+        return [_as_json(item) for item in value]
     return value

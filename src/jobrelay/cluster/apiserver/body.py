@@ -81,6 +81,13 @@ def _parse_protobuf(body: bytes) -> tuple[Any, str, str]:
         raise Unreadable(str(error)) from None
 
 
+def managed_fields(value: Any) -> list[Any] | None:
+    """The managedFields of a raw object, if it has a list of them."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    found = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    return found if isinstance(found, list) else None
+
+
 def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, media: str) -> dict[str, Any]:
     """The canonical object in a request's body.
 
@@ -94,6 +101,7 @@ def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, 
         raise errors.bad_request(
             f"the object provided is unrecognized (must be of type {kind}): {error} ({summarize(request.body)})"
         ) from None
+    request.sent_managed = managed_fields(value)
     actual_version, actual_kind = given_version or api_version, given_kind or kind
     if (actual_version, actual_kind) != (api_version, kind):
         raise _wrong_kind(actual_version, actual_kind, api_version, kind)

@@ -7,7 +7,6 @@ after the `reason` that they produce.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from jobrelay.kinds.field import FieldError, aggregate
@@ -68,10 +67,6 @@ def already_exists(group: str, resource: str, name: str) -> ApiError:
 def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
     message = f'Operation cannot be fulfilled on {qualified(group, resource)} "{name}": {why}'
     return ApiError(409, "Conflict", message, details=_details(group, resource, name))
-
-
-def apply_conflict(message: str, causes: Sequence[dict[str, str]]) -> ApiError:
-    return ApiError(409, "Conflict", message, details={"causes": list(causes)})
 
 
 def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> ApiError:
@@ -144,7 +139,3 @@ def too_many_requests(message: str, retry_after: int, causes: Sequence[dict[str,
     if causes:
         details["causes"] = list(causes)
     return ApiError(429, "TooManyRequests", message, details=details)
-
-
-def phrase(code: int) -> str:
-    return HTTPStatus(code).phrase

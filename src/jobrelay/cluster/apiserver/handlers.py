@@ -8,6 +8,7 @@ from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.reviews import Reviews
 from jobrelay.cluster.apiserver.selection import select
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer
@@ -22,8 +23,8 @@ def output_for(request: ApiRequest) -> Output:
 class Handlers:
     """One method per verb; each ends with the store's commit."""
 
-    def __init__(self, services: Services, watches: watch.Watches) -> None:
-        self.services, self.watches = services, watches
+    def __init__(self, services: Services, watches: watch.Watches, reviews: Reviews) -> None:
+        self.services, self.watches, self.reviews = services, watches, reviews
 
     async def get(self, request: ApiRequest, served: Served) -> ApiResponse:
         out = output_for(request)
@@ -43,7 +44,12 @@ class Handlers:
         media = negotiate.input_media(request.header("content-type"), served.media)
         given = options.write_options(request, "CreateOptions")
         obj = self.read(request, served, given.field_validation, media)
-        raw = Writer(self.services, request, served, given).create(obj)
+        writer = Writer(self.services, request, served, given)
+        if self.reviews.handles(served):
+            writer.match_namespace(obj["metadata"])
+            writer.track(None, obj)
+            return represent.finish(self.reviews.answer(request, served, obj), out, 201)
+        raw = writer.create(obj)
         await self.services.store.settled()
         return self.answer(request, served, raw, out, 201)
 
@@ -57,7 +63,7 @@ class Handlers:
         writer.check_name(obj, request.info.name)
 
         def make(old: Obj | None) -> Obj:
-            writer.track(old, obj)
+            writer.track(old, obj, request.sent_managed)
             return obj
 
         raw, created = writer.update(request.info.name, make, uid=obj["metadata"].get("uid", ""))

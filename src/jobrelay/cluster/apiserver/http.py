@@ -47,7 +47,7 @@ class HttpServer:
     async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
         body, too_long = await _read(raw)
         path, query = split_target(raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path)
-        headers = {key.lower(): value for key, value in raw.headers.items()}
+        headers = _lower(raw)
         request = ApiRequest(raw.method, path, query, headers, body, _peer(raw))
         if too_long:
             request.body = b"\0" * (BODY_LIMIT + 1)
@@ -57,6 +57,15 @@ class HttpServer:
         response = web.Response(status=answer.code, body=answer.body)
         _headers(response, answer)
         return response
+
+
+def _lower(raw: web.BaseRequest) -> dict[str, str]:
+    """The headers with lower-case names; values of a repeated header are kept apart by NUL."""
+    found: dict[str, str] = {}
+    for key, value in raw.headers.items():
+        name = key.lower()
+        found[name] = f"{found[name]}\0{value}" if name in found else value
+    return found
 
 
 async def _read(raw: web.BaseRequest) -> tuple[bytes, bool]:

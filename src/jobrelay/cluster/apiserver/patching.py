@@ -23,6 +23,7 @@ from jobrelay.kinds.patch import (
 )
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time
+from jobrelay.kinds.types import Type
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -40,6 +41,23 @@ def patch_type(request: ApiRequest, served: Served) -> str:
     elif media not in BUILT_IN:
         raise errors.ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     return media
+
+
+def plain_patch(request: ApiRequest, document: Obj, media: str, type_: Type) -> Any:
+    """A patch applied to a document that is only a view; apply means a merge of the fields given."""
+    try:
+        if media == APPLY:
+            return apply_merge_patch(document, yaml.load(request.body))
+        given = gojson.loads(request.body)
+        if media == JSON_PATCH:
+            return apply_json_patch(document, check_json_patch(given, strict=False)[0])
+        if media == MERGE:
+            return apply_merge_patch(document, check_merge_patch(given, strict=False))
+        return apply_strategic_patch(document, check_strategic_patch(given), type_)
+    except PatchError as error:
+        raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
+    except (gojson.JsonError, yaml.YamlError) as error:
+        raise errors.bad_request(f"error decoding patch: {error}") from None
 
 
 class Patch:
@@ -61,7 +79,7 @@ class Patch:
         except PatchError as error:
             raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
         new = self._decode(patched, notes)
-        self.writer.track(old, new)
+        self.writer.track(old, new, body.managed_fields(patched))
         return new
 
     def _patched(self, old: Obj, notes: list[str]) -> Any:
@@ -100,7 +118,7 @@ class Patch:
         return errors.invalid("", "", "", [field.invalid(Path("patch"), shown, why)])
 
     def _apply(self, old: Obj | None) -> Obj:
-        from jobrelay.kinds.apply import ApplyConflict, ApplyError, apply_object
+        from jobrelay.kinds.apply import apply_object
 
         config = self._configuration()
         try:
@@ -115,9 +133,7 @@ class Patch:
                 schema=self.served.apply_schema,
                 reset_fields=self.served.strategy.reset_fields.get(self.writer.subresource, ()),
             )
-        except ApplyConflict as conflict:
-            raise errors.apply_conflict(conflict.message, conflict.causes) from None
-        except ApplyError as error:
+        except PatchError as error:
             raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
         try:
             new = self.served.decode(merged, None)
@@ -126,6 +142,8 @@ class Patch:
         self.served.strategy.default(new)
         if managed:
             new["metadata"]["managedFields"] = managed
+        else:
+            new["metadata"].pop("managedFields", None)
         return new
 
     def _configuration(self) -> Obj:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -46,7 +46,11 @@ class Info:
 
 @dataclass(slots=True)
 class ApiRequest:
-    """A whole request. `headers` has lower-case names; `peer` is the user of a client certificate, if there was one."""
+    """A whole request.
+
+    `headers` has lower-case names; `peer` is the user of a client certificate, if there was one; `sent_managed` are the
+    managedFields in the body before decoding, where an empty list still differs from none.
+    """
 
     method: str
     path: str
@@ -56,6 +60,7 @@ class ApiRequest:
     peer: User | None = None
     user: User = ANONYMOUS
     warnings: list[str] = field(default_factory=list)
+    sent_managed: list[Any] | None = None
     info: Info = field(default_factory=lambda: Info("get", "/"))
 
     def header(self, name: str) -> str:

@@ -92,9 +92,9 @@ class Served:
     @functools.cached_property
     def apply_schema(self) -> Any:
         """What server-side apply knows about the fields."""
-        from jobrelay.kinds.apply import schema_for_type
+        from jobrelay.kinds.apply import built_in_schema
 
-        return self.custom.apply_schema if self.custom is not None else schema_for_type(self.type)
+        return self.custom.apply_schema if self.custom is not None else built_in_schema(self.api_version, self.kind)
 
     def blank(self) -> Obj:
         """An object of this kind with nothing set, as bookmarks carry it."""

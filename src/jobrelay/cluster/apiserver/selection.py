@@ -36,7 +36,7 @@ class Selection:
 
     def __init__(self, served: Served, labels: Selector | None, terms: list[Term]) -> None:
         self.served = served
-        self._labels = labels if labels is not None and not labels.empty() else None
+        self._labels = labels if labels is not None and not labels.empty else None
         self._names = [term for term in terms if term[0] in ("metadata.name", "metadata.namespace")]
         self._fields = [term for term in terms if term not in self._names]
         self.key = (str(labels or ""), tuple(terms))

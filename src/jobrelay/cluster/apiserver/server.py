@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from jobrelay.cluster.apiserver import errors, negotiate, represent
+from jobrelay.cluster.apiserver import actions, errors, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
+from jobrelay.cluster.apiserver.crds import Definitions
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import Handlers
 from jobrelay.cluster.apiserver.metrics import Metrics
@@ -20,6 +21,7 @@ from jobrelay.cluster.apiserver.paths import Paths
 from jobrelay.cluster.apiserver.request import ApiRequest, Info, parse_info
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.reviews import Reviews
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.subresources import Subresources
 from jobrelay.cluster.apiserver.watch import Watches
@@ -35,7 +37,8 @@ class ApiServer:
         self.services, self.access = services, access
         self.watches = Watches()
         self.metrics = Metrics(services, self.watches)
-        self.handlers = Handlers(services, self.watches)
+        self.definitions = Definitions(services, self.watches)
+        self.handlers = Handlers(services, self.watches, Reviews(services, access))
         self.subresources = Subresources(self.handlers, access)
         self.paths = Paths(services, Discovery(services.resources, address), self.metrics)
         self._verbs: dict[str, Verb] = {
@@ -80,6 +83,8 @@ class ApiServer:
             raise self._unknown(info)
         if info.subresource:
             return await self.subresources.answer(request, served)
+        if served.plural == "bindings" and not served.group and info.verb == "create" and info.namespace:
+            return await actions.bind(self.handlers, self.access, request, served)
         if info.namespace and not served.namespaced and served.plural != "namespaces":
             raise errors.no_such_resource()
         if served.namespaced and not info.namespace and (info.name or info.verb not in ("list", "watch")):

@@ -1,30 +1,61 @@
-"""Subresources: the paths below an object that mean something of their own."""
+"""Subresources: the paths below an object that mean something of their own.
+
+`status` and its likes are updates of the object with hooks of their own. `scale` is a view that is read and written as if it
+were the object. The others (`binding`, `eviction`, `token`, `log`) are actions, one function each.
+"""
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver import errors
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import actions, errors
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.handlers import Handlers
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.scale import Scales
+
+_UPDATES: Final = ("status", "ephemeralcontainers", "resize", "finalize", "approval")
+Action = Callable[[Handlers, Access, ApiRequest, Served], Awaitable[ApiResponse]]
+_ACTIONS: Final[dict[tuple[str, str], Action]] = {
+    ("pods", "binding"): actions.bind,
+    ("pods", "eviction"): actions.evict,
+    ("pods", "log"): actions.log,
+    ("pods", "exec"): actions.connect,
+    ("pods", "attach"): actions.connect,
+    ("pods", "portforward"): actions.connect,
+    ("serviceaccounts", "token"): actions.request_token,
+}
 
 
 class Subresources:
     def __init__(self, handlers: Handlers, access: Access) -> None:
         self._handlers, self._access = handlers, access
+        self._scales = Scales(handlers)
 
     async def answer(self, request: ApiRequest, served: Served) -> ApiResponse:
         info = request.info
         sub = served.subresources.get(info.subresource)
-        if sub is None or len(info.parts) > 3:
+        if sub is None or (len(info.parts) > 3 and info.subresource != "proxy"):
+            raise errors.no_such_resource()
+        if served.namespaced != bool(info.namespace) and served.plural != "namespaces":
             raise errors.no_such_resource()
         if info.verb not in sub.verbs:
             raise errors.method_not_allowed()
-        if info.subresource in ("status",):
-            if info.verb == "get":
-                return await self._handlers.get(request, served)
-            if info.verb == "update":
-                return await self._handlers.update(request, served, info.subresource)
-            return await self._handlers.patch(request, served, info.subresource)
-        raise errors.no_such_resource()
+        if info.subresource == "scale":
+            return await self._scales.answer(request, served)
+        if info.subresource in _UPDATES:
+            return await self._update(request, served)
+        action = _ACTIONS.get((served.plural, info.subresource))
+        if action is None:
+            raise errors.bad_request("address not allowed")
+        return await action(self._handlers, self._access, request, served)
+
+    async def _update(self, request: ApiRequest, served: Served) -> ApiResponse:
+        verbs: dict[str, Any] = {"update": self._handlers.update, "patch": self._handlers.patch}
+        if request.info.verb == "get":
+            return await self._handlers.get(request, served)
+        answer: ApiResponse = await verbs[request.info.verb](request, served, request.info.subresource)
+        return answer

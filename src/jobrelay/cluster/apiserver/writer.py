@@ -18,6 +18,7 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.store import Item
 from jobrelay.kinds import field
+from jobrelay.kinds.apply import restore_times, update_managed_fields
 from jobrelay.kinds.field import Path
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time
@@ -58,7 +59,7 @@ class Writer:
         for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(key, None)
         self.match_namespace(metadata)
-        self.track(None, obj)
+        self.track(None, obj, self.request.sent_managed)
         attempt = self._attempt("CREATE", obj, None)
         for left in range(_NAME_TRIES - 1, -1, -1):
             admission.run(admission.CREATE, attempt)
@@ -126,7 +127,7 @@ class Writer:
         return self._insert(obj)
 
     def _replace(self, new: Obj, old: Obj, item: Item, name: str) -> bytes:
-        keep_managed_times(new, old)
+        restore_times(new, old)
         if _should_vanish(new):
             return self._remove(new, name)
         if new == old:
@@ -205,23 +206,18 @@ class Writer:
 
     # Field management.
 
-    def track(self, old: Obj | None, new: Obj) -> None:
-        """Writes down which fields this write's manager owns now."""
-        try:
-            from jobrelay.kinds.apply import update_managed_fields
-        except ImportError:
-            return
-
+    def track(self, old: Obj | None, new: Obj, sent: list[Any] | None = None) -> None:
+        """Writes down which fields this write's manager owns now. `sent` are the managedFields as the client sent them."""
         managed = update_managed_fields(
             old,
             new,
             manager=manager_of(self.request, self.options),
-            operation="Update",
             subresource=self.subresource,
             api_version=self.served.api_version,
             now=format_time(self.services.now()),
             schema=self.served.apply_schema,
             reset_fields=self.served.strategy.reset_fields.get(self.subresource, ()),
+            sent=sent,
         )
         if managed:
             new["metadata"]["managedFields"] = managed
@@ -237,24 +233,6 @@ def _should_vanish(new: Obj) -> bool:
         and not metadata.get("deletionGracePeriodSeconds")
         and not (new.get("spec") or {}).get("finalizers")
     )
-
-
-def keep_managed_times(new: Obj, old: Obj) -> None:
-    """If only the times in managedFields would change, nothing changes."""
-    mine, theirs = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
-    if not mine or not theirs or mine == theirs:
-        return
-    if _without_managed(new) == _without_managed(old) and _without_times(mine) == _without_times(theirs):
-        new["metadata"]["managedFields"] = theirs
-
-
-def _without_managed(obj: Obj) -> Obj:
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return {**obj, "metadata": metadata}
-
-
-def _without_times(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
 
 
 def stored_json(obj: Obj) -> bytes:

@@ -1,0 +1,111 @@
+"""From a request to a user who may make it: certificates, tokens, impersonation, permission."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from jobrelay.cluster.apiserver import errors
+from jobrelay.cluster.apiserver.access.rbac import Attributes, Authorizer, attributes_of, refusal
+from jobrelay.cluster.apiserver.access.tokens import TokenError, Tokens
+from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, User
+
+_EXTRA: Final = "impersonate-extra-"
+AUTHENTICATED: Final = "system:authenticated"
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+
+class Access:
+    """Authenticates and authorizes. `static` are bearer tokens that do not expire."""
+
+    def __init__(self, authorizer: Authorizer, tokens: Tokens, static: Mapping[str, User] | None = None) -> None:
+        self.authorizer, self.tokens, self._static = authorizer, tokens, static or {}
+
+    def authenticate(self, request: ApiRequest) -> None:
+        """Sets the request's user; raises 401 for credentials that are wrong."""
+        request.user = self._identify(request)
+        if any(name.startswith("impersonate-") for name in request.headers):
+            request.user = self._impersonate(request)
+
+    def _identify(self, request: ApiRequest) -> User:
+        if request.peer is not None:
+            return with_group(request.peer, AUTHENTICATED)
+        kind, _, token = request.header("authorization").partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            return ANONYMOUS
+        try:
+            return self.identify_token(token.strip())[0]
+        except TokenError:
+            raise errors.unauthorized() from None
+
+    def identify_token(self, token: str, audiences: tuple[str, ...] = ()) -> tuple[User, list[str]]:
+        """The user of a bearer token; raises TokenError."""
+        from jobrelay.cluster.apiserver.access.tokens import ISSUER
+
+        if token in self._static:
+            return with_group(self._static[token], AUTHENTICATED), list(audiences or (ISSUER,))
+        user, shared = self.tokens.check(token, audiences or (ISSUER,))
+        return with_group(user, AUTHENTICATED), shared
+
+    def authorize(self, request: ApiRequest) -> None:
+        wanted = attributes_of(request.info)
+        allowed, reason = self.authorizer.allowed(request.user, wanted)
+        if not allowed:
+            raise forbidden(request.user, wanted, reason)
+
+    def _impersonate(self, request: ApiRequest) -> User:
+        headers = request.headers
+        name = headers.get("impersonate-user", "")
+        groups = tuple(filter(None, headers.get("impersonate-group", "").split("\0")))
+        extra = {
+            unquote(key[len(_EXTRA) :]).lower(): tuple(value.split("\0"))
+            for key, value in headers.items()
+            if key.startswith(_EXTRA)
+        }
+        uid = headers.get("impersonate-uid", "")
+        if not name:
+            asked = [f"{{Group  {g}    }}" for g in groups] + ([f"{{UID  {uid}    }}"] if uid else [])
+            raise errors.bad_request(f"requested [{' '.join(asked)}] without impersonating a user")
+        self._may_impersonate(request.user, name, groups, uid, extra)
+        return _impersonated(name, groups, uid, extra)
+
+    def _may_impersonate(
+        self, user: User, name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        wanted = [_impersonation_of(name)]
+        wanted += [Attributes("impersonate", "", "groups", name=group) for group in groups]
+        wanted += [Attributes("impersonate", "authentication.k8s.io", "uids", name=uid)] if uid else []
+        for key, values in extra.items():
+            wanted += [Attributes("impersonate", "authentication.k8s.io", "userextras", key, name=v) for v in values]
+        for attributes in wanted:
+            allowed, reason = self.authorizer.allowed(user, attributes)
+            if not allowed:
+                raise forbidden(user, attributes, reason)
+
+
+def _impersonation_of(name: str) -> Attributes:
+    if name.startswith(_SERVICE_ACCOUNT) and name.count(":") == 3:
+        _, _, namespace, account = name.split(":")
+        return Attributes("impersonate", "", "serviceaccounts", namespace=namespace, name=account)
+    return Attributes("impersonate", "", "users", name=name)
+
+
+def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> User:
+    if name.startswith(_SERVICE_ACCOUNT) and name.count(":") == 3 and not groups:
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{name.split(':')[2]}")
+    if name == ANONYMOUS.name:
+        return User(name, groups if ANONYMOUS.groups[0] in groups else (*groups, *ANONYMOUS.groups), uid, extra)
+    return with_group(User(name, groups, uid, extra), AUTHENTICATED)
+
+
+def with_group(user: User, group: str) -> User:
+    return user if group in user.groups else dataclasses.replace(user, groups=(*user.groups, group))
+
+
+def forbidden(user: User, wanted: Attributes, reason: str) -> errors.ApiError:
+    text = refusal(user, wanted, reason)
+    if wanted.path:
+        return errors.ApiError(403, "Forbidden", f"forbidden: {text}", details={})
+    return errors.forbidden(wanted.group, wanted.resource, wanted.name, text)

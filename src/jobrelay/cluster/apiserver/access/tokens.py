@@ -1,0 +1,113 @@
+"""Service account tokens: JSON web tokens signed with the cluster's key (ES256).
+
+Only this one issuer and one algorithm are ever accepted, so a general JWT library would be more code to guard than the
+forty lines below. A token names its service account, and dies with it: uid and existence are checked on each use.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+
+from jobrelay.cluster.apiserver.request import User
+
+ISSUER: Final = "https://kubernetes.default.svc"
+Lookup = Callable[[str, str, str], dict[str, Any] | None]  # (resource key, namespace, name) -> stored object
+
+
+class TokenError(Exception):
+    """A token that is not accepted; the message says why."""
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class Tokens:
+    """Issues and checks tokens of one cluster."""
+
+    def __init__(self, key: bytes, lookup: Lookup, now: Callable[[], dt.datetime]) -> None:
+        loaded = serialization.load_pem_private_key(key, password=None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        self._key, self._lookup, self._now = loaded, lookup, now
+        public = loaded.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        self._kid = _encode(hashlib.sha256(public).digest())
+
+    def issue(
+        self, account: dict[str, Any], audiences: Sequence[str], seconds: int, bound: dict[str, Any] | None
+    ) -> tuple[str, dt.datetime]:
+        """A token for a service account, and when it ends."""
+        now = self._now()
+        end = now + dt.timedelta(seconds=seconds)
+        metadata = account["metadata"]
+        private: dict[str, Any] = {
+            "namespace": metadata["namespace"],
+            "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
+        }
+        if bound is not None:
+            private[bound["kind"].lower()] = {"name": bound["name"], "uid": bound["uid"]}
+        claims = {
+            "aud": list(audiences), "exp": int(end.timestamp()), "iat": int(now.timestamp()), "iss": ISSUER,
+            "jti": hashlib.sha256(f"{now.timestamp()}{metadata['uid']}".encode()).hexdigest()[:32],
+            "kubernetes.io": private, "nbf": int(now.timestamp()),
+            "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+        }  # fmt: skip
+        head = msgspec.json.encode({"alg": "ES256", "kid": self._kid})
+        signed = f"{_encode(head)}.{_encode(msgspec.json.encode(claims))}"
+        r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+        return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}", end
+
+    def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
+        """The user that a token stands for, and which of the audiences it is for."""
+        claims = self._claims(token)
+        if claims.get("iss") != ISSUER or claims.get("exp", 0) < self._now().timestamp():
+            raise TokenError("invalid bearer token")
+        shared = [audience for audience in audiences if audience in claims.get("aud", [])]
+        if not shared:
+            raise TokenError(f"token audiences {claims.get('aud')} is invalid for the target audiences {list(audiences)}")
+        private = claims["kubernetes.io"]
+        namespace, account = private["namespace"], private["serviceaccount"]
+        self._alive("serviceaccounts", namespace, account)
+        extra = {}
+        for kind, key in (("pod", "pods"), ("secret", "secrets")):
+            if kind in private:
+                self._alive(key, namespace, private[kind])
+        if "pod" in private:
+            extra["authentication.kubernetes.io/pod-name"] = (private["pod"]["name"],)
+            extra["authentication.kubernetes.io/pod-uid"] = (private["pod"]["uid"],)
+        extra["authentication.kubernetes.io/credential-id"] = (f"JTI={claims['jti']}",)
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+        return User(claims["sub"], groups, account["uid"], extra), shared
+
+    def _alive(self, key: str, namespace: str, wanted: dict[str, str]) -> None:
+        found = self._lookup(key, namespace, wanted["name"])
+        if found is None or found["metadata"]["uid"] != wanted["uid"]:
+            raise TokenError("invalid bearer token")
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        try:
+            head, body, signature = token.split(".")
+            raw = _decode(signature)
+            der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+            self._key.public_key().verify(der, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
+            if msgspec.json.decode(_decode(head)).get("alg") != "ES256":
+                raise TokenError("invalid bearer token")
+            claims: dict[str, Any] = msgspec.json.decode(_decode(body))
+        except (ValueError, InvalidSignature, msgspec.MsgspecError):
+            raise TokenError("invalid bearer token") from None
+        return claims

@@ -1,0 +1,230 @@
+"""Actions on objects: bind and evict pods, read their logs, ask for tokens."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent
+from jobrelay.cluster.apiserver.access import ISSUER, Access
+from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.handlers import Handlers, output_for
+from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.kinds import reviews
+from jobrelay.kinds.strategy import Obj
+from jobrelay.kinds.times import format_time
+from jobrelay.kinds.types import type_for_kind
+
+_CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _read(request: ApiRequest, api_version: str, kind: str, directive: str) -> Obj:
+    type_ = type_for_kind(api_version, kind)
+    assert type_ is not None
+    media = negotiate.input_media(request.header("content-type"))
+    return body.read(request, (api_version, kind, type_), directive=directive, media=media)
+
+
+def _pod(handlers: Handlers, request: ApiRequest, name: str) -> Obj:
+    item = handlers.services.store.get("pods", request.info.namespace, name)
+    if item is None:
+        raise errors.not_found("", "pods", name)
+    return represent.stored(item.raw)
+
+
+def _created(request: ApiRequest) -> ApiResponse:
+    return represent.finish(represent.encode(_CREATED), output_for(request), 201)
+
+
+async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+    """Assigns a pod to a node, once."""
+    given = options.write_options(request, "CreateOptions")
+    binding = _read(request, "v1", "Binding", given.field_validation)
+    name = request.info.name or binding["metadata"].get("name", "")
+    if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
+        raise errors.bad_request("name in URL does not match name in Binding object")
+    target = binding.get("target") or {}
+    if target.get("kind", "") not in ("", "Node"):
+        raise errors.unknown(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
+    if not target.get("name"):
+        raise errors.unknown("target.name: Required value")
+    pods = handlers.services.resources.get("", "v1", "pods")
+    assert pods is not None
+    pod = _pod(handlers, request, name)
+    _check_bindable(pod, name)
+
+    def make(old: Obj | None) -> Obj:
+        new = copy.deepcopy(old)
+        assert new is not None
+        new["spec"]["nodeName"] = target["name"]
+        for key, value in (binding["metadata"].get("annotations") or {}).items():
+            new["metadata"].setdefault("annotations", {})[key] = value
+        _set_scheduled(new, handlers)
+        return new
+
+    Writer(handlers.services, request, pods, given, "binding").update(name, make)
+    await handlers.services.store.settled()
+    return _created(request)
+
+
+def _check_bindable(pod: Obj, name: str) -> None:
+    def refuse(why: str) -> errors.ApiError:
+        return errors.conflict("", "pods/binding", name, why)
+
+    if pod["metadata"].get("deletionTimestamp"):
+        raise refuse(f"pod {name} is being deleted, cannot be assigned to a host")
+    if node := pod["spec"].get("nodeName"):
+        raise refuse(f'pod {name} is already assigned to node "{node}"')
+    if pod["spec"].get("schedulingGates"):
+        raise refuse(f"pod {name} has non-empty .spec.schedulingGates")
+
+
+def _set_scheduled(pod: Obj, handlers: Handlers) -> None:
+    status = pod.setdefault("status", {})
+    conditions = [c for c in status.get("conditions") or [] if c["type"] != "PodScheduled"]
+    now = format_time(handlers.services.now())
+    conditions.append({"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
+    status["conditions"] = conditions
+
+
+async def evict(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+    """Deletes a pod unless a disruption budget forbids it."""
+    given = options.write_options(request, "CreateOptions")
+    eviction = _read(request, "policy/v1", "Eviction", given.field_validation)
+    if eviction["metadata"].get("name") != request.info.name:
+        raise errors.bad_request("name in URL does not match name in Eviction object")
+    asked = eviction.get("deleteOptions") or {}
+    preconditions = asked.get("preconditions") or {}
+    deletion = DeleteOptions(
+        dry_run=given.dry_run or bool(asked.get("dryRun")),
+        grace_period=asked.get("gracePeriodSeconds"),
+        propagation=asked.get("propagationPolicy"),
+        uid=preconditions.get("uid"),
+        version=preconditions.get("resourceVersion"),
+    )
+    pod = _pod(handlers, request, request.info.name)
+    _check_budgets(handlers, request, pod)
+    Deleter(handlers.services, request, served, deletion).delete(request.info.namespace, request.info.name)
+    await handlers.services.store.settled()
+    return _created(request)
+
+
+def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
+    from jobrelay.kinds.selectors import selector_from_object
+
+    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get("deletionTimestamp"):
+        return
+    budgets = handlers.services.store.snapshot("poddisruptionbudgets.policy")
+    labels = pod["metadata"].get("labels") or {}
+    for item in budgets.walk(request.info.namespace):
+        budget = represent.stored(item.raw)
+        if not selector_from_object(budget["spec"].get("selector")).matches(labels):
+            continue
+        status = budget.get("status") or {}
+        if status.get("disruptionsAllowed", 0) <= 0:
+            message = (
+                f"The disruption budget {item.name} needs {status.get('desiredHealthy', 0)} healthy pods and has "
+                f"{status.get('currentHealthy', 0)} currently"
+            )
+            raise errors.too_many_requests(
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+                0,
+                [{"reason": "DisruptionBudget", "message": message}],
+            )
+
+
+async def log(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+    """The log of a pod's container: nothing while the pod has no node."""
+    pod = _pod(handlers, request, request.info.name)
+    containers = [c["name"] for c in pod["spec"].get("containers") or []]
+    inits = [c["name"] for c in pod["spec"].get("initContainers") or []]
+    wanted = request.first("container")
+    if not wanted and len(containers) > 1:
+        text = f"a container name must be specified for pod {request.info.name}, choose one of: [{' '.join(containers)}]"
+        if inits:
+            text += f" or one of the init containers: [{' '.join(inits)}]"
+        raise errors.bad_request(text)
+    if wanted and wanted not in containers + inits:
+        raise errors.bad_request(f"container {wanted} is not valid for pod {request.info.name}")
+    return _at_node(pod)
+
+
+def _at_node(pod: Obj) -> ApiResponse:
+    node = pod["spec"].get("nodeName", "")
+    if not node:
+        return ApiResponse(204, b"", "text/plain")
+    raise errors.not_found("", "pods", node)
+
+
+async def connect(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+    """Commands and connections into a pod need a node that runs it."""
+    pod = _pod(handlers, request, request.info.name)
+    node = pod["spec"].get("nodeName", "")
+    if not node:
+        raise errors.bad_request(f"pod {request.info.name} does not have a host assigned")
+    raise errors.not_found("", "pods", node)
+
+
+async def request_token(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+    """Issues a token for a service account."""
+    given = options.write_options(request, "CreateOptions")
+    asked = _read(request, "authentication.k8s.io/v1", "TokenRequest", given.field_validation)
+    reviews.default_token_request(asked)
+    item = handlers.services.store.get("serviceaccounts", request.info.namespace, request.info.name)
+    tracked = _track_token(handlers, request, served, asked, given)
+    if item is None:
+        raise errors.not_found("", "serviceaccounts", request.info.name)
+    account = represent.stored(item.raw)
+    found = reviews.token_request_target_errors(asked, request.info.name, request.info.namespace)
+    found = found or reviews.token_request_errors(asked)
+    if found:
+        raise errors.invalid("authentication.k8s.io", "TokenRequest", asked["metadata"].get("name", ""), found)
+    spec: dict[str, Any] = asked["spec"]
+    bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
+    spec["audiences"] = spec.get("audiences") or [ISSUER]
+    token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
+    asked["metadata"] = {
+        key: account["metadata"][key] for key in ("name", "namespace", "uid", "creationTimestamp")
+    }
+    asked["metadata"]["creationTimestamp"] = format_time(handlers.services.now())
+    if tracked:
+        asked["metadata"]["managedFields"] = tracked
+    asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}
+    return represent.finish(represent.encode(asked), output_for(request), 201)
+
+
+def _track_token(
+    handlers: Handlers, request: ApiRequest, served: Served, asked: Obj, given: WriteOptions
+) -> list[Any] | None:
+    from jobrelay.cluster.apiserver.writer import manager_of
+    from jobrelay.kinds.apply import built_in_schema, update_managed_fields
+
+    schema = built_in_schema("authentication.k8s.io/v1", "TokenRequest")
+    assert schema is not None
+    return update_managed_fields(
+        None, asked, manager=manager_of(request, given), subresource="token", schema=schema,
+        api_version="authentication.k8s.io/v1", now=format_time(handlers.services.now()),
+    )  # fmt: skip
+
+
+def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None) -> Obj | None:
+    """The pod or secret that a token is bound to; it must exist, with the uid that was given."""
+    if not reference:
+        return None
+    plural = {"Pod": "pods", "Secret": "secrets"}.get(reference.get("kind", ""))
+    if plural is None:
+        text = f"cannot bind token for serviceaccount to object {reference.get('kind', '')}"
+        raise errors.bad_request(text)
+    name = reference.get("name", "")
+    item = handlers.services.store.get(plural, request.info.namespace, name)
+    if item is None:
+        raise errors.not_found("", plural, name)
+    uid = represent.stored(item.raw)["metadata"]["uid"]
+    if reference.get("uid") and reference["uid"] != uid:
+        why = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated"
+        raise errors.conflict("", plural, name, why)
+    return {"kind": reference["kind"], "name": name, "uid": uid}

@@ -1,0 +1,133 @@
+"""Custom resources as the server serves them: one version of a CRD, with everything a request may ask of it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from jobrelay.cluster.apiserver import body, errors, negotiate
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served, Subresource
+from jobrelay.kinds import gojson, tables, yaml
+from jobrelay.kinds.crd import objects
+from jobrelay.kinds.crd import strategy as crd_strategy
+from jobrelay.kinds.decode import DecodeError, Notes
+from jobrelay.kinds.strategy import Obj, Strategy
+from jobrelay.kinds.tables import TableSpec
+
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+class CustomKind:
+    """The part of a `Served` that only custom resources have."""
+
+    def __init__(self, crd: Obj, version: Obj) -> None:
+        self._crd, self._version = crd, version
+        self.kind = crd_strategy.custom_kind(crd, version["name"])
+        self.scale: Obj = self.kind.scale or {}
+
+    @functools.cached_property
+    def strategy(self) -> Strategy:
+        return crd_strategy.custom_strategy(self.kind)
+
+    @functools.cached_property
+    def table(self) -> TableSpec:
+        return tables.crd_table(self._version.get("additionalPrinterColumns") or [])
+
+    @functools.cached_property
+    def apply_schema(self) -> Any:
+        from jobrelay.kinds.apply import custom_schema
+
+        return custom_schema(self.kind.schema or None, self.kind.api_version, self.kind.kind)
+
+    def decode(self, value: Any, notes: Notes | None) -> Obj:
+        if not isinstance(value, dict):
+            value = {}
+        try:
+            obj, unknown = self.kind.decode(value)
+        except objects.CustomDecodeError as error:
+            raise DecodeError(str(error)) from None
+        if notes is not None:
+            for path in unknown:
+                notes.add(f'unknown field "{path}"')
+        obj.setdefault("metadata", {})
+        return obj
+
+    def read(self, request: ApiRequest, directive: str, media: str) -> Obj:
+        """The object in a request's body."""
+        notes = Notes() if directive != "Ignore" else None
+        value = self._parse(request, media, notes)
+        missing = objects.type_missing(value, request.body)
+        if missing:
+            raise errors.bad_request(objects.unrecognized(self.kind.kind, missing, request.body))
+        if (value["apiVersion"], value["kind"]) != (self.kind.api_version, self.kind.kind):
+            raise self._wrong_kind(value)
+        try:
+            obj = self.decode(value, notes)
+        except DecodeError as error:
+            raise self._unhandled(value, str(error)) from None
+        body.report(request, notes, directive, lambda text: self._unhandled(value, text))
+        return obj
+
+    def _parse(self, request: ApiRequest, media: str, notes: Notes | None) -> Any:
+        try:
+            if media == negotiate.YAML:
+                duplicates: list[str] = []
+                value = yaml.load(request.body, duplicates)
+            else:
+                raw = gojson.loads_keeping_repeats(request.body)
+                duplicates = [f'duplicate field "{path}"' for path in gojson.repeated(raw)]
+                value = gojson.plain(raw)
+        except (gojson.JsonError, yaml.YamlError) as error:
+            why = str(error) if media == negotiate.YAML else f"couldn't get version/kind; json parse error: {error}"
+            raise errors.bad_request(objects.unrecognized(self.kind.kind, why, request.body)) from None
+        if notes is not None:
+            for text in duplicates:
+                notes.add(text)
+        return value
+
+    def _unhandled(self, value: Obj, why: str) -> errors.ApiError:
+        version = str(value.get("apiVersion", "")).rpartition("/")[2]
+        return errors.bad_request(
+            f'{value.get("kind")} in version "{version}" cannot be handled as a {self.kind.kind}: {why}'
+        )
+
+    def _wrong_kind(self, value: Obj) -> errors.ApiError:
+        if value["kind"] == self.kind.kind:
+            text = f"the API version in the data ({value['apiVersion']}) does not match the expected API version ({self.kind.api_version})"
+            return errors.bad_request(text)
+        return errors.bad_request(
+            f"the API version in the data ({value['apiVersion']}) does not match the expected API version ({self.kind.api_version})"
+        )
+
+
+def served_versions(crd: Obj) -> list[Served]:
+    """The resources that a CRD adds."""
+    spec, names = crd["spec"], crd["spec"]["names"]
+    storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
+    made = []
+    for version in spec["versions"]:
+        if not version.get("served"):
+            continue
+        custom = CustomKind(crd, version)
+        made.append(
+            Served(
+                group=spec["group"], version=version["name"], plural=names["plural"], kind=names["kind"],
+                singular=names.get("singular", names["kind"].lower()), namespaced=spec["scope"] == "Namespaced",
+                verbs=VERBS, short=tuple(names.get("shortNames") or ()), categories=tuple(names.get("categories") or ()),
+                subresources=_subresources(spec["group"], version, names["kind"]),
+                list_kind=names.get("listKind") or f"{names['kind']}List", custom=custom, storage_version=storage,
+            )  # fmt: skip
+        )
+    return made
+
+
+def _subresources(group: str, version: Obj, kind: str) -> dict[str, Subresource]:
+    given = version.get("subresources") or {}
+    verbs = ("get", "patch", "update")
+    found = {}
+    if given.get("status") is not None:
+        found["status"] = Subresource("status", group, version["name"], kind, verbs)
+    if given.get("scale") is not None:
+        found["scale"] = Subresource("scale", "autoscaling", "v1", "Scale", verbs)
+    return found

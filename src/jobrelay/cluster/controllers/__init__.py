@@ -1,0 +1,1 @@
+"""The cluster's own controllers: what happens by itself after a write."""

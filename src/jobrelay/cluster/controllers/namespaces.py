@@ -1,0 +1,126 @@
+"""The life of a namespace: what it gets when it is made, and how it empties itself when it is deleted.
+
+Both react to the store's commits. A new namespace gets its `default` service account and the authority's certificate at once.
+A deleted one is emptied five seconds later, as on Kubernetes, and again after each change until nothing is left; objects
+with finalizers are marked and waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.request import ApiRequest, Info
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.writer import Writer, stored_json
+from jobrelay.cluster.store import Change
+
+KEY: Final = "namespaces"
+DELAY: Final = 5.0
+RETRY: Final = 1.0
+MANAGER: Final = "kube-controller-manager"
+ROOT_CA: Final = "kube-root-ca.crt"
+_DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
+    "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+)
+
+
+def own_request(namespace: str) -> ApiRequest:
+    """A request of the cluster's own."""
+    info = Info("create", "", namespace=namespace)
+    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, info=info)
+
+
+class Namespaces:
+    """Fills new namespaces and empties deleted ones."""
+
+    def __init__(self, services: Services, authority: bytes, *, delay: float = DELAY) -> None:
+        self._services, self._authority, self._delay = services, authority.decode(), delay
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        self._services.store.subscribe(KEY, self._changed)
+        for item in self._services.store.snapshot(KEY).walk(""):
+            self._look(item.name)
+
+    def stop(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _changed(self, change: Change) -> None:
+        if change.after is not None:
+            asyncio.get_running_loop().call_soon(self._look, change.after.name)
+
+    def _look(self, name: str) -> None:
+        item = self._services.store.get(KEY, "", name)
+        if item is None:
+            return
+        namespace = represent.stored(item.raw)
+        if not namespace["metadata"].get("deletionTimestamp"):
+            self._fill(name)
+        elif name not in self._timers:
+            self._timers[name] = asyncio.get_running_loop().call_later(self._delay, self._empty, name)
+
+    # New namespaces.
+
+    def _fill(self, name: str) -> None:
+        self._ensure(name, "serviceaccounts", {"metadata": {"name": "default", "namespace": name}})
+        metadata = {"name": ROOT_CA, "namespace": name, "annotations": {"kubernetes.io/description": _DESCRIPTION}}
+        self._ensure(name, "configmaps", {"metadata": metadata, "data": {"ca.crt": self._authority}})
+
+    def _ensure(self, namespace: str, plural: str, obj: dict[str, Any]) -> None:
+        if self._services.store.get(plural, namespace, obj["metadata"]["name"]) is not None:
+            return
+        served = self._services.resources.get("", "v1", plural)
+        assert served is not None
+        made = served.decode(obj, None)
+        served.strategy.default(made)
+        Writer(self._services, own_request(namespace), served, WriteOptions()).create(made)
+
+    # Deleted namespaces.
+
+    def _empty(self, name: str) -> None:
+        self._timers.pop(name, None)
+        item = self._services.store.get(KEY, "", name)
+        if item is None:
+            return
+        left = sum(self._empty_of(name, served) for served in self._distinct())
+        if left:
+            self._timers[name] = asyncio.get_running_loop().call_later(RETRY, self._empty, name)
+            return
+        self._finalize(name)
+
+    def _distinct(self) -> list[Served]:
+        """The resources that hold namespaced objects, each once."""
+        found = {served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs}
+        return list(found.values())
+
+    def _empty_of(self, name: str, served: Served) -> int:
+        options = DeleteOptions(grace_period=0 if served.key == "pods" else None, propagation="Background")
+        deleter = Deleter(self._services, own_request(name), served, options)
+        items = list(self._services.store.snapshot(served.key).walk(name))
+        return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
+
+    def _finalize(self, name: str) -> None:
+        item = self._services.store.get(KEY, "", name)
+        assert item is not None
+        namespace = represent.stored(item.raw)
+        spec = namespace.get("spec") or {}
+        finalizers = [f for f in spec.get("finalizers") or [] if f != "kubernetes"]
+        namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
+        namespace["metadata"]["resourceVersion"] = str(self._services.store.next_version())
+        raw = stored_json(namespace)
+        if finalizers or namespace_held(namespace):
+            self._services.store.put(KEY, "", name, raw)
+        else:
+            self._services.store.delete(KEY, "", name, raw)
+
+
+def namespace_held(namespace: dict[str, Any]) -> bool:
+    return bool(namespace["metadata"].get("finalizers"))
