@@ -73,7 +73,8 @@ def _run(node: Node, value: Any, name: str, correlated: Correlated | None) -> Ou
     if plan is None:
         plan = node.checks = _Plan(node)
     if value is None:
-        return plan.null(name)
+        nothing: Outcome = plan.null(name)
+        return nothing
     problems: list[Problem] = []
     passed = 1
     for check in plan.checks(_kind(value)):
@@ -288,7 +289,7 @@ def _enum_equal(value: Any, choice: Any) -> bool:
         return value is choice and value is not None
     if isinstance(value, float) and isinstance(choice, int):
         return int(value) == choice
-    return type(value) is type(choice) and bool(value == choice) or (isinstance(choice, float) and value == choice)
+    return (type(value) is type(choice) and bool(value == choice)) or (isinstance(choice, float) and value == choice)
 
 
 def _object_check(node: Node) -> Check:

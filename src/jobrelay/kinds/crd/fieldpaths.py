@@ -8,7 +8,7 @@ from typing import Final
 from jobrelay.kinds.crd.structural import Node
 from jobrelay.kinds.field import Path
 
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|'[^']*|[.\[\]]|[^.\[\]']+[^.\[\]]*", re.S)
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|'[^']*|[.\[\]]|[^.\[\]']+[^.\[\]]*", re.DOTALL)
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
@@ -29,19 +29,19 @@ def resolve(text: str, node: Node, *, arrays: bool = True) -> tuple[Path, Node, 
         return str(tokens[at - 1])
 
     while at < len(tokens):
-        token = take()
-        if token == "[":
+        step = take()
+        if step == "[":
             if not arrays:
                 raise FieldPathError("array notation is not allowed")
             name = _quoted(take())
             path, found = _step(path, found, name)
             if (closing := take()) != "]":
                 raise FieldPathError(f"expected ] but got {closing}")
-        elif token == ".":
+        elif step == ".":
             name = take()
             path, found = _step(path, found, name)
         else:
-            raise FieldPathError(f"expected [ or . but got: {token}")
+            raise FieldPathError(f"expected [ or . but got: {step}")
         first = first or name
     return path, found, first
 
@@ -55,7 +55,7 @@ def _quoted(token: str) -> str:
             raise FieldPathError(f"invalid string literal: invalid escape char {match.group()}")
         return _ESCAPES[match.group(1)]
 
-    return re.sub(r"\\(.)", plain, token[1:-1], flags=re.S)
+    return re.sub(r"\\(.)", plain, token[1:-1], flags=re.DOTALL)
 
 
 def _step(path: Path, node: Node, name: str) -> tuple[Path, Node]:

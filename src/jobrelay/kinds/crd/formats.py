@@ -30,7 +30,7 @@ _CARD = re.compile(
 )
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
 _SCALA_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
-_SCALA_UNITS: Final = re.compile(r"ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*", re.I)
+_SCALA_UNITS: Final = re.compile(r"ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*", re.IGNORECASE)
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:[^\s]+|/[^\x00-\x20\x7f]*|\*)")
 
 

@@ -115,17 +115,20 @@ class _Rewriter:
     def _open(self) -> None:
         rest = self.pattern[self.at :]
         if not rest.startswith("(?"):
-            return self._group("(", 1)
+            self._group("(", 1)
+            return
         if named := _NAMED.match(rest):
-            return self._group(f"(?P<{named.group(1)}>", named.end())
+            self._group(f"(?P<{named.group(1)}>", named.end())
+            return
         flags = _FLAGS.match(rest)
         if flags is None:
             raise RegexError("invalid or unsupported Perl syntax", rest[:4] if rest[2:3] == "<" else rest[:3])
         text = (flags.group(1) + (flags.group(2) or "")).replace("U", "").rstrip("-")
         if flags.group(3) == ":":
-            return self._group(f"(?{text}:", flags.end())
-        self.flags.append(f"(?{text}:")
-        self._emit(f"(?{text}:", flags.end(), repeatable=False)
+            self._group(f"(?{text}:", flags.end())
+        else:
+            self.flags.append(f"(?{text}:")
+            self._emit(f"(?{text}:", flags.end(), repeatable=False)
 
     def _group(self, text: str, width: int) -> None:
         self.groups.append(self.flags)

@@ -19,8 +19,7 @@ TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
 _PLAIN: Final = frozenset(
-    "type properties items description format title required enum minimum maximum minLength maxLength nullable pattern minItems maxItems "
-    "x-kubernetes-int-or-string exclusiveMinimum exclusiveMaximum multipleOf example externalDocs".split()
+    ["type", "properties", "items", "description", "format", "title", "required", "enum", "minimum", "maximum", "minLength", "maxLength", "nullable", "pattern", "minItems", "maxItems", "x-kubernetes-int-or-string", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "example", "externalDocs"]
 )
 _FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
@@ -120,9 +119,11 @@ def _type_and_default(schema: Schema, path: Path, scope: Scope, options: Options
 def _keywords(schema: Schema, path: Path, scope: Scope, errors: list[FieldError]) -> None:
     if schema.get("id"):
         errors.append(fields.forbidden(path.child("id"), "id is not supported"))
-    for name in _FORBIDDEN:
-        if name in schema and (schema[name] or name in ("additionalItems", "dependencies", "$ref")):
-            errors.append(fields.forbidden(path.child(name), f"{name} is not supported"))
+    errors.extend(
+        fields.forbidden(path.child(name), f"{name} is not supported")
+        for name in _FORBIDDEN
+        if name in schema and (schema[name] or name in ("additionalItems", "dependencies", "$ref"))
+    )
     if scope.in_meta and schema.get("x-kubernetes-embedded-resource"):
         where = path.child("x-kubernetes-embedded-resource")
         errors.append(fields.forbidden(where, "must not be used inside of resource meta"))

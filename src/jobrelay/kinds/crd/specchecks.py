@@ -92,8 +92,8 @@ def _version(version: Obj, inner: Hoisted, demands: Demands, path: Path) -> list
     if wrong := is_dns1035_label(name):
         errors.append(fields.invalid(path.child("name"), name, ",".join(wrong)))
     warning = version.get("deprecationWarning")
-    for text in _deprecation_problems(version.get("deprecated", False), warning):
-        errors.append(fields.invalid(path.child("deprecationWarning"), warning, text))
+    problems = _deprecation_problems(version.get("deprecated", False), warning)
+    errors += [fields.invalid(path.child("deprecationWarning"), warning, text) for text in problems]
     per_version = any(v.get("subresources") is not None for v in inner.versions)
     subresources = version.get("subresources") if per_version else inner.subresources
     has_status = (subresources or {}).get("status") is not None
@@ -148,10 +148,11 @@ def _required_names(names: Obj, path: Path) -> list[FieldError]:
 
 def names_errors(names: Obj, path: Path) -> list[FieldError]:
     """The rules for names, of a spec and of the accepted ones in a status."""
-    errors: list[FieldError] = []
-    for name in ("plural", "singular"):
-        if names.get(name) and (wrong := is_dns1035_label(names[name])):
-            errors.append(fields.invalid(path.child(name), names[name], ",".join(wrong)))
+    errors = [
+        fields.invalid(path.child(name), names[name], ",".join(wrong))
+        for name in ("plural", "singular")
+        if names.get(name) and (wrong := is_dns1035_label(names[name]))
+    ]
     for name in ("kind", "listKind"):
         if names.get(name) and (wrong := is_dns1035_label(names[name].lower())):
             detail = "may have mixed case, but should otherwise match: " + ",".join(wrong)
@@ -333,7 +334,7 @@ def _client_config(config: Obj | None, demands: Demands, path: Path) -> list[Fie
     elif url is not None:
         errors += url_errors(url, path.child("url"))
     else:
-        errors += service_errors(service, path.child("service"))
+        errors += service_errors(service or {}, path.child("service"))
     bundle: Any = config.get("caBundle")
     if bundle and demands.valid_ca_bundle and (problem := ca_bundle_problem(base64.b64decode(bundle))):
         errors.append(fields.invalid(path.child("caBundle"), bundle, problem))

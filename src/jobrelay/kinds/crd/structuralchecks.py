@@ -23,8 +23,7 @@ _NESTED_EMPTY: Final = (
     ("x-kubernetes-map-type", "undefined"), ("x-kubernetes-validations", "empty"),
 )  # fmt: skip
 _PLAIN: Final = frozenset(
-    "description type format title properties items required enum minimum maximum minLength maxLength default nullable "
-    "additionalProperties x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-map-type".split()
+    ["description", "type", "format", "title", "properties", "items", "required", "enum", "minimum", "maximum", "minLength", "maxLength", "default", "nullable", "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"]
 )
 
 
@@ -82,9 +81,11 @@ def _place(schema: Schema, level: str, path: Path, errors: list[FieldError]) -> 
 
 def _unusual(schema: Schema, level: str, path: Path, errors: list[FieldError]) -> None:
     either = schema.get("x-kubernetes-int-or-string")
-    for name in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"):
-        if either and schema.get(name):
-            errors.append(field.invalid(path.child(name), True, "must be false if x-kubernetes-int-or-string is true"))
+    errors.extend(
+        field.invalid(path.child(name), True, "must be false if x-kubernetes-int-or-string is true")
+        for name in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource")
+        if either and schema.get(name)
+    )
     all_of = schema.get("allOf") or []
     _values(
         schema, schema.get("anyOf") == _INT_OR_STRING, bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING, path, errors
@@ -112,9 +113,11 @@ def _type_errors(schema: Schema, level: str, path: Path, errors: list[FieldError
 
 def _meta_errors(schema: Schema, level: str, path: Path, errors: list[FieldError]) -> None:
     properties, inside = schema["properties"], path.child("properties")
-    for name in ("kind", "apiVersion"):
-        if name in properties and properties[name].get("type", "") != "string":
-            errors.append(field.invalid(inside.key(name).child("type"), properties[name].get("type", ""), "must be string"))
+    errors.extend(
+        field.invalid(inside.key(name).child("type"), properties[name].get("type", ""), "must be string")
+        for name in ("kind", "apiVersion")
+        if name in properties and properties[name].get("type", "") != "string"
+    )
     metadata = properties.get("metadata")
     if metadata is None:
         return

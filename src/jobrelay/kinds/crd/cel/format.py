@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jobrelay.kinds.crd.cel.values import CelError, Duration, Timestamp, TypeValue, is_number, kind_of, type_name
 
-_CLAUSE = re.compile(r"%(?:\.(\d*))?(.)?", re.S)
+_CLAUSE = re.compile(r"%(?:\.(\d*))?(.)?", re.DOTALL)
 _ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
 
 
@@ -111,7 +111,7 @@ def _base(verb: str, value: Any) -> str:
     if kind in ("int", "uint"):
         return format(int(value), verb)
     if verb in "xX" and kind in ("string", "bytes"):
-        text = (value.encode() if kind == "string" else value).hex()
+        text: str = (value.encode() if kind == "string" else value).hex()
         return text.upper() if verb == "X" else text
     names = {"b": "integers and bools", "o": "integers"}
     wanted = names.get(verb, "integers, byte buffers, and strings")

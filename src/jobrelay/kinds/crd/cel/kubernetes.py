@@ -49,7 +49,7 @@ def _as_integer(value: Opaque) -> int:
 
 
 def _order(a: Any, b: Any) -> int:
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 def _declare_quantity() -> None:
@@ -83,7 +83,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _network(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
-    address, slash, bits = text.partition("/")
+    _, slash, bits = text.partition("/")
     failure = "network address parse error during conversion from string: "
     if not slash:
         raise CelError(f"{failure}{failure}netip.ParsePrefix({go_quote(text)}): no '/'")
@@ -169,9 +169,9 @@ def url_problem(text: str) -> str:
     host = rest[2:].split("/", 1)[0] if rest.startswith("//") else ""
     if " " in host:
         return where + 'invalid character " " in host name'
-    if port := re.search(r":([^:\]]*)$", host.rpartition("@")[2]):
-        if port.group(1) and not port.group(1).isdigit():
-            return f"{where}invalid port {go_quote(port.group())} after host"
+    port = re.search(r":([^:\]]*)$", host.rpartition("@")[2])
+    if port and port.group(1) and not port.group(1).isdigit():
+        return f"{where}invalid port {go_quote(port.group())} after host"
     return ""
 
 

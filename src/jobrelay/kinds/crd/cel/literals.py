@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_ESCAPE = re.compile(r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.S)
+_ESCAPE = re.compile(r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _SIMPLE: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-class LiteralProblem(ValueError):
+class LiteralError(ValueError):
     """A literal that cannot be read; the message is the engine's."""
 
 
@@ -36,7 +36,7 @@ def _unescape(match: re.Match[str], *, as_bytes: bool) -> str:
     if simple:
         return _SIMPLE.get(simple, simple)
     if other is not None:
-        raise LiteralProblem("invalid string literal: unable to unescape string")
+        raise LiteralError("invalid string literal: unable to unescape string")
     code = int(octal, 8) if octal else int(hex_low or hex_up or short or long, 16)
     if as_bytes and not (short or long) and code > 0x7F:
         return bytes([code]).decode("utf-8", "surrogateescape")

@@ -123,7 +123,7 @@ def find_key(found: Any, key: Any) -> tuple[Any] | None:
         return None
     if isinstance(key, float) and not key.is_integer():
         return None
-    if isinstance(key, bool) or isinstance(key, str):
+    if isinstance(key, (bool, str)):
         return (key,) if key in found and any(type(k) is type(key) for k in found) else None
     return (key,) if key in found and any(values.is_number(k) for k in found) else None
 

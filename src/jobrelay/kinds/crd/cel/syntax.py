@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jobrelay.kinds.crd.cel.literals import LiteralProblem, Uint, unquote
+from jobrelay.kinds.crd.cel.literals import LiteralError, Uint, unquote
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f]+|//[^\n]*)
@@ -23,10 +23,10 @@ _TOKEN = re.compile(
     |(?P<ident>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<quoted>`[A-Za-z0-9_.\-/ ]+`)
     |(?P<op>==|!=|<=|>=|&&|\|\||[<>+\-*/%!?:.,()\[\]{}])""",
-    re.X,
+    re.VERBOSE,
 )
 RESERVED: Final = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    ["as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"]
 )
 _START: Final = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 _START_OPTIONAL: Final = _START.replace("'!', ", "'!', '?', ")
@@ -409,5 +409,5 @@ class _Parser:
     def _string(self, token: Token) -> Expr:
         try:
             return Literal(token.at, unquote(token.text))
-        except LiteralProblem as problem:
+        except LiteralError as problem:
             raise self._failure(token, str(problem)) from None

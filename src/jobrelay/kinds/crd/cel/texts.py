@@ -173,8 +173,8 @@ def _flatten(items: Any, depth: int = 1) -> list[Any]:
 
 
 def sort_by(items: Any, keys: list[Any]) -> list[Any]:
-    order = sorted(range(len(keys)), key=functools.cmp_to_key(lambda a, b: compare(keys[a], keys[b])))
-    return [items[at] for at in order]
+    pairs = sorted(zip(keys, items, strict=True), key=functools.cmp_to_key(lambda a, b: compare(a[0], b[0])))
+    return [item for _, item in pairs]
 
 
 def _distinct(items: Any) -> list[Any]:

@@ -176,7 +176,7 @@ def compare(a: Any, b: Any) -> int:
 
 
 _UNNAMED: Final = frozenset(
-    "_+_ _-_ _*_ _/_ _%_ -_ !_ _<_ _<=_ _>_ _>=_ _[_] @in compare startsWith endsWith contains matches".split()
+    ["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in", "compare", "startsWith", "endsWith", "contains", "matches"]
 )
 
 
