@@ -12,6 +12,13 @@ from jobrelay.kinds.pod.defaults import (
     drop_disabled_fields,
     drop_disabled_template_fields,
 )
+from jobrelay.kinds.pod.podsecurity import (
+    admit_pod_security,
+    is_significant_update,
+    namespace_warnings,
+    template_of,
+    validate_namespace_labels,
+)
 from jobrelay.kinds.pod.spec import validate_pod_spec, validate_pod_template_spec
 from jobrelay.kinds.pod.strategy import STRATEGIES, pod_grace_period
 from jobrelay.kinds.pod.streams import ContainerError, choose_container, validate_log_options
@@ -21,6 +28,7 @@ __all__ = [
     "STRATEGIES",
     "ContainerError",
     "admit_pod",
+    "admit_pod_security",
     "admit_pod_update",
     "bind_pod",
     "choose_container",
@@ -29,12 +37,16 @@ __all__ = [
     "default_pod_template",
     "drop_disabled_fields",
     "drop_disabled_template_fields",
+    "is_significant_update",
+    "namespace_warnings",
     "pod_grace_period",
     "pod_template_warnings",
     "service_account_of",
+    "template_of",
     "validate_binding",
     "validate_claim_template",
     "validate_log_options",
+    "validate_namespace_labels",
     "validate_pod_spec",
     "validate_pod_template_spec",
 ]
