@@ -108,7 +108,10 @@ def prepare_create(attempt: Attempt) -> None:
 def validate_create(attempt: Attempt) -> None:
     found = attempt.served.strategy.validate_create(attempt.new)
     found = found or validate_object_meta(
-        attempt.metadata, namespaced=attempt.served.namespaced, name_fn=name_is_path_segment
+        attempt.metadata,
+        namespaced=attempt.served.namespaced,
+        name_fn=name_is_path_segment,
+        known_finalizers=False,
     )
     if found:
         raise attempt.invalid(found)

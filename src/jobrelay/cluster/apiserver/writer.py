@@ -132,7 +132,10 @@ class Writer:
             return self._remove(new, name)
         if new == old:
             return item.raw
-        new["metadata"].pop("resourceVersion", None)
+        if self.options.dry_run:
+            new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        else:
+            new["metadata"].pop("resourceVersion", None)
         return self._put(new, name)
 
     def _remove(self, new: Obj, name: str) -> bytes:
