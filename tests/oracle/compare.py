@@ -13,6 +13,7 @@ import fnmatch
 import json
 import pathlib
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -55,15 +56,17 @@ def chosen(pattern: str) -> list[Scenario]:
 
 
 async def compare_all(
-    scenarios: Sequence[Scenario], real: Endpoint | Record, ours: Endpoint | None, at_once: int = AT_ONCE
+    scenarios: Sequence[Scenario], real: Endpoint | Record, ours: Endpoint | None, at_once: int = AT_ONCE, progress: bool = False
 ) -> list[Result]:
     """Plays all scenarios on both sides (a record stands in for the real server); without ours, only the real side."""
     gate = asyncio.Semaphore(at_once)
 
     async def one(scenario: Scenario) -> Result:
         async with gate:
-            run = new_run()
+            run, begin = new_run(), time.monotonic()
             theirs, mine = await asyncio.gather(_real(scenario, real, run), _ours(scenario, ours, run))
+            if progress:
+                print(f"{time.monotonic() - begin:6.1f} {scenario.name}", file=sys.stderr, flush=True)
             return Result(scenario, theirs, theirs if mine is None else mine)
 
     return list(await asyncio.gather(*(one(s) for s in scenarios)))
@@ -166,7 +169,7 @@ async def _main(options: argparse.Namespace) -> int:
             scenarios = known
         else:
             real = await stack.enter_async_context(Endpoint.from_text(options.real))
-        results = await compare_all(scenarios, real, ours, options.at_once)
+        results = await compare_all(scenarios, real, ours, options.at_once, options.progress)
     if options.record:
         record, _ = read_record(options.record, scenarios)
         record |= {r.scenario.name: Recorded(digest(r.scenario), r.real) for r in results}
@@ -189,6 +192,7 @@ def main() -> None:
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--report", type=pathlib.Path, help="write differences grouped by likely cause (markdown)")
     parser.add_argument("--at-once", type=int, default=AT_ONCE)
+    parser.add_argument("--progress", action="store_true", help="tell each scenario and its seconds on stderr")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()

@@ -32,6 +32,8 @@ class Endpoint:
         self.url = url.rstrip("/")
         self.token = token
         self.tls = tls or _trusting()
+        self.missing: set[str] = set()
+        """What this server was found not to put into a new namespace: not waited for again."""
         self.session: aiohttp.ClientSession | None = None
 
     @classmethod
@@ -58,7 +60,7 @@ class Endpoint:
         return cls(cluster["server"], user.get("token", ""), tls)
 
     async def __aenter__(self) -> Endpoint:
-        timeout = aiohttp.ClientTimeout(total=30)
+        timeout = aiohttp.ClientTimeout(total=12)
         self.session = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=self.tls))
         return self
 

@@ -36,14 +36,15 @@ class Normaliser:
     def __init__(self, names: dict[str, str], sent: str) -> None:
         self.names = names
         self.sent = sent
-        self.step = 0
+        self.step, self.own_group = 0, False
         self.given: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.columns: list[str] = []
         self.prefixes = sorted({p[:58] for p in GENERATE.findall(sent) if p}, key=len, reverse=True)
 
-    def begin(self, step: int) -> None:
-        self.step = step
+    def begin(self, step: int, own_group: bool = False) -> None:
+        """`own_group`: the answer is about an API group named after the run, so hashes of its name differ."""
+        self.step, self.own_group = step, own_group
         self.counts.clear()
 
     def named(self, kind: str, value: str) -> str:
@@ -78,6 +79,8 @@ class Normaliser:
         if isinstance(value, list):
             items = [self.value(item) for item in value]
             return sorted(items, key=_manager) if key == "managedFields" else items
+        if key == "storageVersionHash" and self.own_group:
+            return "HASH"
         if isinstance(value, str):
             return self.version(value) if key == "resourceVersion" else self.text(value)
         if key in ("nodePort", "healthCheckNodePort") and value in NODE_PORTS and str(value) not in self.sent:
