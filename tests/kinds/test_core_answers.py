@@ -63,7 +63,7 @@ def update(strategy: Strategy, new: dict[str, Any], case: dict[str, Any]) -> tup
         return errors, []
     hooks.prepare(new, old)
     generic = validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
-    return hooks.validate(new, old) + generic, hooks.warn(new, old)
+    return generic + hooks.validate(new, old), hooks.warn(new, old)
 
 
 def masked(obj: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from jobrelay.kinds.core.serviceaddresses import begin_create, begin_update, nee
 from jobrelay.kinds.core.servicechecks import (
     TOPOLOGY_HINTS,
     TOPOLOGY_MODE,
+    TRAFFIC_POLICIES,
     externally_accessible,
     headless,
     needs_health_check,
@@ -63,9 +64,9 @@ def prepare_create(service: Obj) -> None:
 
 
 def _drop_internal_policy(spec: dict[str, Any]) -> None:
-    """A name has no traffic: the policy that a client gave is never shown again."""
-    if spec.get("type") == "ExternalName":
-        spec.pop("internalTrafficPolicy", None)
+    """A name has no traffic: a policy that passes the checks is never shown again."""
+    if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in TRAFFIC_POLICIES:
+        del spec["internalTrafficPolicy"]
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
