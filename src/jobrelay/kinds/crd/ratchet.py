@@ -46,19 +46,32 @@ class Correlated:
 
 
 def same(new: Any, old: Any, node: Node | None) -> bool:
-    """Equality where map-type lists may be in another order, and 1 is not true."""
+    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never is."""
+    if node is None:
+        return _plainly_same(new, old)
     if isinstance(new, dict):
         if not isinstance(old, dict) or new.keys() != old.keys():
             return False
-        return all(same(value, old[key], node.child(key) if node else None) for key, value in new.items())
+        children = ((key, node.child(key)) for key in new)
+        return all(child is not None and same(new[key], old[key], child) for key, child in children)
+    if isinstance(new, list) and isinstance(old, list) and node.list_type == "map" and node.items is not None:
+        if len(new) != len(old):
+            return False
+        by_key = keyed_items(node, old)
+        return all(same(item, by_key.get(item_key(node, item)), node.items) for item in new)
+    return _plainly_same(new, old)
+
+
+def _plainly_same(new: Any, old: Any) -> bool:
+    """Equality of JSON, where 1 is not true."""
+    if isinstance(new, dict):
+        if not isinstance(old, dict) or new.keys() != old.keys():
+            return False
+        return all(_plainly_same(value, old[key]) for key, value in new.items())
     if isinstance(new, list):
         if not isinstance(old, list) or len(new) != len(old):
             return False
-        items = node.items if node else None
-        if node is not None and node.list_type == "map" and items is not None:
-            by_key = keyed_items(node, old)
-            return all(same(item, by_key.get(item_key(node, item)), items) for item in new)
-        return all(same(a, b, None) for a, b in zip(new, old, strict=True))
+        return all(_plainly_same(a, b) for a, b in zip(new, old, strict=True))
     return isinstance(new, bool) == isinstance(old, bool) and bool(new == old)
 
 

@@ -173,8 +173,12 @@ def _flatten(items: Any, depth: int = 1) -> list[Any]:
 
 
 def sort_by(items: Any, keys: list[Any]) -> list[Any]:
-    pairs = sorted(zip(keys, items, strict=True), key=functools.cmp_to_key(lambda a, b: compare(a[0], b[0])))
-    return [item for _, item in pairs]
+    """The items in the order of their keys."""
+
+    def order(a: tuple[Any, Any], b: tuple[Any, Any]) -> int:
+        return compare(a[0], b[0])
+
+    return [item for _, item in sorted(zip(keys, items, strict=True), key=functools.cmp_to_key(order))]
 
 
 def _distinct(items: Any) -> list[Any]:
