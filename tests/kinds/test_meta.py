@@ -44,13 +44,17 @@ def test_cluster_objects_have_no_namespace() -> None:
 
 
 def test_annotations_have_a_limit() -> None:
-    assert created(annotations={"a": "x" * 262144}) == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
+    assert created(annotations={"a": "x" * 262144}) == [
+        "metadata.annotations: Too long: may not be more than 262144 bytes"
+    ]
 
 
 def test_only_one_owner_controls() -> None:
     owners = [{"apiVersion": "v1", "kind": k, "name": "x", "uid": "1", "controller": True} for k in "AB"]
     (text,) = created(ownerReferences=owners)
-    assert text.startswith('metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"A","name":"x","uid":"1",')
+    assert text.startswith(
+        'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"A","name":"x","uid":"1",'
+    )
     assert text.endswith('Found "true" in references for A/x and B/x')
 
 
@@ -98,7 +102,9 @@ def test_empty_values_are_the_same() -> None:
 def test_selectors() -> None:
     selector = {"matchExpressions": [{"key": "a", "operator": "In"}, {"key": "-", "operator": "Like", "values": ["-"]}]}
     texts = [e.text() for e in validate_label_selector(selector, Path("s"))]
-    assert texts[0] == "s.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"
+    assert (
+        texts[0] == "s.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"
+    )
     assert texts[1] == 's.matchExpressions[1].operator: Invalid value: "Like": not a valid selector operator'
     assert len(texts) == 4
 

@@ -39,9 +39,7 @@ def decoded(case: dict[str, Any]) -> dict[str, Any]:
 def admit(pod: dict[str, Any]) -> str:
     name = pod["spec"].get("serviceAccountName") or "default"
     account = {"metadata": {"name": "default"}} if name == "default" else None
-    refusal = admit_pod(
-        pod, service_account=account, priority_classes=PRIORITY_CLASSES, random_suffix="xxxxx"
-    )
+    refusal = admit_pod(pod, service_account=account, priority_classes=PRIORITY_CLASSES, random_suffix="xxxxx")
     return refusal[1] if refusal else ""
 
 
@@ -68,7 +66,9 @@ def test_a_pod_gets_the_answer_of_the_real_server(case: dict[str, Any]) -> None:
     assert got == expected
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "spec" in c][::20], ids=lambda case: str(case["new"]["spec"])[:40])
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if "spec" in c][::20], ids=lambda case: str(case["new"]["spec"])[:40]
+)
 def test_a_good_pod_is_a_good_template(case: dict[str, Any]) -> None:
     kind = type_for_kind("v1", "PodTemplate")
     assert kind is not None

@@ -25,8 +25,12 @@ GOOD: dict[str, Any] = {
 }
 
 
-def found(level: str, spec: dict[str, Any], version: str = "latest", annotations: dict[str, str] | None = None) -> list[str]:
-    made = Standard(level, version).violations({"annotations": annotations or {}}, {"containers": [{"name": "c"}], **spec})
+def found(
+    level: str, spec: dict[str, Any], version: str = "latest", annotations: dict[str, str] | None = None
+) -> list[str]:
+    made = Standard(level, version).violations(
+        {"annotations": annotations or {}}, {"containers": [{"name": "c"}], **spec}
+    )
     return [f"{reason}: {detail}" for reason, detail in made]
 
 
@@ -56,7 +60,12 @@ def test_a_plain_pod_is_baseline_but_not_restricted() -> None:
             'non-default capabilities: container "c" must not include "SYS_TIME" in securityContext.capabilities.add',
         ),
         (
-            {"containers": [{"name": "a", "ports": [{"hostPort": 2}, {"hostPort": 1}]}, {"name": "b", "ports": [{"hostPort": 1}]}]},
+            {
+                "containers": [
+                    {"name": "a", "ports": [{"hostPort": 2}, {"hostPort": 1}]},
+                    {"name": "b", "ports": [{"hostPort": 1}]},
+                ]
+            },
             'hostPort: containers "a", "b" use hostPorts 1, 2',
         ),
         (
@@ -87,7 +96,10 @@ def test_older_versions_know_less() -> None:
 
 
 def test_user_namespaces_may_have_a_root() -> None:
-    spec = GOOD | {"hostUsers": False, "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}, "runAsUser": 0}}
+    spec = GOOD | {
+        "hostUsers": False,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}, "runAsUser": 0},
+    }
     assert found("restricted", spec) == []
     assert len(found("restricted", spec, version="v1.34")) == 2
 
@@ -135,6 +147,6 @@ def test_only_other_images_matter_in_updates() -> None:
 
 
 def test_templates_of_controllers() -> None:
-    cron_job = {"spec": {"jobTemplate": {"spec": {"template": {"spec": {}}}}}}
+    cron_job: dict[str, Any] = {"spec": {"jobTemplate": {"spec": {"template": {"spec": {}}}}}}
     assert template_of("batch", "cronjobs", cron_job) == {"spec": {}}
     assert template_of("", "services", {}) is None

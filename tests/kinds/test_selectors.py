@@ -45,7 +45,7 @@ def test_label_selectors(text: str, matching: dict[str, str], other: dict[str, s
         ("!a=b", "found '=', expected: ',' or 'end of string'"),
         (
             "a<x",
-            'unable to parse requirement: values[0]: Invalid value: "x": for \'Gt\', \'Lt\' operators, the value must be an integer',
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
         ),
     ],
 )
@@ -56,7 +56,9 @@ def test_bad_label_selectors(text: str, message: str) -> None:
 
 
 def test_a_bad_key_has_no_field() -> None:
-    with pytest.raises(SelectorError, match=r'^unable to parse requirement: <nil>: Invalid value: "-a": name part must'):
+    with pytest.raises(
+        SelectorError, match=r'^unable to parse requirement: <nil>: Invalid value: "-a": name part must'
+    ):
         parse_label_selector("-a=b")
 
 

@@ -91,7 +91,9 @@ def ip_warnings(path: Path, value: str) -> list[str]:
         text = f"{path}: non-standard IP address {go_quote(value)} will be considered invalid in a future Kubernetes release"
         return [f"{text}: use {go_quote(ip_text(lenient))}"]
     if isinstance(address, ipaddress.IPv6Address) and str(address) != value:
-        return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(address))})"]
+        return [
+            f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(address))})"
+        ]
     return []
 
 

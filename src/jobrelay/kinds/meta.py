@@ -251,7 +251,9 @@ def validate_label_selector_requirement(
             errors.append(required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            errors.append(forbidden(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+            errors.append(
+                forbidden(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            )
     else:
         errors.append(invalid(path.child("operator"), operator, "not a valid selector operator"))
     errors += validate_label_name(requirement.get("key", ""), path.child("key"))

@@ -145,7 +145,9 @@ def is_qualified_name(value: str) -> list[str]:
         return []
     parts = value.split("/")
     if len(parts) > 2:
-        return [f"a valid label key {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [
+            f"a valid label key {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     errors = []
     if len(parts) == 2:
         if not parts[0]:
@@ -244,13 +246,19 @@ def is_valid_port_name(value: str) -> list[str]:
 def is_valid_percent(value: str) -> list[str]:
     if _percent(value):
         return []
-    return [regex_error("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT_FMT, "1%", "93%")]
+    return [
+        regex_error(
+            "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT_FMT, "1%", "93%"
+        )
+    ]
 
 
 def is_http_header_name(value: str) -> list[str]:
     if _header(value):
         return []
-    return [regex_error("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER_FMT, "X-Header-Name")]
+    return [
+        regex_error("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER_FMT, "X-Header-Name")
+    ]
 
 
 def is_fully_qualified_name(path: Path, name: str) -> list[FieldError]:

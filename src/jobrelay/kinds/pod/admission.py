@@ -134,7 +134,8 @@ def _refuse_secrets(spec: Fields, account: Fields) -> str:
         for container in spec.get(kind) or ():
             for what, name in _secret_uses(container):
                 if name not in allowed:
-                    return f'{label} {container.get("name", "")} with {what} referencing secret.secretName="{name}" {reason} secret'
+                    user = f"{label} {container.get('name', '')} with {what}"
+                    return f'{user} referencing secret.secretName="{name}" {reason} secret'
     pullable = {secret.get("name", "") for secret in account.get("imagePullSecrets") or ()}
     for i, secret in enumerate(spec.get("imagePullSecrets") or ()):
         if secret.get("name", "") not in pullable:

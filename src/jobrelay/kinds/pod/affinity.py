@@ -54,7 +54,9 @@ def validate_node_selector(selector: Fields, path: Path) -> Errors:
 def _validate_node_term(term: Fields, path: Path, *, any_values: bool) -> Errors:
     errors: Errors = []
     for i, requirement in enumerate(term.get("matchExpressions") or ()):
-        errors += _validate_node_requirement(requirement, path.child("matchExpressions").index(i), any_values=any_values)
+        errors += _validate_node_requirement(
+            requirement, path.child("matchExpressions").index(i), any_values=any_values
+        )
     for i, requirement in enumerate(term.get("matchFields") or ()):
         errors += _validate_field_requirement(requirement, path.child("matchFields").index(i))
     return errors

@@ -42,7 +42,10 @@ def bind_pod(pod: Obj, binding: Obj, *, now: str, node_labels: Mapping[str, str]
     status.pop("nominatedNodeName", None)
     given = binding.get("metadata") or {}
     topology = {key: node_labels[key] for key in _TOPOLOGY_LABELS if key in node_labels} if node_labels else {}
-    for field, values in (("annotations", given.get("annotations")), ("labels", {**(given.get("labels") or {}), **topology})):
+    for field, values in (
+        ("annotations", given.get("annotations")),
+        ("labels", {**(given.get("labels") or {}), **topology}),
+    ):
         if values:
             metadata[field] = {**(metadata.get(field) or {}), **values}
     _mark_scheduled(status, now)

@@ -14,7 +14,13 @@ _ENV_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
     "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
-VOLUME_FIELDS: Final = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+VOLUME_FIELDS: Final = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
 _KNOWN_FIELDS: Final = frozenset({
     *_ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase",
 })  # fmt: skip
@@ -163,7 +169,9 @@ def validate_env_from(sources: Iterable[Fields], path: Path) -> Errors:
             count += 1
             referred = source[name].get("name", "")
             where = at.child(name, "name")
-            errors += invalid_each(where, referred, name_is_dns_subdomain(referred, True)) if referred else [required(where)]
+            errors += (
+                invalid_each(where, referred, name_is_dns_subdomain(referred, True)) if referred else [required(where)]
+            )
         if count == 0:
             errors.append(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif count > 1:

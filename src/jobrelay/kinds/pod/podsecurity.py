@@ -65,7 +65,10 @@ def policy_of(labels: Mapping[str, str] | None) -> tuple[Policy, list[FieldError
             version = "latest"
         found[mode] = Standard(level, version)
     enforce, warn = found["enforce"], found["warn"]
-    if "pod-security.kubernetes.io/warn" not in given and given.get("pod-security.kubernetes.io/enforce") == enforce.level:
+    if (
+        "pod-security.kubernetes.io/warn" not in given
+        and given.get("pod-security.kubernetes.io/enforce") == enforce.level
+    ):
         versioned = "pod-security.kubernetes.io/warn-version" in given
         warn = Standard(enforce.level, warn.version if versioned else enforce.version)
     return Policy(enforce, warn), errors
@@ -115,7 +118,9 @@ def validate_namespace_labels(new: Mapping[str, str] | None, old: Mapping[str, s
     return [] if errors and errors == policy_of(old)[1] else errors
 
 
-def namespace_warnings(name: str, new: Mapping[str, str] | None, old: Mapping[str, str] | None, pods: list[Obj]) -> list[str]:
+def namespace_warnings(
+    name: str, new: Mapping[str, str] | None, old: Mapping[str, str] | None, pods: list[Obj]
+) -> list[str]:
     """Warnings when a namespace starts to enforce more than its pods meet."""
     enforce, before = policy_of(new)[0].enforce, policy_of(old)[0].enforce
     weaker = enforce.version == before.version and _LEVELS.index(enforce.level) <= _LEVELS.index(before.level)

@@ -105,7 +105,9 @@ def validate_lifecycle(lifecycle: Fields, grace: int | None, path: Path, os: Fie
     errors: Errors = []
     for name in ("postStart", "preStop"):
         if lifecycle.get(name) is not None:
-            errors += _validate_handler(lifecycle[name], ("exec", "httpGet", "tcpSocket", "sleep"), grace, path.child(name))
+            errors += _validate_handler(
+                lifecycle[name], ("exec", "httpGet", "tcpSocket", "sleep"), grace, path.child(name)
+            )
     if lifecycle.get("stopSignal") is not None:
         errors += _validate_stop_signal(lifecycle["stopSignal"], path.child("stopSignal"), os)
     return errors

@@ -37,7 +37,9 @@ def _downward_api_file(file: Fields, path: Path) -> Errors:
     if field is not None:
         errors += validate_field_ref(field, VOLUME_FIELDS, path.child("fieldRef"))
         if resource is not None:
-            errors.append(invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+            errors.append(
+                invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+            )
     elif resource is not None:
         errors += validate_resource_ref(resource, path.child("resourceFieldRef"), volume=True)
     else:
@@ -111,7 +113,9 @@ def _projected_token(source: Fields, at: Path, path: Path) -> Errors:
     errors: Errors = []
     seconds = source.get("expirationSeconds", 0)
     if seconds < 600:
-        errors.append(invalid(at.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(
+            invalid(at.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")
+        )
     if seconds > 2**32:
         detail = "may not specify a duration larger than 2^32 seconds"
         errors.append(invalid(at.child("expirationSeconds"), seconds, detail))
@@ -190,7 +194,9 @@ def _projected_certificate(source: Fields, taken: set[str], at: Path, path: Path
             errors.append(invalid(where, seconds, f"if provided, maxExpirationSeconds must be <= {most}"))
     names = [n for n in ("credentialBundlePath", "keyPath", "certificateChainPath") if source.get(n)]
     for name in names:
-        errors += local_non_reserved_path(source[name], at.child(name)) + _claim(source[name], taken, source[name], path)
+        errors += local_non_reserved_path(source[name], at.child(name)) + _claim(
+            source[name], taken, source[name], path
+        )
     if not names:
         detail = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
         errors.append(required(at, detail))

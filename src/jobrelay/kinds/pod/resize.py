@@ -48,7 +48,9 @@ def validate_resize(new: Obj, old: Obj) -> Errors:
     if not _node_can_resize(old):
         errors.append(forbidden(SPEC, "Pod running on node without support for resize"))
     if _has_pod_level_resources(old) or _has_pod_level_resources(new):
-        text = "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled"
+        text = (
+            "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled"
+        )
         return [*errors, forbidden(WHOLE, f"{text} feature gate is disabled")]
     if ordering := _validate_ordering(new["spec"], old["spec"]):
         return errors + ordering
@@ -112,7 +114,9 @@ def _validate_only_compute(munged: Obj, old: Obj) -> Errors:
             else:
                 text = "resources for non-sidecar init containers are immutable"
             if name == "containers" or is_sidecar(container):
-                container["resources"] = _with_old_compute(container.get("resources") or {}, stored.get("resources") or {})
+                container["resources"] = _with_old_compute(
+                    container.get("resources") or {}, stored.get("resources") or {}
+                )
             if container != stored:
                 errors.append(forbidden(SPEC, text))
     return errors

@@ -51,7 +51,12 @@ def is_pod_level(name: str) -> bool:
 def validate_resource_name(name: str, path: Path) -> Errors:
     """A resource name anywhere: qualified, and one that is known when it has no domain."""
     errors = validate_label_name(name, path)
-    if not errors and "/" not in name and name not in _STANDARD and not name.startswith(("hugepages-", "requests.hugepages-")):
+    if (
+        not errors
+        and "/" not in name
+        and name not in _STANDARD
+        and not name.startswith(("hugepages-", "requests.hugepages-"))
+    ):
         errors.append(invalid(path, name, "must be a standard resource type or fully qualified"))
     return errors
 

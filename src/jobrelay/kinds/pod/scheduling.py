@@ -76,7 +76,9 @@ def validate_topology_spread(constraints: Sequence[Fields], path: Path) -> Error
         if not key:
             errors.append(required(at.child("topologyKey"), "can not be empty"))
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
-            errors.append(not_supported(at.child("whenUnsatisfiable"), action or "", ("DoNotSchedule", "ScheduleAnyway")))
+            errors.append(
+                not_supported(at.child("whenUnsatisfiable"), action or "", ("DoNotSchedule", "ScheduleAnyway"))
+            )
         if any((c.get("topologyKey"), c.get("whenUnsatisfiable")) == (key, action) for c in constraints[i + 1 :]):
             errors.append(duplicate(at.child("{topologyKey, whenUnsatisfiable}"), f"{{{key or ''}, {action or ''}}}"))
         errors += _validate_min_domains(constraint, at.child("minDomains"))
@@ -133,7 +135,9 @@ def validate_dns_config(spec: Fields, path: Path) -> Errors:
     errors: Errors = []
     servers, searches = config.get("nameservers") or [], config.get("searches") or []
     if len(servers) > _MAX_NAMESERVERS:
-        errors.append(invalid(path.child("nameservers"), servers, f"must not have more than {_MAX_NAMESERVERS} nameservers"))
+        errors.append(
+            invalid(path.child("nameservers"), servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
+        )
     for i, server in enumerate(servers):
         errors += is_valid_ip_for_legacy_field(path.child("nameservers").index(i), server)
     at = path.child("searches")

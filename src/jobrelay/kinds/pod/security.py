@@ -207,7 +207,9 @@ def validate_annotations_match_fields(annotations: Mapping[str, str], spec: Fiel
             own = (container.get("securityContext") or {}).get("appArmorProfile") or pod.get("appArmorProfile")
             key = APPARMOR + container.get("name", "")
             if key in annotations:
-                errors.append(_mismatch(annotations[key], own, at.child("securityContext", "appArmorProfile"), "apparmor"))
+                errors.append(
+                    _mismatch(annotations[key], own, at.child("securityContext", "appArmorProfile"), "apparmor")
+                )
     return [error for error in errors if error is not None]
 
 

@@ -146,7 +146,9 @@ def _host_ports(annotations: Mapping[str, str], spec: Fields, minor: int) -> Vio
 def _probe_hosts(annotations: Mapping[str, str], spec: Fields, minor: int) -> Violation | None:
     def hosts(container: Fields) -> set[str]:
         lifecycle = container.get("lifecycle") or {}
-        handlers = [container.get(p) or {} for p in _PROBES] + [lifecycle.get(h) or {} for h in ("postStart", "preStop")]
+        handlers = [container.get(p) or {} for p in _PROBES] + [
+            lifecycle.get(h) or {} for h in ("postStart", "preStop")
+        ]
         found = {(h.get(action) or {}).get("host", "") for h in handlers for action in ("httpGet", "tcpSocket")}
         return found - {""}
 
@@ -155,7 +157,10 @@ def _probe_hosts(annotations: Mapping[str, str], spec: Fields, minor: int) -> Vi
         return None
     shown = sorted(set().union(*map(hosts, all_containers(spec))))
     uses = "uses" if len(containers) == 1 else "use"
-    return "probe or lifecycle host", f"{_named('container', containers)} {uses} {_named('probe or lifecycle host', shown)}"
+    return (
+        "probe or lifecycle host",
+        f"{_named('container', containers)} {uses} {_named('probe or lifecycle host', shown)}",
+    )
 
 
 def _privileged(annotations: Mapping[str, str], spec: Fields, minor: int) -> Violation | None:
@@ -178,7 +183,9 @@ def _proc_mount(annotations: Mapping[str, str], spec: Fields, minor: int) -> Vio
 
 
 def _selinux(annotations: Mapping[str, str], spec: Fields, minor: int) -> Violation | None:
-    allowed = {"", "container_t", "container_init_t", "container_kvm_t"} | ({"container_engine_t"} if minor >= 31 else set())
+    allowed = {"", "container_t", "container_init_t", "container_kvm_t"} | (
+        {"container_engine_t"} if minor >= 31 else set()
+    )
 
     def options(holder: Fields) -> Fields:
         found: Fields = _context(holder).get("seLinuxOptions") or {}

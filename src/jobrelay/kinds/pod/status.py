@@ -68,9 +68,13 @@ def validate_status_update(new: Obj, old: Obj) -> Errors:
     for name in _STATUS_LISTS:
         errors += _validate_transitions(name, status, stored, spec)
     errors += _validate_claim_statuses(status, spec)
-    errors += _validate_ips(status, stored, "podIPs") + _validate_host_ip(status) + _validate_ips(status, stored, "hostIPs")
+    errors += (
+        _validate_ips(status, stored, "podIPs") + _validate_host_ip(status) + _validate_ips(status, stored, "hostIPs")
+    )
     for name in _STATUS_LISTS:
-        errors += _validate_users(status.get(name) or (), STATUS.child(name), (spec.get("os") or {}).get("name", "linux"))
+        errors += _validate_users(
+            status.get(name) or (), STATUS.child(name), (spec.get("os") or {}).get("name", "linux")
+        )
     return errors
 
 
@@ -107,9 +111,7 @@ def _validate_nomination(name: str, stored: str, spec: Fields) -> Errors:
 def _validate_transitions(name: str, status: Fields, stored: Fields, spec: Fields) -> Errors:
     """A container that ended stays ended unless its restart policy starts it again."""
     errors: Errors = []
-    running = {
-        s.get("name", "") for s in status.get(name) or () if (s.get("state") or {}).get("terminated") is None
-    }
+    running = {s.get("name", "") for s in status.get(name) or () if (s.get("state") or {}).get("terminated") is None}
     listed = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}.get(name, "")
     containers = {c.get("name", ""): c for c in spec.get(listed) or ()}
     for i, before in enumerate(stored.get(name) or ()):
@@ -140,7 +142,11 @@ def _validate_claim_statuses(status: Fields, spec: Fields) -> Errors:
     known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
     seen: set[str] = set()
     for i, claim in enumerate(status.get("resourceClaimStatuses") or ()):
-        at, name, claim_name = STATUS.child("resourceClaimStatuses").index(i), claim.get("name", ""), claim.get("resourceClaimName")
+        at, name, claim_name = (
+            STATUS.child("resourceClaimStatuses").index(i),
+            claim.get("name", ""),
+            claim.get("resourceClaimName"),
+        )
         if name not in known:
             text = "must match the name of an entry in `spec.resourceClaims`"
             errors.append(invalid(at.child("name"), name, text))
@@ -156,7 +162,9 @@ def _validate_host_ip(status: Fields) -> Errors:
     addresses = status.get("hostIPs") or ()
     if not addresses or addresses[0].get("ip", "") == status.get("hostIP", ""):
         return []
-    return [invalid(STATUS.child("hostIPs").index(0).child("ip"), addresses[0].get("ip", ""), "must be equal to `hostIP`")]
+    return [
+        invalid(STATUS.child("hostIPs").index(0).child("ip"), addresses[0].get("ip", ""), "must be equal to `hostIP`")
+    ]
 
 
 def _validate_ips(status: Fields, stored: Fields, name: str) -> Errors:

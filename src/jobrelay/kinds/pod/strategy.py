@@ -109,7 +109,9 @@ def _apparmor_warnings(pod: Obj) -> list[str]:
         profile = apparmor_from_annotation(annotations[key])
         own = (container.get("securityContext") or {}).get("appArmorProfile")
         if profile is None or (own == profile and profile != of_pod):
-            warnings.append(f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
+            warnings.append(
+                f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+            )
     return warnings
 
 
@@ -138,7 +140,9 @@ def _prepare_status(new: Obj, old: Obj) -> None:
 def _keep_metadata(new: Obj, old: Obj) -> None:
     """All of the stored metadata but the version that the client saw and the managed fields."""
     kept = {name: new["metadata"][name] for name in ("resourceVersion", "managedFields") if name in new["metadata"]}
-    stored = {name: value for name, value in old["metadata"].items() if name not in ("resourceVersion", "managedFields")}
+    stored = {
+        name: value for name, value in old["metadata"].items() if name not in ("resourceVersion", "managedFields")
+    }
     new["metadata"] = {**copy.deepcopy(stored), **kept}
 
 

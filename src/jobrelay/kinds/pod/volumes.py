@@ -27,9 +27,7 @@ _HOST_PATH_TYPES: Final = (
 _iqn = re.compile(r"iqn\.\d{4}-\d{2}\.([0-9A-Za-z.-]+)(:[^,;*&$|\s]+)\Z").search
 _eui = re.compile(r"eui.[0-9A-Za-z]{16}").fullmatch
 _naa = re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch
-_MANAGED_DISK: Final = (
-    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
-)
+_MANAGED_DISK: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 _BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 Check = Callable[[Fields, Path], Errors]
 
@@ -54,7 +52,9 @@ def _host_path(source: Fields, path: Path) -> Errors:
 
 
 def _git_repo(source: Fields, path: Path) -> Errors:
-    return needs("repository")(source, path) + local_descending_path(source.get("directory", ""), path.child("directory"))
+    return needs("repository")(source, path) + local_descending_path(
+        source.get("directory", ""), path.child("directory")
+    )
 
 
 def _disk(name: str) -> Check:
@@ -166,7 +166,9 @@ def _flex(source: Fields, path: Path) -> Errors:
     for key in source.get("options") or ():
         domain = "." + key.partition("/")[0].lower()
         if domain.endswith((".kubernetes.io", ".k8s.io")):
-            errors.append(invalid(path.child("options").key(key), key, "kubernetes.io and k8s.io namespaces are reserved"))
+            errors.append(
+                invalid(path.child("options").key(key), key, "kubernetes.io and k8s.io namespaces are reserved")
+            )
     return errors
 
 
@@ -257,7 +259,9 @@ def validate_volumes(
     errors: Errors = []
     good: dict[str, Fields] = {}
     listed = list(volumes)
-    made_claims = {f"{pod_name}-{v.get('name', '')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
+    made_claims = (
+        {f"{pod_name}-{v.get('name', '')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
+    )
     for i, volume in enumerate(listed):
         at = path.index(i)
         name = volume.get("name", "")

@@ -41,7 +41,9 @@ def validate_windows_options(options: Fields | None, path: Path) -> Errors:
     elif spec is not None and size(spec) > _MAX_CREDENTIAL_SPEC:
         errors.append(invalid(path.child("gmsaCredentialSpec"), spec, "gmsaCredentialSpec size must be under 64 KiB"))
     if user is not None:
-        errors += [invalid(path.child("runAsUserName"), user, f"runAsUserName{text}") for text in _user_name_errors(user)]
+        errors += [
+            invalid(path.child("runAsUserName"), user, f"runAsUserName{text}") for text in _user_name_errors(user)
+        ]
     return errors
 
 
