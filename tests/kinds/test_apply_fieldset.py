@@ -86,6 +86,18 @@ def test_paths_are_listed_level_by_level_in_order() -> None:
     ]  # fmt: skip
 
 
+def test_sets_are_written_in_order() -> None:
+    fields: Fields = {
+        "f:b": {"f:z": {}, "f:y": {}},
+        "f:a": {'k:{"n":10}': {"f:n": {}, ".": {}}, 'k:{"n":2}': {}, ".": {}},
+    }
+    made = fieldset.ordered(fields)
+    assert made == fields
+    assert (list(made), list(made["f:a"]), list(made["f:b"])) == (
+        ["f:a", "f:b"], [".", 'k:{"n":2}', 'k:{"n":10}'], ["f:y", "f:z"],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("element", "text"),
     [

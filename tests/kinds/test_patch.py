@@ -20,6 +20,7 @@ from jobrelay.kinds.patch import (
     check_strategic_patch,
     convert,
     go_format,
+    patched_text,
 )
 from jobrelay.kinds.patch.errors import go_float
 from jobrelay.kinds.types import Type, type_for_kind, type_of
@@ -346,3 +347,33 @@ def test_values_are_printed_as_go_does() -> None:
     value = {"b": [1, "x", None, True], "a": {"c": 1.5}, "d": 1e21, "e": 100000.0}
     assert go_format(value) == "map[a:map[c:1.5] b:[1 x <nil> true] d:1e+21 e:100000]"
     assert [go_float(number) for number in (0.0, 1e-5, 1.25e22)] == ["0", "1e-05", "1.25e+22"]
+
+
+LIVE: dict[str, Any] = {
+    "kind": "ConfigMap",
+    "metadata": {"uid": "u", "labels": {"b": "1", "a": "<"}, "name": "c"},
+    "data": {"b": "1", "a": "2"},
+}
+
+
+def test_untouched_parts_are_shown_in_the_order_of_go_and_opened_ones_sorted() -> None:
+    type_ = type_for_kind("v1", "ConfigMap")
+    patched = apply_merge_patch(LIVE, {"data": {"z": 5, "c": {"y": 1, "x": 2}}})
+    assert patched_text(LIVE, patched, type_, sort_new=True) == (
+        '{"data":{"a":"2","b":"1","c":{"x":2,"y":1},"z":5},"kind":"ConfigMap",'
+        '"metadata":{"name":"c","uid":"u","labels":{"a":"\\u003c","b":"1"}}}'
+    )
+
+
+def test_values_of_a_json_patch_are_shown_as_they_were_sent() -> None:
+    patched = apply_json_patch(LIVE, [{"op": "add", "path": "/metadata/x", "value": {"z": 1, "a": [{"c": 1, "b": 2}]}}])
+    text = patched_text(LIVE, patched, type_for_kind("v1", "ConfigMap"), sort_new=False)
+    assert text.endswith(
+        '"metadata":{"labels":{"a":"\\u003c","b":"1"},"name":"c","uid":"u","x":{"z":1,"a":[{"c":1,"b":2}]}}}'
+    )
+
+
+def test_custom_resources_are_shown_sorted() -> None:
+    assert patched_text(LIVE, LIVE, None, sort_new=True).startswith(
+        '{"data":{"a":"2","b":"1"},"kind":"ConfigMap","metadata":'
+    )

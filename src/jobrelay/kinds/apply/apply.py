@@ -18,6 +18,7 @@ from jobrelay.kinds.apply.fieldset import (
     difference,
     has,
     intersection,
+    ordered,
     path_text,
     paths,
     recursive_difference,
@@ -216,7 +217,7 @@ class _Apply:
             return managers
         fields = difference(mine.fields, STRIPPED)
         if fields:
-            return {**managers, self.applier.identity: mine.with_fields(fields)}
+            return {**managers, self.applier.identity: mine.with_fields(ordered(fields))}
         return {key: entry for key, entry in managers.items() if key != self.applier.identity}
 
 

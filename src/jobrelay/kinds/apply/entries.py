@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.kinds.apply.fieldset import Fields, FieldsError, canonical, union
+from jobrelay.kinds.apply.fieldset import Fields, FieldsError, canonical, ordered, union
 from jobrelay.kinds.field import go_quote
 
 MAX_UPDATERS: Final = 10
@@ -25,7 +25,7 @@ class ManagedFieldsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One manager's fields. `time` is "" when the manager joined without changing anything."""
+    """One manager's fields, in the server's order. `time` is "" when the manager joined without changing anything."""
 
     manager: str
     operation: str
@@ -85,7 +85,7 @@ def read(entries: Wire | None, *, trusted: bool) -> Managers:
         try:
             entry = Entry(
                 raw.get("manager", ""), raw.get("operation", ""), raw.get("apiVersion", ""),
-                fields if trusted else canonical(fields), raw.get("time") or "", raw.get("subresource", ""),
+                fields if trusted else ordered(canonical(fields)), raw.get("time") or "", raw.get("subresource", ""),
             )  # fmt: skip
         except FieldsError as error:
             raise ManagedFieldsError(
@@ -135,7 +135,7 @@ def cap(managers: Managers) -> Managers:
         bucket = Entry(ANCIENT, "Update", entry.version, {})
         if bucket.identity not in out:
             out[bucket.identity] = bucket.with_fields(out.pop(first[entry.version].identity).fields)
-        joined = union(entry.fields, out[bucket.identity].fields)
+        joined = ordered(union(entry.fields, out[bucket.identity].fields))
         del out[entry.identity]
         out[bucket.identity] = replace(bucket, fields=joined, time=entry.time)
         excess -= 1

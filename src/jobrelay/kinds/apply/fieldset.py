@@ -137,6 +137,14 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
         yield from paths(fields[key], (*prefix, key))
 
 
+def ordered(fields: Fields) -> Fields:
+    """The set with its elements in the order in which the server writes them."""
+    keys = sorted(fields)
+    if keys and keys[-1][0] > "f" and len(keys) > 1:
+        keys.sort(key=lambda key: (-1,) if key == SELF else sort_key(key))
+    return {key: ordered(fields[key]) if fields[key] else LEAF for key in keys}
+
+
 def key_element(values: dict[str, Any]) -> str:
     return "k:" + _json({name: _number(value) for name, value in values.items()})
 

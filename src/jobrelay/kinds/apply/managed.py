@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from jobrelay.kinds.apply.compare import NOTHING, Comparison, compare
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, cap, read, write
-from jobrelay.kinds.apply.fieldset import Fields, difference, from_paths, intersection, union
+from jobrelay.kinds.apply.fieldset import Fields, difference, from_paths, intersection, ordered, union
 from jobrelay.kinds.apply.schema import Schema, built_in_schema
 from jobrelay.kinds.apply.typed import TypedError
 
@@ -118,7 +118,7 @@ def track(old: Obj, new: Obj, managers: Managers, writer: Entry, kind: Kind) -> 
     if fields:
         previous = managers.get(writer.identity)
         joined = union(fields, previous.fields) if previous is not None else fields
-        managers[writer.identity] = writer.with_fields(joined)
+        managers[writer.identity] = writer.with_fields(ordered(joined))
     return cap(managers)
 
 

@@ -7,6 +7,7 @@ from jobrelay.kinds.patch.convert import ConversionError, convert
 from jobrelay.kinds.patch.errors import PatchError, go_format
 from jobrelay.kinds.patch.jsonpatch import apply_json_patch, check_json_patch
 from jobrelay.kinds.patch.merge import apply_merge_patch, check_merge_patch
+from jobrelay.kinds.patch.show import patched_text
 from jobrelay.kinds.patch.strategic import apply_strategic_patch, check_strategic_patch
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "check_strategic_patch",
     "convert",
     "go_format",
+    "patched_text",
 ]

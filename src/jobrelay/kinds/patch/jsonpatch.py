@@ -88,21 +88,18 @@ class _Document:
         self._own[id(made)] = made
         return made
 
-    def find(self, pointer: str, *, change: bool) -> tuple[Any, str]:
-        """The container that holds what a pointer names, and the last token of the pointer."""
+    def find(self, pointer: str) -> tuple[Any, str]:
+        """The container that holds what a pointer names, now free to change, and the last token of the pointer."""
         tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")]
         if len(tokens) < 2:
             raise unprocessable()
-        if change:
-            self.root = self._owned(self.root)
-        node = self.root
+        node = self.root = self._owned(self.root)
         for token in tokens[1:-1]:
             step = _step(node, token)
             child = node[step] if step is not _MISSING else None
             if not isinstance(child, (dict, list)):
                 raise unprocessable()
-            if change:
-                child = node[step] = self._owned(child)
+            child = node[step] = self._owned(child)
             node = child
         return node, tokens[-1]
 
@@ -134,7 +131,7 @@ def _pointer(operation: dict[str, Any], name: str = "path") -> str:
 
 
 def _insert(target: _Document, pointer: str, value: Any) -> None:
-    container, last = target.find(pointer, change=True)
+    container, last = target.find(pointer)
     if isinstance(container, dict):
         container[last] = value
         return
@@ -145,7 +142,7 @@ def _insert(target: _Document, pointer: str, value: Any) -> None:
 
 
 def _get(target: _Document, pointer: str) -> Any:
-    container, token = target.find(pointer, change=False)
+    container, token = target.find(pointer)
     step = _step(container, token)
     return None if step is _MISSING else container[step]
 
@@ -155,7 +152,7 @@ def _add(target: _Document, operation: dict[str, Any]) -> None:
 
 
 def _remove(target: _Document, operation: dict[str, Any], name: str = "path") -> None:
-    container, token = target.find(_pointer(operation, name), change=True)
+    container, token = target.find(_pointer(operation, name))
     step = _step(container, token)
     if step is _MISSING:
         raise unprocessable()
@@ -169,7 +166,7 @@ def _replace(target: _Document, operation: dict[str, Any]) -> None:
             raise unprocessable()
         target.root = value
         return
-    container, token = target.find(pointer, change=True)
+    container, token = target.find(pointer)
     step = _step(container, token)
     container[token if step is _MISSING else step] = value
 
