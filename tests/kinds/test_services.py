@@ -29,6 +29,7 @@ def stored(**spec: Any) -> dict[str, Any]:
     made = service(**spec)
     assert begin_create(made, pool()) == []
     SERVICES.prepare_create(made)
+    SERVICES.canonicalize(made)
     return made
 
 

@@ -36,24 +36,11 @@ def prepare_create(namespace: Obj) -> None:
     finalizers = namespace["spec"].get("finalizers") or []
     if FINALIZER not in finalizers:
         namespace["spec"]["finalizers"] = [*finalizers, FINALIZER]
-    if namespace["metadata"].get("name"):
-        label_with_name(namespace)
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
     keep(new, old, "spec")
     keep(new, old, "status")
-    label_with_name(new)
-
-
-def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    label_with_name(new)
-
-
-def prepare_finalize(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
-    label_with_name(new)
 
 
 def validate(namespace: Obj) -> list[FieldError]:
@@ -94,10 +81,11 @@ STRATEGIES: Final = {
         default=default,
         prepare_create=prepare_create,
         validate_create=validate,
+        canonicalize=label_with_name,
         update=Update(prepare_update, validate_update),
         subresources={
-            "status": Update(prepare_status, validate_status),
-            "finalize": Update(prepare_finalize, validate_finalize),
+            "status": Update(lambda new, old: keep(new, old, "spec"), validate_status),
+            "finalize": Update(lambda new, old: keep(new, old, "status"), validate_finalize),
         },
         fields=fields,
         field_labels=frozenset({"metadata.name", "status.phase"}),

@@ -12,7 +12,6 @@ from jobrelay.kinds.core.serviceaddresses import begin_create, begin_update, nee
 from jobrelay.kinds.core.servicechecks import (
     TOPOLOGY_HINTS,
     TOPOLOGY_MODE,
-    TRAFFIC_POLICIES,
     externally_accessible,
     headless,
     needs_health_check,
@@ -60,13 +59,12 @@ def default(service: Obj) -> None:
 
 def prepare_create(service: Obj) -> None:
     service["status"] = {"loadBalancer": {}}
-    _drop_internal_policy(service["spec"])
 
 
-def _drop_internal_policy(spec: dict[str, Any]) -> None:
-    """A name has no traffic: a policy that passes the checks is never shown again."""
-    if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in TRAFFIC_POLICIES:
-        del spec["internalTrafficPolicy"]
+def canonicalize(service: Obj) -> None:
+    """A name has no traffic: its policy is checked like any other, and never shown again."""
+    if service["spec"].get("type") == "ExternalName":
+        service["spec"].pop("internalTrafficPolicy", None)
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
@@ -90,7 +88,6 @@ def prepare_update(new: Obj, old: Obj) -> None:
         _drop_unchanged(spec, before, "externalTrafficPolicy")
     if kind != "LoadBalancer":
         new["status"] = {**new["status"], "loadBalancer": {}}
-    _drop_internal_policy(spec)
 
 
 def _drop_unchanged(spec: dict[str, Any], before: dict[str, Any], *fields: str) -> None:
@@ -239,6 +236,7 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
+        canonicalize=canonicalize,
         update=Update(prepare_update, validate_update, lambda new, old: warnings(new)),
         subresources={"status": Update(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)},
         create_on_update=True,
