@@ -176,7 +176,7 @@ async def _main(options: argparse.Namespace) -> int:
         options.record.write_bytes(msgspec.json.encode(record))
     for path, text in ((options.json, as_json), (options.report, as_report)):
         if path:
-            path.write_text(text(results))
+            path.write_text(text(results), encoding="utf-8", errors="replace")
     print(as_text(results, options.verbose))
     same, total = share(results)
     return 0 if same == total else 1

@@ -15,7 +15,7 @@ from typing import Any
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 JWT = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
-PEM = re.compile(r"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", re.DOTALL)
+PEM = re.compile(r"(?:-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?)+", re.DOTALL)
 SERVER = re.compile(r"127\.0\.0\.1:\d+")
 CLUSTER_IP = re.compile(r"\b10\.(?:0|96)\.\d+\.\d+\b")
 POINTER = re.compile(r"\(?0x[0-9a-f]{6,}\)?")

@@ -63,7 +63,7 @@ WEBHOOK: Object = {
     "clientConfig": {"url": "https://127.0.0.1:9/x"}, "timeoutSeconds": 1,
     "rules": [{"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}],
 }
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CLAIM = {"storageClassName": "", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 DEVICE_REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}}
 
 NAMESPACED: tuple[Kind, ...] = (

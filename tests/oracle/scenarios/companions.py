@@ -153,7 +153,7 @@ def _services() -> Iterator[Step]:
 
 
 def _storage() -> Iterator[Step]:
-    claim = {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    claim = {"metadata": {"name": "c"}, "spec": {"storageClassName": "none", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     yield post(CLAIMS, claim)
     for number, (path, value) in enumerate(((("spec",), {}), (("spec", "accessModes"), []), (("spec", "accessModes"), ["Bad"]), (("spec", "resources"), {}), (("spec", "resources"), {"requests": {"storage": "0"}}), (("spec", "storageClassName"), ""), (("spec", "storageClassName"), "x"), (("spec", "storageClassName"), "Bad_"), (("spec", "volumeMode"), "Block"), (("spec", "volumeMode"), "Bad"),
                                           (("spec", "selector"), {"matchLabels": {"a": "b"}}), (("spec", "dataSource"), {"kind": "PersistentVolumeClaim", "name": "x"}), (("spec", "dataSource"), {"kind": "Bad", "name": "x"}), (("spec", "volumeName"), "pv"), (("spec", "accessModes"), ["ReadWriteOncePod", "ReadWriteOnce"]), (("spec", "resources"), {"requests": {"storage": "1.5Gi"}, "limits": {"storage": "2000Mi"}}))):
