@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jobrelay.kinds.core import STRATEGIES
 from jobrelay.kinds.core.resources import round_amounts
 from jobrelay.kinds.decode import decode
+from jobrelay.kinds.deprecations import deprecation_warning
 from jobrelay.kinds.quantity import number
 from jobrelay.kinds.types import type_for_kind
 
@@ -230,3 +231,9 @@ def test_rounded_amounts_are_the_next_thousandth(count: int, suffix: str) -> Non
     after = number(amounts["cpu"])
     assert (after * 1000).denominator == 1
     assert 0 <= abs(after) - abs(before) < 1 / 1000
+
+
+def test_endpoints_and_component_statuses_are_deprecated() -> None:
+    assert deprecation_warning("", "v1", "endpoints").endswith("use discovery.k8s.io/v1 EndpointSlice")
+    assert deprecation_warning("", "v1", "componentstatuses") == "v1 ComponentStatus is deprecated in v1.19+"
+    assert deprecation_warning("", "v1", "pods") == ""
