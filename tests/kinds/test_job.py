@@ -156,7 +156,7 @@ def test_managed_by(value: str, details: list[str]) -> None:
 
 def test_deleting_orphans_pods_and_says_so() -> None:
     assert JOB.default_propagation == "Orphan"
-    assert JOB.warn_delete({})[0].startswith("child pods are preserved by default when jobs are deleted; ")
+    assert JOB.warn_delete[0].startswith("child pods are preserved by default when jobs are deleted; ")
 
 
 def test_jobs_are_selected_by_successes() -> None:

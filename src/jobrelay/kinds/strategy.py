@@ -84,5 +84,5 @@ class Strategy:
     default_propagation: str = "Background"
     reset_fields: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     delete_returns_object: bool = False
-    warn_delete: Callable[[Obj], list[str]] = _no_warnings
+    warn_delete: tuple[str, ...] = ()
     grace_period: Callable[[Obj, int | None], int] | None = None

@@ -31,12 +31,12 @@ class Deleter:
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
         """Deletes one object; tells whether it is gone, and what to answer: a Status, or the object's stored JSON."""
+        self._warn()
         item = self.services.store.get(self.served.key, namespace, name)
         if item is None:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
         self._check_preconditions(obj)
-        self._warn(obj)
         self._admit(name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
@@ -58,9 +58,10 @@ class Deleter:
         if self.served.key == "namespaces" and name in admission.IMMORTAL_NAMESPACES:
             raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
 
-    def _warn(self, obj: Obj) -> None:
+    def _warn(self) -> None:
+        """A kind may warn of what a plain deletion does, even when there is nothing to delete."""
         if self.options.propagation is None and self.options.orphan is None:
-            for text in self.served.strategy.warn_delete(obj):
+            for text in self.served.strategy.warn_delete:
                 self.request.warn(text)
 
     def _check_preconditions(self, obj: Obj) -> None:

@@ -15,6 +15,7 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.store import Item
 from jobrelay.kinds import tables
+from jobrelay.kinds.hidden import bare_metadata
 
 Obj = dict[str, Any]
 
@@ -63,7 +64,7 @@ def answer_object(served: Served, raw: bytes, out: Output, now: dt.datetime, inc
 
 def metadata_only(obj: Obj, out: Output) -> Obj:
     version = f"meta.k8s.io/{out.meta_version}"
-    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": obj["metadata"]}
+    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": bare_metadata(obj["metadata"])}
 
 
 def _version_only(raw: bytes) -> Obj:

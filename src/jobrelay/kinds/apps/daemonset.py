@@ -29,6 +29,7 @@ from jobrelay.kinds.apps.deployment import parse_int64
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
+from jobrelay.kinds.hidden import TEMPLATE_GENERATION
 from jobrelay.kinds.meta import (
     validate_label_selector,
     validate_non_negative,
@@ -45,7 +46,6 @@ from jobrelay.kinds.pod import (
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
-TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _COUNTERS: Final = (
     "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
     "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",

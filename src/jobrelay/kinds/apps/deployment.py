@@ -26,13 +26,13 @@ from jobrelay.kinds.decode import DecodeError
 from jobrelay.kinds.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.gostruct import struct_value
+from jobrelay.kinds.hidden import ROLLBACK_TO
 from jobrelay.kinds.job.strategy import name_warnings
 from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
-ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 _COUNTERS: Final = (
     "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
     "terminatingReplicas", "collisionCount",

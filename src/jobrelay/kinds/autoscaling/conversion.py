@@ -12,18 +12,11 @@ import msgspec
 
 from jobrelay.kinds.decode import DecodeError, decode
 from jobrelay.kinds.gostruct import struct_value
+from jobrelay.kinds.hidden import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS, ROUND_TRIP
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.types import type_for_kind, type_of
 
 _V2: Final = "io.k8s.api.autoscaling.v2."
-_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
-METRICS: Final = _PREFIX + "metrics"
-CURRENT_METRICS: Final = _PREFIX + "current-metrics"
-CONDITIONS: Final = _PREFIX + "conditions"
-BEHAVIOR: Final = _PREFIX + "behavior"
-ROUND_TRIP: Final = (
-    METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, _PREFIX + "scale-down-tolerance", _PREFIX + "scale-up-tolerance",
-)  # fmt: skip
 DEFAULT_CPU_PERCENT: Final = 80
 _SPEC_FIELDS: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS_FIELDS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")

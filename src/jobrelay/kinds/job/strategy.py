@@ -119,7 +119,7 @@ JOB: Final = Strategy(
     field_labels=frozenset({"metadata.name", "metadata.namespace", "status.successful"}),
     unsupported_field=lambda label, kind: f"field label {go_quote(label)} not supported for Job",
     default_propagation="Orphan",
-    warn_delete=lambda job: [ORPHANS],
+    warn_delete=(ORPHANS,),
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {("batch", "jobs"): JOB}
