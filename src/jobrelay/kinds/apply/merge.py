@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobrelay.kinds.apply.schema import ListType, MapType, Node
-from jobrelay.kinds.apply.typed import elements
+from jobrelay.kinds.apply.typed import element_of, elements
 
 
 def merge(live: Any, config: Any, node: Node) -> Any:
@@ -39,48 +39,44 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], type_: MapType) ->
 
 
 def _merge_lists(live: list[Any], config: list[Any], type_: ListType) -> list[Any]:
-    """Interleaves the two lists: shared elements keep the configuration's order."""
+    """The configuration's elements in its order, each preceded by the live-only ones that it passes in the live list."""
     mine, theirs = elements(type_, live), elements(type_, config)
-    elem = type_.elem
-
-    def merged(element: str) -> Any:
+    passing = _Passing([(element_of(type_, item), item) for item in live], theirs)
+    out: list[Any] = []
+    for element, items in theirs.items():
+        out += passing.up_to(element)
         here = mine.get(element, [])
-        return merge(here[0], theirs[element][0], elem) if len(here) == 1 else theirs[element][0]
-
-    left = _occurrences(type_, live)
-    shared = [element for element in theirs if element in mine]
-    right, out = list(theirs), []
-    done: set[str] = set()
-    i = j = 0
-    while i < len(left) or j < len(right):
-        if i < len(left) and j < len(right):
-            element = left[i][0]
-            if element == right[j]:
-                out.append(merged(element))
-                done.add(element)
-                shared = shared[1:]
-                i, j = i + 1, j + 1
-                continue
-            if element in theirs and shared and shared[0] != element:
-                i += 1
-                continue
-        if i < len(left):
-            element, item = left[i]
-            if element not in theirs:
-                out.append(item)
-                i += 1
-                continue
-            if element in done:
-                i += 1
-        if j < len(right):
-            element = right[j]
-            out.append(merged(element))
-            done.add(element)
-            if shared and shared[0] == element:
-                shared = shared[1:]
-            j += 1
-    return out
+        out.append(merge(here[0], items[0], type_.elem) if len(here) == 1 else items[0])
+    return out + passing.rest()
 
 
-def _occurrences(type_: ListType, items: list[Any]) -> list[tuple[str, Any]]:
-    return [(next(iter(elements(type_, [item]))), item) for item in items]
+class _Passing:
+    """A walk along the live list, led by the configuration's elements one after the other.
+
+    Elements that only the live list has come out where the walk passes them. It stops before the shared element whose turn
+    is next in the configuration, and goes by those that had their turn already or get it later. Once all had theirs, what is
+    left of them are repetitions in the live list, and each of these ends a step.
+    """
+
+    def __init__(self, live: list[tuple[str, Any]], config: dict[str, list[Any]]) -> None:
+        self._live, self._config, self._at = live, config, 0
+        present = {element for element, _ in live}
+        self._turns = [element for element in config if element in present]
+
+    def up_to(self, wanted: str) -> list[Any]:
+        stop = self._turns[0] if self._turns else None
+        found = []
+        while self._at < len(self._live) and self._live[self._at][0] != stop:
+            element, item = self._live[self._at]
+            self._at += 1
+            if element not in self._config:
+                found.append(item)
+            elif stop is None:
+                break
+        if wanted == stop:
+            self._turns.pop(0)
+            self._at += 1 if self._at < len(self._live) else 0
+        return found
+
+    def rest(self) -> list[Any]:
+        return [item for element, item in self._live[self._at :] if element not in self._config]
