@@ -152,3 +152,11 @@ def test_scaling_writes_replicas_and_the_version_to_match() -> None:
 def test_negative_scale() -> None:
     scale = {"metadata": {"name": "x", "namespace": "n"}, "spec": {"replicas": -1}}
     assert texts(validate_scale(scale)) == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_scaling_is_an_update_of_the_object(kind: str) -> None:
+    made, _ = create(kind, workload(replicas=2))
+    new, errors = update(kind, made, {"spec": {"replicas": 3}}, "scale")
+    assert not errors
+    assert (new["spec"]["replicas"], new["metadata"]["generation"]) == (3, 2)

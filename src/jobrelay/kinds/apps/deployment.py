@@ -160,12 +160,13 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     return errors + decremented(new, old)
 
 
+_UPDATE: Final = Update(prepare=_prepare_update, validate=_validate_update, warn=changed_template_warnings)
 DEPLOYMENT: Final = Strategy(
     default=default_deployment,
     prepare_create=lambda obj: prepare_create(obj, "Deployment"),
     validate_create=_validate_create,
     warn_create=lambda obj: name_warnings(obj) + template_warnings(obj),
-    update=Update(prepare=_prepare_update, validate=_validate_update, warn=changed_template_warnings),
-    subresources={"status": Update(prepare=_prepare_status, validate=_validate_status)},
+    update=_UPDATE,
+    subresources={"scale": _UPDATE, "status": Update(prepare=_prepare_status, validate=_validate_status)},
     reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},
 )

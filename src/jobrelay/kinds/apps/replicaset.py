@@ -70,12 +70,16 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     return errors + not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas")
 
 
+_UPDATE: Final = Update(prepare=prepare_update, validate=_validate_update, warn=changed_template_warnings)
 REPLICA_SET: Final = Strategy(
     default=default_replica_set,
     prepare_create=lambda obj: prepare_create(obj, "ReplicaSet"),
     validate_create=_validate_create,
     warn_create=lambda obj: name_warnings(obj) + template_warnings(obj),
-    update=Update(prepare=prepare_update, validate=_validate_update, warn=changed_template_warnings),
-    subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status)},
+    update=_UPDATE,
+    subresources={
+        "scale": _UPDATE,
+        "status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
+    },
     reset_fields=RESET,
 )

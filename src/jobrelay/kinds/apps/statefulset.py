@@ -201,16 +201,20 @@ def _claim_warnings(stateful_set: Obj, *child: str) -> list[str]:
     return warnings
 
 
+_UPDATE: Final = Update(
+    prepare=_prepare_update,
+    validate=_validate_update,
+    warn=lambda new, old: changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
+)
 STATEFUL_SET: Final = Strategy(
     default=default_stateful_set,
     prepare_create=_prepare_create,
     validate_create=_validate_create,
     warn_create=lambda obj: template_warnings(obj) + _claim_warnings(obj),
-    update=Update(
-        prepare=_prepare_update,
-        validate=_validate_update,
-        warn=lambda new, old: changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
-    ),
-    subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status)},
+    update=_UPDATE,
+    subresources={
+        "scale": _UPDATE,
+        "status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
+    },
     reset_fields=RESET,
 )
