@@ -126,13 +126,14 @@ def _unsupported_field(label: str, kind: str) -> str:
     return f"field label not supported: {label}"
 
 
+_UPDATE: Final = Update(_prepare_update, _validate_update, _warn_update)
 REPLICATION_CONTROLLERS: Final = Strategy(
     default=_default,
     prepare_create=_prepare_create,
     validate_create=_validate_create,
     warn_create=_warn_create,
-    update=Update(_prepare_update, _validate_update, _warn_update),
-    subresources={"status": Update(_prepare_status, _validate_status)},
+    update=_UPDATE,
+    subresources={"scale": _UPDATE, "status": Update(_prepare_status, _validate_status)},
     fields=_fields,
     field_labels=frozenset({"metadata.name", "metadata.namespace", "status.replicas"}),
     unsupported_field=_unsupported_field,
