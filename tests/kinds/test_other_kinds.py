@@ -39,6 +39,13 @@ def test_only_runtime_classes_can_be_created_by_an_update() -> None:
     assert found == ["runtimeclasses"]
 
 
+def test_a_delete_answers_with_the_object_for_devices_and_most_storage_kinds() -> None:
+    found = {row["plural"] for row in ROWS if registry.strategy(row["group"], row["plural"]).delete_returns_object}
+    devices = {"deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"}
+    storage = {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"}
+    assert found == devices | storage
+
+
 def test_resource_slices_are_selected_by_node_and_driver() -> None:
     strategy = registry.strategy("resource.k8s.io", "resourceslices")
     fields = strategy.fields({"metadata": {"name": "a"}, "spec": {"driver": "d", "nodeName": "n"}})

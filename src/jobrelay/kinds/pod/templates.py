@@ -45,6 +45,7 @@ def _warn_update(new: Obj, old: Obj) -> list[str]:
 
 
 POD_TEMPLATES: Final = Strategy(
+    delete_returns_object=True,
     default=_default,
     prepare_create=_prepare_create,
     validate_create=_validate_create,

@@ -298,6 +298,7 @@ def validate_template_update(new: Obj, old: Obj) -> list[FieldError]:
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("resource.k8s.io", "resourceclaims"): Strategy(
+        delete_returns_object=True,
         default=lambda obj: _default_spec(obj["spec"]),
         prepare_create=prepare_create,
         validate_create=validate,
@@ -306,6 +307,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
     ),
     ("resource.k8s.io", "resourceclaimtemplates"): Strategy(
+        delete_returns_object=True,
         default=lambda obj: _default_spec(obj["spec"]["spec"]),
         prepare_create=lambda obj: _drop_disabled(obj["spec"]["spec"]),
         validate_create=validate_template,

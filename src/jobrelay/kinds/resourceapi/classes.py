@@ -46,6 +46,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("resource.k8s.io", "deviceclasses"): Strategy(
+        delete_returns_object=True,
         prepare_create=prepare_create,
         validate_create=validate,
         update=Update(prepare_update, validate_update),

@@ -195,6 +195,7 @@ def _unsupported_field(label: str, kind: str) -> str:
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("resource.k8s.io", "resourceslices"): Strategy(
+        delete_returns_object=True,
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,

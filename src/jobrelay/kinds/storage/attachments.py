@@ -81,6 +81,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("storage.k8s.io", "volumeattachments"): Strategy(
+        delete_returns_object=True,
         prepare_create=prepare_create,
         validate_create=validate_create,
         update=Update(lambda new, old: keep(new, old, "status"), validate_update),

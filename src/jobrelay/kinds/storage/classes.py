@@ -125,12 +125,14 @@ def validate_attributes_class_update(new: Obj, old: Obj) -> list[FieldError]:
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("storage.k8s.io", "storageclasses"): Strategy(
+        delete_returns_object=True,
         default=default,
         validate_create=validate,
         warn_create=warnings,
         update=Update(validate=validate_update, warn=lambda new, old: warnings(new)),
     ),
     ("storage.k8s.io", "volumeattributesclasses"): Strategy(
+        delete_returns_object=True,
         prepare_create=protect,
         validate_create=validate_attributes_class,
         update=Update(validate=validate_attributes_class_update),

@@ -205,6 +205,7 @@ def capacity_warnings(obj: Obj) -> list[str]:
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("storage.k8s.io", "csidrivers"): Strategy(
+        delete_returns_object=True,
         default=default_driver,
         validate_create=validate_driver,
         warn_create=driver_warnings,
@@ -216,6 +217,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         unconditional_update=False,
     ),
     ("storage.k8s.io", "csinodes"): Strategy(
+        delete_returns_object=True,
         validate_create=validate_node,
         update=Update(validate=validate_node_update),
         unconditional_update=False,
