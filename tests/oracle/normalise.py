@@ -91,11 +91,19 @@ class Normaliser:
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and ("items" in value or "rows" in value or _is_bookmark(value)):
             value = {**value, "metadata": _list_metadata(metadata)}
+        if value.get("kind") in ("APIGroupList", "APIGroupDiscoveryList"):
+            value = {k: [g for g in v if _is_built_in(g)] if isinstance(v, list) else v for k, v in value.items()}
         answer = {self.text(k): self.value(v, k) for k, v in value.items()}
         if value.get("kind") == "Table":
             self.columns = [c.get("name") for c in answer.get("columnDefinitions") or []] or self.columns
             _hide_ages(answer, self.columns)
         return answer
+
+
+def _is_built_in(group: Any) -> bool:
+    """Not a group that someone's custom resources brought to a server."""
+    name = str(group.get("name", "") or group.get("metadata", {}).get("name", ""))
+    return "." not in name or name.endswith(".k8s.io")
 
 
 def _is_bookmark(value: dict[str, Any]) -> bool:
