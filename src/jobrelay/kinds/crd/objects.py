@@ -6,15 +6,18 @@ defaults follow. Errors here are answered with 400, before anything is validated
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from jobrelay.kinds.crd import embedded, pruning
 from jobrelay.kinds.crd.paths import go_print
 from jobrelay.kinds.crd.structural import Node
-from jobrelay.kinds.decode import DecodeError
+from jobrelay.kinds.decode import DecodeError, json_kind
 from jobrelay.kinds.field import Path
 
-_SUMMARY = 30
+_SUMMARY: Final = 30
+_TYPE_STRUCT: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 class CustomDecodeError(ValueError):
@@ -52,16 +55,13 @@ def decode_custom(value: Any, node: Node | None, *, group: str, kind: str) -> tu
         if error is not None:
             raise CustomDecodeError(error.text())
         unknown += sorted(inner)
-    if metadata is not None:
-        obj["metadata"] = metadata
+    obj["metadata"] = metadata
     return obj, unknown
 
 
-def _metadata(obj: dict[str, Any], unknown: list[str]) -> dict[str, Any] | None:
-    if "metadata" not in obj:
-        return None
+def _metadata(obj: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
     try:
-        return embedded.decode_metadata(obj["metadata"], "metadata", unknown)
+        return embedded.decode_metadata(obj.get("metadata"), "metadata", unknown)
     except DecodeError as error:
         raise CustomDecodeError(str(error)) from None
 
@@ -69,13 +69,31 @@ def _metadata(obj: dict[str, Any], unknown: list[str]) -> dict[str, Any] | None:
 def unrecognized(kind: str, reason: str, body: bytes) -> str:
     """The server's text for a body whose kind it cannot even read."""
     text = body.decode("utf-8", "replace")
-    summary = text if len(text) <= _SUMMARY else text[:_SUMMARY] + " ..."
-    return f"the object provided is unrecognized (must be of type {kind}): {reason} ({summary or '<empty>'})"
+    if body.startswith(b"{"):
+        summary = text if len(text) <= _SUMMARY else text[:_SUMMARY] + " ..."
+    else:
+        summary = body[:_SUMMARY].hex() + (" ..." if len(body) > _SUMMARY else "") or "<empty>"
+    return f"the object provided is unrecognized (must be of type {kind}): {reason} ({summary})"
 
 
-def type_missing(obj: Any, body: bytes) -> str:
-    """Why the type of a body cannot be read: kind or apiVersion is missing; empty when both are there."""
-    text = body.decode("utf-8", "replace").strip()
-    if not isinstance(obj, dict) or not obj.get("kind"):
-        return f"Object 'Kind' is missing in '{text}'"
-    return "" if obj.get("apiVersion") else f"Object 'apiVersion' is missing in '{text}'"
+def type_problem(value: Any, body: bytes) -> str:
+    """Why the kind of a body cannot be read; empty when it can. `value` is the parsed body."""
+    if value is not None and not isinstance(value, dict):
+        what = f"{json_kind(value)} into Go value of type {_TYPE_STRUCT}"
+        return f"couldn't get version/kind; json parse error: json: cannot unmarshal {what}"
+    for name in ("apiVersion", "kind"):
+        found = (value or {}).get(name)
+        if found is not None and not isinstance(found, str):
+            what = f"{json_kind(found)} into Go struct field .{name} of type string"
+            return f"couldn't get version/kind; json parse error: json: cannot unmarshal {what}"
+    if not (value or {}).get("kind"):
+        return f"Object 'Kind' is missing in '{body.decode('utf-8', 'replace')}'"
+    return ""
+
+
+def version_problem(obj: dict[str, Any], api_version: str) -> str:
+    """The server's 400 for an object of another version or group than the URL's; empty when they agree."""
+    given = obj.get("apiVersion", "")
+    if given == api_version:
+        return ""
+    return f"the API version in the data ({given}) does not match the expected API version ({api_version})"
