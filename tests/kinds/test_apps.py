@@ -160,3 +160,17 @@ def test_scaling_is_an_update_of_the_object(kind: str) -> None:
     new, errors = update(kind, made, {"spec": {"replicas": 3}}, "scale")
     assert not errors
     assert (new["spec"]["replicas"], new["metadata"]["generation"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({}, []),
+        ([], ["data must be a valid JSON object"]),
+        (None, ["data is mandatory"]),
+        (0, ["data must be a valid JSON object"]),
+    ],
+)
+def test_revision_data_may_be_empty_but_is_an_object(data: object, problem: list[str]) -> None:
+    _, errors = create("ControllerRevision", {"metadata": {"name": "x"}, "revision": 1, "data": data})
+    assert [error.detail for error in errors] == problem

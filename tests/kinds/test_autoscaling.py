@@ -79,3 +79,8 @@ def test_hooks_take_v1_objects_too() -> None:
     assert body["spec"]["targetCPUUtilizationPercentage"] == 80
     assert body["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
     assert "spec.maxReplicas" in {error.field for error in hpa.validate_create(body)}
+
+
+def test_no_policies_are_not_the_default_policies() -> None:
+    _, errors = create("HorizontalPodAutoscaler", autoscaler(behavior={"scaleUp": {"policies": []}}))
+    assert texts(errors) == ["spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"]

@@ -23,9 +23,10 @@ from jobrelay.kinds.types import Field, Type
 
 _LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 MAX_STRICT_ERRORS: Final = 100
-_POLICY: Final = "io.k8s.api.batch.v1."
+_BATCH: Final = "io.k8s.api.batch.v1."
 _TELLS_EMPTY: Final = frozenset({  # validation tells an empty list from none; the kind drops it before storing
-    _POLICY + "PodFailurePolicy", _POLICY + "PodFailurePolicyOnExitCodesRequirement", _POLICY + "SuccessPolicy",
+    _BATCH + "PodFailurePolicy", _BATCH + "PodFailurePolicyOnExitCodesRequirement", _BATCH + "SuccessPolicy",
+    "io.k8s.api.autoscaling.v2.HPAScalingRules",
 })  # fmt: skip
 Trail = tuple[Any, ...] | None  # linked list of (parent, step) where a step is a name or an index
 
@@ -155,7 +156,9 @@ def _always(field: Field) -> bool:
 
 
 def _drops_zero(field: Field) -> bool:
-    return field.omitempty and not field.type.pointer and field.type.kind not in ("struct", "IntOrString", "union")
+    return (
+        field.omitempty and not field.type.pointer and field.type.kind not in ("struct", "IntOrString", "Raw", "union")
+    )
 
 
 def _struct(type_: Type) -> Decoder:
@@ -167,12 +170,16 @@ def _struct(type_: Type) -> Decoder:
 
     def prepare() -> dict[str, tuple[Decoder, bool]]:
         nonlocal plan
-        made = {name: (decoder(f.type), _drops_zero(f)) for name, f in type_.fields.items()}
+        tells_empty = type_.name in _TELLS_EMPTY
+        made = {
+            name: (decoder(f.type), _drops_zero(f) and not (tells_empty and f.type.kind == "list"))
+            for name, f in type_.fields.items()
+        }
         always.extend((name, f.type) for name, f in type_.fields.items() if _always(f))
         empty_lists.update(
             n
             for n, f in type_.fields.items()
-            if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map") and type_.name not in _TELLS_EMPTY
+            if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map") and not tells_empty
         )
         omit_zero_structs.update(
             n for n, f in type_.fields.items() if f.omitzero and not f.type.pointer and f.type.kind == "struct"
