@@ -1,1 +1,31 @@
-"""The embedded cluster: an API server with its store, and later its controllers and node, in one process."""
+"""The embedded cluster: an API server with its store and controllers, in one process.
+
+    from jobrelay.cluster import Cluster
+
+    async with Cluster() as cluster:
+        client = cluster.client()
+
+`Cluster` is imported when it is first asked for, so that tools which only look at a cluster's folder stay quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jobrelay.cluster.cluster import Cluster
+    from jobrelay.cluster.inprocess import InProcessTransport
+
+__all__ = ["Cluster", "InProcessTransport"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Cluster":
+        from jobrelay.cluster.cluster import Cluster
+
+        return Cluster
+    if name == "InProcessTransport":
+        from jobrelay.cluster.inprocess import InProcessTransport
+
+        return InProcessTransport
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,52 +1,69 @@
-"""What a fresh cluster holds before anyone asks: namespaces and the system's own objects.
+"""What a fresh cluster holds before anyone asks: namespaces, policy, priorities, the API server's own service.
 
-Written once, straight into the store: these objects are facts, not requests.
+The objects go through the same steps as a client's, but only once per process: further clusters get the same objects with
+uids and times of their own, so a fleet starts fast.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
 from typing import Any
 
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.ownership import track
+from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.kinds import bootstrap as facts
 from jobrelay.kinds.times import format_time
 
 Obj = dict[str, Any]
+_LATER = "set when a cluster takes the object"
 
 
-def bootstrap(services: Services, authority: bytes) -> None:
-    """Creates what is missing; an existing object is left as it is."""
-    for obj in _namespaces():
-        ensure(services, "v1", "Namespace", obj)
-
-
-def ensure(services: Services, api_version: str, kind: str, obj: Obj) -> None:
-    served = services.resources.by_kind(api_version, kind)
-    assert served is not None, kind
-    metadata = obj["metadata"]
-    namespace = metadata.get("namespace", "")
-    if services.store.get(served.key, namespace, metadata["name"]) is None:
-        services.store.put(served.key, namespace, metadata["name"], _complete(services, served, obj))
-
-
-def _complete(services: Services, served: Served, obj: Obj) -> bytes:
-    made = served.decode(obj, None)
-    served.strategy.default(made)
-    made["metadata"] |= {
-        "uid": services.uid(),
-        "creationTimestamp": format_time(services.now()),
-        "resourceVersion": str(services.store.next_version()),
-    }
-    return stored_json(made)
-
-
-def _namespaces() -> list[Obj]:
-    return [
-        {
-            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-            "spec": {"finalizers": ["kubernetes"]},
-            "status": {"phase": "Active"},
+def bootstrap(services: Services, port: int) -> None:
+    """Creates what is missing; an object that is there is left as it is."""
+    now = format_time(services.now())
+    for key, prepared in _prepared(port):
+        metadata = prepared["metadata"]
+        namespace = metadata.get("namespace", "")
+        if services.store.get(key, namespace, metadata["name"]) is not None:
+            continue
+        made = {**prepared, "metadata": copy.deepcopy(metadata)}
+        made["metadata"] |= {
+            "uid": services.uid(),
+            "creationTimestamp": now,
+            "resourceVersion": str(services.store.next_version()),
         }
-        for name in ("default", "kube-system", "kube-public", "kube-node-lease")
-    ]
+        for entry in made["metadata"].get("managedFields") or ():
+            entry["time"] = now
+        services.store.put(key, namespace, metadata["name"], stored_json(made))
+
+
+@functools.lru_cache(1)
+def _prepared(port: int) -> list[tuple[str, Obj]]:
+    """Every object as it would be stored, with its storage key."""
+    table = ResourceTable()
+    return [_prepare(table, entry) for entry in facts.bootstrap(port)]
+
+
+def _prepare(table: ResourceTable, entry: facts.Bootstrap) -> tuple[str, Obj]:
+    given = entry.object
+    served = table.by_kind(given["apiVersion"], given["kind"])
+    assert served is not None, given["kind"]
+    made = served.decode(given, None)
+    served.strategy.default(made)
+    track(served, None, made, manager=entry.manager, now=_LATER)
+    metadata = made["metadata"]
+    metadata["uid"] = metadata["creationTimestamp"] = ""
+    kept = made.get("status")
+    served.strategy.prepare_create(made)
+    if given.get("status"):
+        made["status"] = kept
+    if entry.status:
+        made["status"] = entry.status
+        before = copy.deepcopy(made)
+        before.pop("status")
+        track(served, before, made, manager=entry.status_manager, now=_LATER, subresource="status")
+    return served.key, made
+

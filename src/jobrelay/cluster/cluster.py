@@ -1,65 +1,94 @@
 """One embedded cluster as a value: start it, use it, stop it.
 
-    async with Cluster("dev") as cluster:                       # in memory, any free port
-        kubectl --kubeconfig {cluster.kubeconfig} get ns
+    async with Cluster() as cluster:                            # in memory, any free port
+        await cluster.client().list(JOBS)                       # in this process, without a socket
+        kubectl --kubeconfig {cluster.kubeconfig} get ns        # from anywhere on this machine
 
 With a folder, objects, keys and port are kept and found again on the next start.
 """
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
+import socket
 import ssl
 import tempfile
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from jobrelay.cluster.apiserver.access import Access, Authorizer, Tokens
+from jobrelay.cluster.apiserver.access import Access, Tokens
 from jobrelay.cluster.apiserver.http import HttpServer
 from jobrelay.cluster.apiserver.represent import stored
+from jobrelay.cluster.apiserver.request import ANONYMOUS, User
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
+from jobrelay.cluster.controllers.aggregation import Aggregation
 from jobrelay.cluster.controllers.namespaces import Namespaces
-from jobrelay.cluster.files import ClusterFolder, kubeconfig, write_private
-from jobrelay.cluster.pki import Authority, KeyPair, make_authority
-from jobrelay.cluster.store import SqliteBackend, Store
+from jobrelay.cluster.errors import FolderError, PortTaken
+from jobrelay.cluster.files import ClusterFolder, write_private
+from jobrelay.cluster.inprocess import InProcessTransport
+from jobrelay.cluster.kubeconfig import kubeconfig
+from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.cluster.ports import HOST, listen, listen_anywhere
+from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
+from jobrelay.kinds.names import is_dns1123_label
+from jobrelay.kube import Client
 
-HOST: Final = "127.0.0.1"
+ADMIN: Final = User("kubernetes-admin", ("system:masters",))
 _NAMES: Final = (HOST, "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
-
-
-class PortTaken(Exception):
-    """The port is in use by another program."""
 
 
 class Cluster:
     """An embedded cluster.
 
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` keeps no objects on disk.
-    `port` None means the port of the last start, or any free one.
+    `port` None means the port of the last start, or any free one. Raises ClusterError when it cannot start.
     """
 
     def __init__(
-        self, name: str, folder: pathlib.Path | None = None, *, memory: bool = False, port: int | None = None
+        self,
+        name: str = "dev",
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        memory: bool = False,
+        port: int | None = None,
     ) -> None:
+        if problems := is_dns1123_label(name):
+            raise ValueError(f"cluster name {name!r}: {problems[0]}")
         self.name, self._port = name, port
         self._temporary = tempfile.mkdtemp(prefix="jobrelay-") if folder is None else None
         self._memory = memory or folder is None
-        parent = folder if folder is not None else pathlib.Path(self._temporary or "")
-        self._files = ClusterFolder(parent, name)
+        self._files = ClusterFolder(pathlib.Path(self._temporary or folder or "").absolute(), name)
         self.kubeconfig = self._files.kubeconfig
         self.url = ""
+        self._api: ApiServer | None = None
         self._http: HttpServer | None = None
         self._store: Store | None = None
         self._namespaces: Namespaces | None = None
 
     @property
     def api(self) -> ApiServer:
-        assert self._api is not None
+        """The API server of a cluster that runs."""
+        if self._api is None:
+            raise RuntimeError(f"cluster {self.name} is not running")
         return self._api
+
+    def transport(self, user: str | None = None, groups: Sequence[str] = ()) -> InProcessTransport:
+        """A way to the API server without a socket: as the admin, or as whoever is named.
+
+        `system:anonymous` makes requests without an identity; they may still bring a bearer token of their own.
+        """
+        who = ADMIN if user is None else None if user == ANONYMOUS.name else User(user, tuple(groups))
+        return InProcessTransport(lambda: self._api, who)
+
+    def client(self, user: str | None = None, groups: Sequence[str] = ()) -> Client:
+        """A client over `transport`."""
+        return Client(self.transport(user, groups))
 
     async def start(self) -> None:
         self._files.open()
@@ -70,28 +99,55 @@ class Cluster:
             raise
 
     async def _start(self) -> None:
-        settings = self._files.settings()
-        authority = self._authority()
-        serving = self._pair("apiserver", lambda: authority.server(_NAMES))
-        self._store = Store(None if self._memory else SqliteBackend(self._files.store))
+        listening = self._listen()
+        try:
+            authority = Authority(self._files.pair("ca", lambda: make_authority(f"jobrelay-{self.name}-ca")))
+            address = f"{HOST}:{listening.getsockname()[1]}"
+            api = await self._serve(authority, address)
+            self._http = HttpServer(api, self._tls(authority))
+            await self._http.start(listening)
+        except BaseException:
+            listening.close()
+            raise
+        self._api, self.url = api, f"https://{address}"
+        self._publish(authority)
+
+    def _listen(self) -> socket.socket:
+        if self._port is not None:
+            return listen(self._port)
+        last = self._files.settings().get("port")
+        if not last:
+            return listen_anywhere()
+        try:
+            return listen(last)
+        except PortTaken as error:
+            hint = f"cluster {self.name!r} had it at its last start; end what uses it now, or choose another with --port"
+            raise PortTaken(str(error), hint) from error
+
+    async def _serve(self, authority: Authority, address: str) -> ApiServer:
+        """The API server over the store, with what a cluster always holds."""
+        try:
+            self._store = Store(None if self._memory else SqliteBackend(self._files.store))
+        except StoreFailure as failure:
+            raise FolderError(str(failure), "restore the file, or delete the cluster") from failure
         services = Services(self._store, ResourceTable())
-        bootstrap(services, authority.pair.certificate)
-        self._api = ApiServer(services, self._access(services), f"{HOST}:0")
+        bootstrap(services, int(address.rpartition(":")[2]))
+        api = ApiServer(services, self._access(services), address)
         await self._store.settled()
         self._namespaces = Namespaces(services, authority.pair.certificate)
         self._namespaces.start()
-        self._http = HttpServer(self._api, self._tls(serving, authority))
-        port = self._port if self._port is not None else settings.get("port", 0)
-        try:
-            bound = await self._http.start(HOST, port)
-        except OSError as error:
-            raise PortTaken(f"port {port} on {HOST} is taken; choose another with --port") from error
-        self.url = f"https://{HOST}:{bound}"
-        self._files.save({"version": 1, "name": self.name, "port": bound})
-        admin = self._pair("admin", lambda: authority.client("kubernetes-admin", ["system:masters"]))
+        Aggregation(services).start()
+        return api
+
+    def _publish(self, authority: Authority) -> None:
+        """Writes down the port, and the kubeconfig that leads to it."""
+        self._files.save({"port": int(self.url.rpartition(":")[2]), "memory": self._memory})
+        admin = self._files.pair("admin", lambda: authority.client(ADMIN.name, ADMIN.groups))
         write_private(self.kubeconfig, kubeconfig(self.name, self.url, authority.pair.certificate, admin))
 
     async def stop(self) -> None:
+        """Ends watches and requests, commits what is open, and lets go of the folder; stopping twice is fine."""
+        self._api = None
         if self._http is not None:
             await self._http.stop()
             self._http = None
@@ -114,29 +170,20 @@ class Cluster:
     ) -> None:
         await self.stop()
 
-    def _authority(self) -> Authority:
-        return Authority(self._pair("ca", lambda: make_authority(f"jobrelay-{self.name}-ca")))
-
     def _access(self, services: Services) -> Access:
-        signing = self._pair("serviceaccounts", lambda: make_authority(f"jobrelay-{self.name}-service-accounts"))
+        common = f"jobrelay-{self.name}-service-accounts"
+        signing = self._files.pair("serviceaccounts", lambda: make_authority(common))
 
         def lookup(key: str, namespace: str, name: str) -> dict[str, Any] | None:
             item = services.store.get(key, namespace, name)
             return stored(item.raw) if item is not None else None
 
-        return Access(Authorizer(services.store), Tokens(signing.key, lookup, services.now))
+        return Access(services.authorizer, Tokens(signing.key, lookup, services.now))
 
-    def _pair(self, name: str, make: Any) -> KeyPair:
-        pair = self._files.pair(name)
-        if pair is None:
-            pair = make()
-            self._files.keep_pair(name, pair)
-        return pair
-
-    def _tls(self, serving: KeyPair, authority: Authority) -> ssl.SSLContext:
+    def _tls(self, authority: Authority) -> ssl.SSLContext:
+        self._files.pair("apiserver", lambda: authority.server(_NAMES))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        folder = self._files.path / "pki"
-        context.load_cert_chain(folder / "apiserver.crt", folder / "apiserver.key")
+        context.load_cert_chain(self._files.pki / "apiserver.crt", self._files.pki / "apiserver.key")
         context.load_verify_locations(cadata=authority.pair.certificate.decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -1,32 +1,49 @@
 """What a cluster keeps in its folder: the store, its keys, its port, and the admin's kubeconfig beside it.
 
     DIR/NAME.kubeconfig      for people and programs, mode 0600
-    DIR/NAME/cluster.json    the marker that makes the folder ours: version and port
+    DIR/NAME/cluster.json    the marker that makes the folder ours: version, port
     DIR/NAME/store.sqlite    the objects
     DIR/NAME/pki/            the authority, the server's certificate, the key of service account tokens
-    DIR/NAME/lock            held while the cluster runs
+    DIR/NAME/lock            held, with the holder's process id in it, while the cluster runs
+    DIR/NAME/log             what a cluster in the background has to say; log.1 is that of the start before
+
+Nothing is touched in a folder that is not ours. The lock belongs to the open file, not to the process: it is free the moment
+its holder is gone, however it went, and two clusters of one process exclude each other too.
 """
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
 import pathlib
-from typing import IO, Any
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any, Final
 
-from jobrelay.cluster.pki import KeyPair
+from jobrelay.cluster.errors import AlreadyRunning, FolderError
+
+VERSION: Final = 1
+_PROGRAM: Final = "jobrelay"
+_NOT_YET_MARKED: Final = frozenset({"lock", "log", "log.1", ".cluster.json.new"})
+_GLANCES: Final = 5  # a look at the lock by another process holds it for an instant
 
 
-class FolderError(Exception):
-    """A folder that cannot be used; the message says why and what to do."""
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its key, both as PEM."""
+
+    certificate: bytes
+    key: bytes
 
 
 def write_private(path: pathlib.Path, data: bytes) -> None:
     """Writes a file that only its owner can read, as a whole or not at all."""
     temporary = path.with_name(f".{path.name}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
     temporary.replace(path)
@@ -39,79 +56,178 @@ class ClusterFolder:
         self.name = name
         self.path = parent / name
         self.kubeconfig = parent / f"{name}.kubeconfig"
+        self.log = self.path / "log"
         self.store = self.path / "store.sqlite"
+        self.pki = self.path / "pki"
         self._marker = self.path / "cluster.json"
         self._lock: IO[str] | None = None
 
     def open(self) -> None:
+        """Makes the folder, or finds it as we left it, and takes the lock; raises FolderError."""
+        self.make()
         try:
-            existed = self.path.exists()
-            self.path.mkdir(parents=True, exist_ok=True)
-            if existed and not self._marker.exists() and any(self.path.iterdir()):
-                raise FolderError(
-                    f"{self.path} holds files that are not a jobrelay cluster's; choose another --dir or name, or empty it"
-                )
-            (self.path / "pki").mkdir(exist_ok=True, mode=0o700)
-            self._lock = (self.path / "lock").open("a+")
+            lock = (self.path / "lock").open("a+")
         except OSError as error:
-            raise FolderError(f"{self.path} cannot be used: {error.strerror}; choose another --dir") from error
+            raise self._unusable(error) from error
+        if not _locked(lock):
+            pid = _holder(lock)
+            lock.close()
+            raise self._held(pid)
+        self._lock = lock
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.seek(0)
-            holder = self._lock.read().strip() or "unknown"
-            self._lock.close()
-            self._lock = None
-            raise FolderError(
-                f"cluster {self.name} in {self.path.parent} is already running (pid {holder}); stop it first"
-            ) from None
-        self._lock.seek(0)
-        self._lock.truncate()
-        self._lock.write(str(os.getpid()))
-        self._lock.flush()
+            if not self._marker.exists():
+                self.save({})
+            self.pki.mkdir(exist_ok=True, mode=0o700)
+        except OSError as error:
+            self.close()
+            raise self._unusable(error) from error
+
+    def make(self) -> None:
+        """Makes the folder, or checks that it is ours; raises FolderError."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._check_ours()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def new_log(self) -> int:
+        """A fresh log, opened for writing, for a cluster that will start; raises FolderError, also if it runs."""
+        self.make()
+        if (pid := self.holder()) is not None:
+            raise self._held(pid)
+        try:
+            if self.log.exists():
+                self.log.replace(self.path / "log.1")
+            return os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def close(self) -> None:
+        """Lets others have the folder."""
         if self._lock is not None:
             self._lock.truncate(0)
             self._lock.close()
             self._lock = None
 
-    def settings(self) -> dict[str, Any]:
-        if not self._marker.exists():
-            return {}
+    def _unusable(self, error: OSError) -> FolderError:
+        return FolderError(f"{self.path} cannot be used: {error.strerror}", "choose a folder that you can write to")
+
+    def _held(self, pid: int) -> AlreadyRunning:
+        return AlreadyRunning(
+            f"cluster {self.name!r} in {self.path.parent} is already running (pid {pid or 'unknown'})",
+            "stop it first, or choose another name or folder",
+            pid=pid,
+        )
+
+    def _check_ours(self) -> None:
+        if self._marker.exists():
+            self.settings()
+        elif any(entry.name not in _NOT_YET_MARKED for entry in self.path.iterdir()):
+            raise FolderError(
+                f"{self.path} holds files that are not a jobrelay cluster's",
+                "choose another folder or name; nothing was changed",
+            )
+        elif self.kubeconfig.exists() and not self._wrote_kubeconfig():
+            raise FolderError(
+                f"{self.kubeconfig} exists and was not written by jobrelay",
+                "choose another folder or name, or move that file away",
+            )
+
+    def _wrote_kubeconfig(self) -> bool:
         try:
-            found: dict[str, Any] = json.loads(self._marker.read_text())
+            users = json.loads(self.kubeconfig.read_bytes())["users"]
+            return bool(users[0]["name"] == f"{self.name}-admin")
+        except (ValueError, LookupError, TypeError):
+            return False
+
+    def settings(self) -> dict[str, Any]:
+        """What the marker says; {} where there is none. Raises FolderError for a marker that we cannot have written."""
+        try:
+            found = json.loads(self._marker.read_bytes())
+        except FileNotFoundError:
+            return {}
         except (OSError, ValueError) as error:
-            raise FolderError(f"{self._marker} cannot be read: {error}") from error
+            raise FolderError(f"{self._marker} cannot be read: {error}", "choose another folder or name") from error
+        if not isinstance(found, dict) or found.get("program") != _PROGRAM:
+            raise FolderError(f"{self._marker} was not written by jobrelay", "choose another folder or name")
+        if found.get("version") != VERSION:
+            hint = "use the version of jobrelay that made it, or another folder"
+            raise FolderError(f"{self.path} has format {found.get('version')}, this version reads {VERSION}", hint)
         return found
 
     def save(self, settings: dict[str, Any]) -> None:
-        write_private(self._marker, json.dumps(settings, indent=2).encode())
+        marker = {"program": _PROGRAM, "version": VERSION, "name": self.name, **settings}
+        write_private(self._marker, json.dumps(marker, indent=2).encode())
 
-    def pair(self, name: str) -> KeyPair | None:
-        certificate, key = self.path / "pki" / f"{name}.crt", self.path / "pki" / f"{name}.key"
+    def pair(self, name: str, make: Callable[[], KeyPair]) -> KeyPair:
+        """The certificate and key of that name, made and kept the first time."""
+        certificate, key = self.pki / f"{name}.crt", self.pki / f"{name}.key"
         if certificate.exists() and key.exists():
             return KeyPair(certificate.read_bytes(), key.read_bytes())
+        made = make()
+        write_private(key, made.key)
+        write_private(certificate, made.certificate)
+        return made
+
+    def holder(self) -> int | None:
+        """The process that runs the cluster (0 if it does not say so), or None if nobody does."""
+        try:
+            lock = (self.path / "lock").open("r")
+        except OSError:
+            return None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return _holder(lock)
         return None
 
-    def keep_pair(self, name: str, pair: KeyPair) -> None:
-        write_private(self.path / "pki" / f"{name}.key", pair.key)
-        write_private(self.path / "pki" / f"{name}.crt", pair.certificate)
+    def remove(self) -> None:
+        """Deletes everything of a cluster that is not running; raises FolderError."""
+        if not self._marker.exists():
+            raise FolderError(f"{self.path} is not the folder of a jobrelay cluster", "nothing was deleted")
+        self.open()
+        try:
+            shutil.rmtree(self.path)
+            self.kubeconfig.unlink(missing_ok=True)
+        except OSError as error:
+            raise FolderError(f"{error.filename} cannot be deleted: {error.strerror}") from error
+        finally:
+            self.close()
 
 
-def kubeconfig(name: str, url: str, authority: bytes, user: KeyPair) -> bytes:
-    """A kubeconfig with a client certificate, as JSON (which is YAML)."""
-    text = lambda data: base64.b64encode(data).decode()  # noqa: E731
-    cluster = {"server": url, "certificate-authority-data": text(authority)}
-    credentials = {"client-certificate-data": text(user.certificate), "client-key-data": text(user.key)}
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": name,
-            "clusters": [{"name": name, "cluster": cluster}],
-            "users": [{"name": f"{name}-admin", "user": credentials}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": f"{name}-admin"}}],
-        },
-        indent=2,
-    ).encode()
+def find_folders(parent: pathlib.Path) -> list[ClusterFolder]:
+    """The clusters that have a folder under `parent`, by name."""
+    try:
+        markers = sorted(parent.glob("*/cluster.json"))
+    except OSError as error:
+        raise FolderError(f"{parent} cannot be read: {error.strerror}") from error
+    found = [ClusterFolder(parent, marker.parent.name) for marker in markers]
+    return [folder for folder in found if _is_ours(folder)]
+
+
+def _is_ours(folder: ClusterFolder) -> bool:
+    try:
+        return bool(folder.settings())
+    except FolderError:
+        return False
+
+
+def _locked(lock: IO[str]) -> bool:
+    for glance in range(_GLANCES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if glance + 1 < _GLANCES:
+                time.sleep(0.01)
+    return False
+
+
+def _holder(lock: IO[str]) -> int:
+    lock.seek(0)
+    text = lock.read().strip()
+    return int(text) if text.isdecimal() else 0

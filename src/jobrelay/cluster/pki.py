@@ -8,22 +8,15 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from jobrelay.cluster.files import KeyPair
+
 _YEARS = dt.timedelta(days=3650)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPair:
-    """A certificate and its key, both as PEM."""
-
-    certificate: bytes
-    key: bytes
 
 
 def _name(common: str, organizations: Sequence[str] = ()) -> x509.Name:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent
@@ -13,8 +12,11 @@ from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.cluster.apiserver.writer import manager_of, stored_json
 from jobrelay.kinds import reviews
+from jobrelay.kinds.apply import built_in_schema, update_managed_fields
+from jobrelay.kinds.field import aggregate
+from jobrelay.kinds.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time
 from jobrelay.kinds.types import type_for_kind
@@ -47,48 +49,20 @@ async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: 
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
-    target = binding.get("target") or {}
-    if target.get("kind", "") not in ("", "Node"):
-        raise errors.unknown(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
-    if not target.get("name"):
-        raise errors.unknown("target.name: Required value")
+    if found := validate_binding(binding):
+        raise errors.unknown(aggregate(found))
     pods = handlers.services.resources.get("", "v1", "pods")
     assert pods is not None
     pod = _pod(handlers, request, name)
-    _check_bindable(pod, name)
-
-    def make(old: Obj | None) -> Obj:
-        new = copy.deepcopy(old)
-        assert new is not None
-        new["spec"]["nodeName"] = target["name"]
-        for key, value in (binding["metadata"].get("annotations") or {}).items():
-            new["metadata"].setdefault("annotations", {})[key] = value
-        _set_scheduled(new, handlers)
-        return new
-
-    Writer(handlers.services, request, pods, given, "binding").update(name, make)
+    node = handlers.services.store.get("nodes", "", binding["target"]["name"])
+    labels = represent.stored(node.raw)["metadata"].get("labels") if node is not None else None
+    if refusal := bind_pod(pod, binding, now=format_time(handlers.services.now()), node_labels=labels):
+        raise errors.conflict("", "pods/binding", name, refusal)
+    if not given.dry_run:
+        pod["metadata"]["resourceVersion"] = str(handlers.services.store.next_version())
+        handlers.services.store.put("pods", request.info.namespace, name, stored_json(pod))
     await handlers.services.store.settled()
     return _created(request)
-
-
-def _check_bindable(pod: Obj, name: str) -> None:
-    def refuse(why: str) -> errors.ApiError:
-        return errors.conflict("", "pods/binding", name, why)
-
-    if pod["metadata"].get("deletionTimestamp"):
-        raise refuse(f"pod {name} is being deleted, cannot be assigned to a host")
-    if node := pod["spec"].get("nodeName"):
-        raise refuse(f'pod {name} is already assigned to node "{node}"')
-    if pod["spec"].get("schedulingGates"):
-        raise refuse(f"pod {name} has non-empty .spec.schedulingGates")
-
-
-def _set_scheduled(pod: Obj, handlers: Handlers) -> None:
-    status = pod.setdefault("status", {})
-    conditions = [c for c in status.get("conditions") or [] if c["type"] != "PodScheduled"]
-    now = format_time(handlers.services.now())
-    conditions.append({"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
-    status["conditions"] = conditions
 
 
 async def evict(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
@@ -137,19 +111,21 @@ def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
             )
 
 
+_LOG_NUMBERS: Final = ("tailLines", "limitBytes", "sinceSeconds")
+
+
 async def log(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
     """The log of a pod's container: nothing while the pod has no node."""
+    asked: dict[str, Any] = {name: options.integer(request, name) for name in _LOG_NUMBERS if request.first(name)}
+    if since := request.first("sinceTime"):
+        asked["sinceTime"] = since
+    if found := validate_log_options(asked):
+        raise errors.invalid("", "PodLogOptions", request.info.name, found)
     pod = _pod(handlers, request, request.info.name)
-    containers = [c["name"] for c in pod["spec"].get("containers") or []]
-    inits = [c["name"] for c in pod["spec"].get("initContainers") or []]
-    wanted = request.first("container")
-    if not wanted and len(containers) > 1:
-        text = f"a container name must be specified for pod {request.info.name}, choose one of: [{' '.join(containers)}]"
-        if inits:
-            text += f" or one of the init containers: [{' '.join(inits)}]"
-        raise errors.bad_request(text)
-    if wanted and wanted not in containers + inits:
-        raise errors.bad_request(f"container {wanted} is not valid for pod {request.info.name}")
+    try:
+        choose_container(pod, request.first("container"))
+    except ContainerError as error:
+        raise errors.bad_request(str(error)) from None
     return _at_node(pod)
 
 
@@ -175,7 +151,7 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     asked = _read(request, "authentication.k8s.io/v1", "TokenRequest", given.field_validation)
     reviews.default_token_request(asked)
     item = handlers.services.store.get("serviceaccounts", request.info.namespace, request.info.name)
-    tracked = _track_token(handlers, request, served, asked, given)
+    tracked = _track_token(handlers, request, asked, given)
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -197,12 +173,7 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     return represent.finish(represent.encode(asked), output_for(request), 201)
 
 
-def _track_token(
-    handlers: Handlers, request: ApiRequest, served: Served, asked: Obj, given: WriteOptions
-) -> list[Any] | None:
-    from jobrelay.cluster.apiserver.writer import manager_of
-    from jobrelay.kinds.apply import built_in_schema, update_managed_fields
-
+def _track_token(handlers: Handlers, request: ApiRequest, asked: Obj, given: WriteOptions) -> list[Any] | None:
     schema = built_in_schema("authentication.k8s.io/v1", "TokenRequest")
     assert schema is not None
     return update_managed_fields(

@@ -8,15 +8,11 @@ is one more entry at its place in these lists.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import errors, represent
-from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver import errors, plugins, represent
+from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.kinds import generation
-from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_path_segment
 from jobrelay.kinds.strategy import Obj, Update
@@ -27,28 +23,6 @@ DUPLICATE_OWNERS: Final = (
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 IMMORTAL_NAMESPACES: Final = ("default", "kube-system", "kube-public")
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One write: the object as it would be stored, the stored one if there is one, and who asks for what."""
-
-    services: Services
-    request: ApiRequest
-    served: Served
-    operation: str  # CREATE or UPDATE
-    new: Obj
-    old: Obj | None = None
-    subresource: str = ""
-    dry_run: bool = False
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = self.new["metadata"]
-        return metadata
-
-    def invalid(self, found: list[FieldError]) -> errors.ApiError:
-        return errors.invalid(self.served.group, self.served.kind, self.metadata.get("name", ""), found)
 
 
 Step = Callable[[Attempt], None]

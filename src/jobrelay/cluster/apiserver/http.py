@@ -8,18 +8,19 @@ need a task and several awaits per event.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
+from multidict import CIMultiDict
 
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.server import ApiServer
 
-_STATIC: Final = {"Cache-Control": "no-cache, private"}
 MAX_HEADER: Final = 65_536
 
 
@@ -31,12 +32,10 @@ class HttpServer:
         self._server = web.Server(self._handle, access_log=None, max_line_size=MAX_HEADER, max_field_size=MAX_HEADER)
         self._listener: asyncio.Server | None = None
 
-    async def start(self, host: str, port: int) -> int:
-        """Listens; returns the port (0 asks for any free one)."""
+    async def start(self, listening: socket.socket) -> None:
+        """Takes over a listening socket."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._server, host, port, ssl=self._tls, backlog=1024)
-        bound: int = self._listener.sockets[0].getsockname()[1]
-        return bound
+        self._listener = await loop.create_server(self._server, sock=listening, ssl=self._tls, backlog=1024)
 
     async def stop(self) -> None:
         if self._listener is not None:
@@ -54,9 +53,7 @@ class HttpServer:
         answer = await self._api.handle(request)
         if answer.stream is not None:
             return await _stream(raw, answer)
-        response = web.Response(status=answer.code, body=answer.body)
-        _headers(response, answer)
-        return response
+        return web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
 
 
 def _lower(raw: web.BaseRequest) -> dict[str, str]:
@@ -95,15 +92,6 @@ def _peer(raw: web.BaseRequest) -> User | None:
     return User(common, groups) if common else None
 
 
-def _headers(response: web.StreamResponse, answer: ApiResponse) -> None:
-    response.headers["Content-Type"] = answer.media
-    response.headers.update(_STATIC)
-    response.headers.update(answer.headers)
-    for text in answer.warnings:
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        response.headers.add("Warning", f'299 - "{quoted}"')
-
-
 class _ChunkedSink:
     """Writes a stream's pieces as HTTP chunks, straight to the transport."""
 
@@ -124,8 +112,7 @@ class _ChunkedSink:
 
 
 async def _stream(raw: web.BaseRequest, answer: ApiResponse) -> web.StreamResponse:
-    response = web.StreamResponse(status=answer.code)
-    _headers(response, answer)
+    response = web.StreamResponse(status=answer.code, headers=CIMultiDict(answer.fields()))
     response.enable_chunked_encoding()
     await response.prepare(raw)
     await response.write(b"")

@@ -51,7 +51,8 @@ class DeleteOptions:
     version: str | None = None
 
 
-def _integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
+def integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
+    """A number of the query, or None; raises 400 in Go's words."""
     text = request.first(name)
     if not text:
         return None
@@ -104,11 +105,11 @@ def list_options(request: ApiRequest) -> ListOptions:
     options = ListOptions(
         label_selector=request.first("labelSelector"),
         field_selector=request.first("fieldSelector"),
-        limit=_integer(request, "limit") or 0,
+        limit=integer(request, "limit") or 0,
         continue_=request.first("continue"),
         version=request.first("resourceVersion"),
         version_match=request.first("resourceVersionMatch"),
-        timeout_seconds=_integer(request, "timeoutSeconds"),
+        timeout_seconds=integer(request, "timeoutSeconds"),
         watch=flag(request.query, "watch") or request.info.verb == "watch",
         bookmarks=flag(request.query, "allowWatchBookmarks"),
         send_initial_events=flag(request.query, "sendInitialEvents") if "sendInitialEvents" in request.query else None,
@@ -177,7 +178,7 @@ def delete_options(request: ApiRequest) -> DeleteOptions:
 
 
 def _delete_query(request: ApiRequest) -> dict[str, Any]:
-    given: dict[str, Any] = {"gracePeriodSeconds": _integer(request, "gracePeriodSeconds")}
+    given: dict[str, Any] = {"gracePeriodSeconds": integer(request, "gracePeriodSeconds")}
     if "propagationPolicy" in request.query:
         given["propagationPolicy"] = request.first("propagationPolicy")
     if "orphanDependents" in request.query:

@@ -49,9 +49,9 @@ async def reach(services: Services, version: int) -> None:
     """Waits a moment for a version that the store has not reached; raises 504."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _PATIENCE
-    while services.store.version < version:
+    while services.store.committed < version:
         if loop.time() >= end:
-            raise errors.version_too_large(version, services.store.version)
+            raise errors.version_too_large(version, services.store.committed)
         await asyncio.sleep(0.05)
 
 
@@ -62,8 +62,7 @@ async def get(services: Services, request: ApiRequest, served: Served, namespace
     except ValueError as error:
         raise errors.unknown(bad_version(wanted, str(error))) from None
     await reach(services, version)
-    await services.store.settled()
-    item = services.store.get(served.key, namespace, name)
+    item = services.store.read(served.key, namespace, name)
     if item is None:
         raise errors.not_found(served.group, served.plural, name)
     return represent.answer_object(served, item.raw, out, services.now(), request.first("includeObject"))
@@ -84,9 +83,8 @@ async def _snapshot(
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.continue_:
         version, after = parse_continue(options)
-        await services.store.settled()
         try:
-            return services.store.snapshot(served.key, version if version > 0 else None), after
+            return services.store.snapshot(served.key, version if version > 0 else services.store.committed), after
         except Expired:
             raise errors.expired(_CONTINUE_EXPIRED) from None
     try:
@@ -94,10 +92,9 @@ async def _snapshot(
     except ValueError as error:
         raise errors.bad_request(bad_version(options.version, str(error))) from None
     await reach(services, version)
-    await services.store.settled()
     exact = options.version_match == "Exact" or (options.limit > 0 and version > 0 and not options.version_match)
     try:
-        return services.store.snapshot(served.key, version if exact else None), None
+        return services.store.snapshot(served.key, version if exact else services.store.committed), None
     except Expired:
         message = "The resourceVersion for the provided list is too old."
         raise errors.expired(message) from None

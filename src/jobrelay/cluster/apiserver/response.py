@@ -38,3 +38,12 @@ class ApiResponse:
     warnings: list[str] = field(default_factory=list)
     stream: Stream | None = None
     upgrade: Callable[..., object] | None = None
+
+    def fields(self) -> list[tuple[str, str]]:
+        """The header fields, with one `Warning` for each remark."""
+        found = {"Content-Type": self.media, "Cache-Control": "no-cache, private"} | self.headers
+        return [*found.items(), *(("Warning", f'299 - "{_quoted(text)}"') for text in self.warnings)]
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.store import Store
 
@@ -34,4 +35,7 @@ class Services:
     now: Callable[[], dt.datetime] = _now
     suffix: Callable[[], str] = random_suffix
     uid: Callable[[], str] = new_uid
-    finalizing: set[str] = field(default_factory=set)
+    authorizer: Authorizer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.authorizer = Authorizer(self.store)

@@ -190,7 +190,7 @@ class _Watch:
         return frame("BOOKMARK", represent.encode(empty))
 
     def _bookmark_later(self) -> None:
-        self.version = max(self.version, self.services.store.version)
+        self.version = max(self.version, self.services.store.committed)
         self._pending.append(self.bookmark(self.version))
         self._flush()
         self._timers.append(asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark_later))
@@ -233,7 +233,6 @@ async def watch(
     except ValueError as error:
         raise errors.unknown(reader.bad_version(options.version, str(error))) from None
     await reader.reach(services, version)
-    await services.store.settled()
     made = _Watch(
         watches, services, served, selection, request.info.namespace, out, request.first("includeObject"), options
     )
@@ -247,15 +246,15 @@ async def watch(
 def _place(made: _Watch, version: int) -> None:
     store, key, options = made.services.store, made.served.key, made.options
     if options.send_initial_events or (version == 0 and options.send_initial_events is None):
-        snapshot = store.snapshot(key)
+        snapshot = store.snapshot(key, store.committed)
         items = [item for item in snapshot.walk(made.namespace) if made.selection.matches(item)]
         initial = [made.initial(item) for item in items]
         if options.send_initial_events and options.bookmarks:
             initial.append(made.bookmark(snapshot.version, _INITIAL_END))
         made.prepare(initial, snapshot.version, [])
         return
-    start = version or store.version
-    made.prepare([], start, store.since(key, start) if start < store.version else [])
+    start = version or store.committed
+    made.prepare([], start, store.since(key, start) if start < store.committed else [])
 
 
 class _Refused:

@@ -6,19 +6,21 @@ there are no conflicts to retry: a patch always meets the newest object. Only th
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import admission, errors, represent
-from jobrelay.cluster.apiserver.admission import Attempt
+from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.cluster.apiserver.options import WriteOptions
+from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.reader import bad_version, parse_version
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.store import Item
 from jobrelay.kinds import field
-from jobrelay.kinds.apply import restore_times, update_managed_fields
+from jobrelay.kinds.apply import restore_times
 from jobrelay.kinds.field import Path
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time
@@ -60,16 +62,19 @@ class Writer:
             metadata.pop(key, None)
         self.match_namespace(metadata)
         self.track(None, obj, self.request.sent_managed)
-        attempt = self._attempt("CREATE", obj, None)
-        for left in range(_NAME_TRIES - 1, -1, -1):
-            admission.run(admission.CREATE, attempt)
+        if not metadata.get("generateName") or metadata.get("name"):
+            return self._create_once(obj)
+        for _ in range(_NAME_TRIES - 1):
             try:
-                return self._insert(obj)
+                return self._create_once(copy.deepcopy(obj))
             except errors.ApiError as error:
-                if error.reason != "AlreadyExists" or not metadata.get("generateName") or not left:
+                if error.reason != "AlreadyExists":
                     raise
-                del metadata["name"]
-        raise AssertionError("unreachable")
+        return self._create_once(obj)
+
+    def _create_once(self, obj: Obj) -> bytes:
+        admission.run(admission.CREATE, self._attempt("CREATE", obj, None))
+        return self._insert(obj)
 
     def _insert(self, obj: Obj) -> bytes:
         metadata = obj["metadata"]
@@ -123,8 +128,7 @@ class Writer:
     def _create_by_update(self, make: MakeNew) -> bytes:
         obj = make(None)
         self.match_namespace(obj["metadata"])
-        admission.run(admission.CREATE, self._attempt("CREATE", obj, None))
-        return self._insert(obj)
+        return self._create_once(obj)
 
     def _replace(self, new: Obj, old: Obj, item: Item, name: str) -> bytes:
         restore_times(new, old)
@@ -211,21 +215,15 @@ class Writer:
 
     def track(self, old: Obj | None, new: Obj, sent: list[Any] | None = None) -> None:
         """Writes down which fields this write's manager owns now. `sent` are the managedFields as the client sent them."""
-        managed = update_managed_fields(
+        track(
+            self.served,
             old,
             new,
             manager=manager_of(self.request, self.options),
-            subresource=self.subresource,
-            api_version=self.served.api_version,
             now=format_time(self.services.now()),
-            schema=self.served.apply_schema,
-            reset_fields=self.served.strategy.reset_fields.get(self.subresource, ()),
+            subresource=self.subresource,
             sent=sent,
         )
-        if managed:
-            new["metadata"]["managedFields"] = managed
-        else:
-            new["metadata"].pop("managedFields", None)
 
 
 def _should_vanish(new: Obj) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.request import ApiRequest, Info
+from jobrelay.cluster.apiserver.request import ApiRequest, Info, User
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer, stored_json
@@ -33,7 +33,8 @@ _DESCRIPTION: Final = (
 def own_request(namespace: str) -> ApiRequest:
     """A request of the cluster's own."""
     info = Info("create", "", namespace=namespace)
-    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, info=info)
+    user = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
+    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=user, info=info)
 
 
 class Namespaces:

@@ -1,9 +1,10 @@
 """The store: current objects and recent history in memory, every change durable before anyone hears of it.
 
 A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is one
-transaction of the backend; only then its writers are answered and its changes shown to watchers. Readers that meet an open
-batch wait for it too (`settled`), so nobody ever acts on a state that a crash could take back. If the backend fails, the
-batch is undone in memory and every one of its writers gets the failure.
+transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers. Writers see the
+open batch (`get`, `version`), because they build on it and share its fate. Readers see what is committed (`read`, `committed`,
+`snapshot` at that version), so nobody is ever shown a state that a crash could take back, and no reader waits. If the
+backend fails, the batch is undone in memory, its versions are given out again, and every one of its writers gets the failure.
 
 Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in a
 bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is older
@@ -16,6 +17,7 @@ import asyncio
 import bisect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, takewhile
 from typing import Final, NamedTuple
 
 from jobrelay.cluster.store.backend import Backend, NoBackend, Row, StoreFailure
@@ -116,7 +118,7 @@ class Store:
         self._tokens = iter(range(2**62))
         self.commits = 0
         self._version, rows = self._backend.load()
-        self._start = self._version
+        self._start = self._committed = self._version
         self._load(rows)
 
     def _load(self, rows: Iterable[Row]) -> None:
@@ -135,13 +137,27 @@ class Store:
 
     @property
     def version(self) -> int:
+        """The version of the last write, durable or not."""
         return self._version
+
+    @property
+    def committed(self) -> int:
+        """The version of the last write that is durable."""
+        return self._committed
 
     def next_version(self) -> int:
         """The version that the next write will have."""
         return self._version + 1
 
     def get(self, resource: str, namespace: str, name: str) -> Item | None:
+        """An object as a writer sees it."""
+        return self._table(resource).items.get((namespace, name))
+
+    def read(self, resource: str, namespace: str, name: str) -> Item | None:
+        """An object as it is committed."""
+        for written, key, change in self._batch:
+            if key == (namespace, name) and written == resource:
+                return change.before
         return self._table(resource).items.get((namespace, name))
 
     def count(self, resource: str) -> int:
@@ -191,9 +207,11 @@ class Store:
         except StoreFailure as failure:
             for resource, key, change in reversed(batch):
                 self._table(resource).restore(key, change.before)
+            self._version = self._committed
             done.set_exception(failure)
             return
         self.commits += 1
+        self._committed = self._version
         for resource, _, change in batch:
             self._publish(self._table(resource), change)
         done.set_result(None)
@@ -215,18 +233,17 @@ class Store:
         self._backend.close()
 
     def snapshot(self, resource: str, version: int | None = None) -> Snapshot:
-        """The objects of a resource now, or at an older version; call `settled` first."""
+        """The objects of a resource as writers see them, or at a version; walk it before the next await."""
         table = self._table(resource)
         if version is None or version >= self._version:
             return Snapshot(self._version, table.keys, table.items)
         if version < table.floor:
             raise Expired(version, table.floor)
-        if not table.history or table.history[-1].version <= version:
+        newer = self._newer(resource, table, version)
+        if not newer:
             return Snapshot(version, table.keys, table.items)
         items = dict(table.items)
-        for change in reversed(table.history):
-            if change.version <= version:
-                break
+        for change in newer:
             item = change.before or change.after
             assert item is not None
             if change.before is None:
@@ -235,16 +252,17 @@ class Store:
                 items[item.namespace, item.name] = change.before
         return Snapshot(version, sorted(items), items)
 
+    def _newer(self, resource: str, table: _Table, version: int) -> list[Change]:
+        """The changes of a resource after a version, also those of the open batch, newest first."""
+        unsettled = (change for written, _, change in reversed(self._batch) if written == resource)
+        return list(takewhile(lambda change: change.version > version, chain(unsettled, reversed(table.history))))
+
     def since(self, resource: str, version: int) -> list[Change]:
-        """The changes of a resource after a version, oldest first."""
+        """The committed changes of a resource after a version, oldest first."""
         table = self._table(resource)
         if version < table.floor:
             raise Expired(version, table.floor)
-        newer: list[Change] = []
-        for change in reversed(table.history):
-            if change.version <= version:
-                break
-            newer.append(change)
+        newer = list(takewhile(lambda change: change.version > version, reversed(table.history)))
         newer.reverse()
         return newer
 
@@ -259,4 +277,4 @@ class Store:
         """Drops the history of a resource that is no longer served."""
         table = self._table(resource)
         table.history.clear()
-        table.floor = self._version
+        table.floor = self._committed

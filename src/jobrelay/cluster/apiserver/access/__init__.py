@@ -1,7 +1,7 @@
 """Who asks, and may they: authentication, impersonation, authorization."""
 
 from jobrelay.cluster.apiserver.access.access import Access
-from jobrelay.cluster.apiserver.access.rbac import Authorizer, Attributes
+from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes, Authorizer
 from jobrelay.cluster.apiserver.access.tokens import ISSUER, TokenError, Tokens
 
-__all__ = ["ISSUER", "Access", "Attributes", "Authorizer", "TokenError", "Tokens"]
+__all__ = ["ISSUER", "MASTERS", "Access", "Attributes", "Authorizer", "TokenError", "Tokens"]

@@ -1,0 +1,88 @@
+"""A transport to a cluster in the same process: requests are function calls, watches are queues, and no socket is opened.
+
+It carries the same requests to the same `ApiServer.handle` as the network does, so a client cannot tell the difference. Who
+asks is given when the transport is made; a transport without a user leaves that to the request's own headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.response import Stream
+from jobrelay.cluster.apiserver.server import ApiServer
+from jobrelay.kube.errors import ConnectError
+from jobrelay.kube.transport import Headers, Request, Response
+
+__all__ = ["InProcessTransport"]
+
+
+class InProcessTransport:
+    """Carries requests to the API server that `serving` returns; None means that it is not running."""
+
+    def __init__(self, serving: Callable[[], ApiServer | None], user: User | None) -> None:
+        self._serving, self._user = serving, user
+
+    async def send(self, request: Request) -> Response:
+        await asyncio.sleep(0)  # as the network would: others get their turn, and a cancelled caller stops here
+        api = self._serving()
+        if api is None:
+            raise ConnectError(f"{request}: the embedded cluster is not running")
+        path, query = split_target(request.path)
+        headers = _lower(request.headers)
+        answer = await api.handle(ApiRequest(request.method, path, query, headers, request.body or b"", self._user))
+        fields = Headers(answer.fields())
+        if answer.stream is None:
+            return Response(answer.code, fields, b"" if request.method == "HEAD" else answer.body)
+        sink = _Queue()
+        answer.stream.start(sink)
+        return Response(answer.code, fields, sink.chunks(), _closer(answer.stream))
+
+
+class _Queue:
+    """What a stream has pushed and its reader has not taken yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._news = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._size += len(data)
+        self._news.set()
+
+    def backlog(self) -> int:
+        return self._size
+
+    def end(self) -> None:
+        self._ended = True
+        self._news.set()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while True:
+            while self._waiting:
+                data = self._waiting.popleft()
+                self._size -= len(data)
+                yield data
+            if self._ended:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+
+def _closer(stream: Stream) -> Callable[[], Awaitable[None]]:
+    async def close() -> None:
+        stream.stop()
+
+    return close
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers as the server wants them: lower-case names, repeated values kept apart by NUL."""
+    if isinstance(headers, Headers):
+        return {name: "\0".join(headers.get_all(name)) for name in headers}
+    return {name.lower(): value for name, value in headers.items()}
