@@ -121,7 +121,9 @@ class Cluster:
         try:
             return listen(last)
         except PortTaken as error:
-            hint = f"cluster {self.name!r} had it at its last start; end what uses it now, or choose another with --port"
+            hint = (
+                f"cluster {self.name!r} had it at its last start; end what uses it now, or choose another with --port"
+            )
             raise PortTaken(str(error), hint) from error
 
     async def _serve(self, authority: Authority, address: str) -> ApiServer:

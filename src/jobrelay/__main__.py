@@ -1,0 +1,5 @@
+"""`python -m jobrelay` is the `jobrelay` command."""
+
+from jobrelay.cli import main
+
+main()

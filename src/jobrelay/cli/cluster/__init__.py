@@ -1,0 +1,20 @@
+"""`jobrelay cluster`: embedded clusters, in the foreground or behind it."""
+
+from __future__ import annotations
+
+import click
+
+from jobrelay.cli.lazy import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_at={
+        "start": ("jobrelay.cli.cluster.start:start", "Start clusters and keep them running."),
+        "list": ("jobrelay.cli.cluster.list:list_", "List clusters, running or stopped."),
+        "stop": ("jobrelay.cli.cluster.stop:stop", "Stop running clusters; their data stays."),
+        "delete": ("jobrelay.cli.cluster.delete:delete", "Delete stopped clusters with all their data."),
+    },
+)
+def cluster() -> None:
+    """Embedded Kubernetes clusters: an API server that kubectl and client-go accept, without Docker."""

@@ -1,0 +1,86 @@
+"""What the cluster commands share: the folder, the names, what is known about a cluster."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from jobrelay.cli.errors import Failure
+from jobrelay.cluster.errors import ClusterError
+from jobrelay.cluster.files import ClusterFolder, find_folders
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def default_folder() -> pathlib.Path:
+    """Where clusters live unless --dir says otherwise."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (pathlib.Path(state) if state else pathlib.Path.home() / ".local" / "state") / "jobrelay"
+
+
+DIR = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=pathlib.Path),
+    callback=lambda ctx, param, value: value.absolute(),
+    envvar="JOBRELAY_DIR",
+    default=default_folder,
+    show_default="~/.local/state/jobrelay",
+    help="Where the clusters' data and kubeconfigs are.",
+)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises Failure for a name that cannot be a cluster's, and for one given twice."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            hint = "use lower case letters, digits and '-', at most 63 of them, with a letter or digit at both ends"
+            raise Failure(f"{name!r} cannot be the name of a cluster", hint)
+        if names.count(name) > 1:
+            raise Failure(f"cluster {name!r} was named twice", "name each cluster once")
+
+
+def existing(folder: pathlib.Path, names: Sequence[str]) -> list[ClusterFolder]:
+    """The folders of clusters that exist; raises Failure for one that does not."""
+    check_names(names)
+    found = {each.name: each for each in find_folders(folder)}
+    for name in names:
+        if name not in found:
+            hint = f"there are: {', '.join(found)}" if found else "`jobrelay cluster start NAME` makes one"
+            raise Failure(f"there is no cluster {name!r} in {folder}", hint)
+    return [found[name] for name in names]
+
+
+def describe(folder: ClusterFolder) -> dict[str, Any]:
+    """What is known about a cluster without asking it."""
+    pid = folder.holder()
+    port = folder.settings().get("port")
+    return {
+        "name": folder.name,
+        "state": "stopped" if pid is None else "running",
+        "pid": pid or None,
+        "url": f"https://127.0.0.1:{port}" if port else None,
+        "kubeconfig": str(folder.kubeconfig) if folder.kubeconfig.exists() else None,
+    }
+
+
+def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The clusters whose names begin so."""
+    folder = ctx.params.get("folder") or default_folder()
+    return [CompletionItem(each.name) for each in find_folders(folder) if each.name.startswith(incomplete)]
+
+
+@contextmanager
+def telling_errors() -> Iterator[None]:
+    """Turns what keeps a cluster from working into a message and code 2."""
+    try:
+        yield
+    except ClusterError as error:
+        raise Failure(str(error), error.hint) from error

@@ -1,0 +1,24 @@
+"""`jobrelay cluster list`."""
+
+from __future__ import annotations
+
+import pathlib
+
+import click
+
+from jobrelay.cli.cluster.common import DIR, describe, telling_errors
+from jobrelay.cli.output import OUTPUT, print_rows
+from jobrelay.cluster.files import find_folders
+
+
+@click.command("list", short_help="List clusters, running or stopped.")
+@DIR
+@OUTPUT
+def list_(folder: pathlib.Path, output: str) -> None:
+    """List the clusters of a folder, running or stopped."""
+    with telling_errors():
+        rows = [describe(each) for each in find_folders(folder)]
+    if not rows and output == "table":
+        click.echo(f"no clusters in {folder}", err=True)
+        return
+    print_rows(rows, ["name", "state", "pid", "url", "kubeconfig"], output)

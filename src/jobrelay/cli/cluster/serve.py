@@ -1,0 +1,64 @@
+"""Clusters in the foreground: started one after the other in one process, stopped together on SIGINT or SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import pathlib
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+import click
+import structlog
+
+from jobrelay.cluster import Cluster
+
+log = structlog.get_logger(__name__)
+_THRESHOLDS: Final = (50_000, 20, 100)  # the default makes the collector walk all stored objects far too often
+
+
+def serve_clusters(folder: pathlib.Path, ports: Mapping[str, int | None], *, memory: bool) -> None:
+    """Runs clusters until a signal comes."""
+    clusters = [Cluster(name, folder, memory=memory, port=port) for name, port in ports.items()]
+    gc.set_threshold(*_THRESHOLDS)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(clusters))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _serve(clusters: Sequence[Cluster]) -> None:
+    serving = asyncio.ensure_future(_run(clusters))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, _end, loop, number, serving)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        log.debug("ended")
+
+
+def _end(loop: asyncio.AbstractEventLoop, number: signal.Signals, serving: asyncio.Future[None]) -> None:
+    """Ends the clusters cleanly; a second signal then has its usual effect."""
+    log.debug("ending", signal=number.name)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(each)
+    serving.cancel()
+
+
+async def _run(clusters: Sequence[Cluster]) -> None:
+    async with AsyncExitStack() as stack:
+        for cluster in clusters:
+            await stack.enter_async_context(cluster)
+            click.echo(f"{cluster.name} ready {cluster.url} {cluster.kubeconfig}")
+        gc.freeze()
+        await asyncio.Event().wait()

@@ -1,0 +1,60 @@
+"""`jobrelay cluster start`: checks what was asked, then serves here or in the background."""
+
+from __future__ import annotations
+
+import pathlib
+
+import click
+
+from jobrelay.cli.cluster.common import DIR, check_names, complete_names, telling_errors
+from jobrelay.cli.errors import Failure
+
+
+@click.command(short_help="Start clusters and keep them running.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
+@DIR
+@click.option("--memory", is_flag=True, help="Keep objects in memory only; they are gone at the end.")
+@click.option(
+    "--port", "base", metavar="BASE", type=click.IntRange(1, 65535),
+    help="Ports BASE, BASE+1, ... in the order of names.  [default: those of the last start, or free ones]",
+)  # fmt: skip
+@click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all are ready.")
+@click.option("-v", "--verbose", is_flag=True, help="Log details too.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def start(
+    names: tuple[str, ...],
+    folder: pathlib.Path,
+    memory: bool,
+    base: int | None,
+    detach: bool,
+    verbose: bool,
+    log_format: str,
+) -> None:
+    """Start clusters and keep them running until Ctrl-C.
+
+    Prints one line for each when it is ready: its name, its address, its kubeconfig. Objects, keys and ports are kept in the
+    folder and are there again at the next start.
+
+    \b
+    jobrelay cluster start dev
+    kubectl --kubeconfig ~/.local/state/jobrelay/dev.kubeconfig get namespaces
+    """
+    check_names(names)
+    if base is not None and base + len(names) - 1 > 65535:
+        raise Failure(f"there are no {len(names)} ports from {base} on", "choose a smaller --port")
+    ports = {name: base + index if base is not None else None for index, name in enumerate(names)}
+    with telling_errors():
+        if detach:
+            from jobrelay.cli.cluster.background import start_detached
+
+            start_detached(folder, ports, memory=memory, extra=_passed_on(verbose, log_format))
+        else:
+            from jobrelay.cli.cluster.serve import serve_clusters
+            from jobrelay.cli.logs import configure_logs
+
+            configure_logs(verbose, log_format)
+            serve_clusters(folder, ports, memory=memory)
+
+
+def _passed_on(verbose: bool, log_format: str) -> list[str]:
+    return [*(["--verbose"] if verbose else []), "--log-format", log_format]

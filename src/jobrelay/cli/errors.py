@@ -1,0 +1,22 @@
+"""How the command says no: `error:` and `hint:` on stderr, and code 2."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+
+class Failure(click.ClickException):
+    """Ends the command with a message and, where there is one, a hint."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"error: {self.message}", err=True)
+        if self.hint:
+            click.echo(f"hint: {self.hint}", err=True)

@@ -1,0 +1,39 @@
+"""Lists on stdout: plain columns as kubectl prints them, or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "name"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output: str) -> None:
+    """Prints rows; `columns` are the keys that a table shows, "name" is the key that `-o name` shows."""
+    if output == "json":
+        click.echo(json.dumps(list(rows), indent=2))
+    elif output == "name":
+        for row in rows:
+            click.echo(row["name"])
+    else:
+        _table([[_cell(row[column]) for column in columns] for row in rows], [column.upper() for column in columns])
+
+
+def _table(cells: list[list[str]], heads: list[str]) -> None:
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    for row in (heads, *cells):
+        click.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else str(value)
