@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kinds.crd_cases import causes, kind_of, made, recorded, rig
+from .crd_cases import causes, kind_of, made, recorded, rig
 
 from jobrelay.kinds.crd.cel.checker import CompileError, compile_expression
 from jobrelay.kinds.crd.cel.cost import UINT_MAX, estimate

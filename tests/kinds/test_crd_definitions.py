@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.kinds.crd_cases import causes, definition, recorded
+from .crd_cases import causes, definition, recorded
 
 from jobrelay.kinds.crd import definition as crds
 from jobrelay.kinds.crd.definition import STRATEGIES

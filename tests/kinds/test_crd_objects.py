@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.kinds.crd_cases import causes, create_texts, kind_of, made, recorded, rig, spec_kind
+from .crd_cases import causes, create_texts, kind_of, made, recorded, rig, spec_kind
 
 from jobrelay.kinds.crd.objects import CustomDecodeError, type_problem, unrecognized, version_problem
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.kinds.crd_cases import definition, kind_of, rig
+from .crd_cases import definition, kind_of, rig
 
 from jobrelay.kinds.crd.openapi import model_name, openapi_list_schema, openapi_schema
 from jobrelay.kinds.crd.paths import PathError

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.kinds.crd_cases import causes, kind_of, recorded, rig, spec_kind
+from .crd_cases import causes, kind_of, recorded, rig, spec_kind
 
 ANSWERS = recorded("updates")
 KIND = kind_of(ANSWERS["schema"], kind="Upd", subresources={"status": {}})
