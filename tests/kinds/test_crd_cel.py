@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from .crd_cases import causes, kind_of, made, recorded, rig
 
 from jobrelay.kinds.crd.cel.checker import CompileError, compile_expression
 from jobrelay.kinds.crd.cel.cost import UINT_MAX, estimate
@@ -17,6 +16,8 @@ from jobrelay.kinds.crd.cel.types import CelType
 from jobrelay.kinds.crd.cel.values import CelError
 from jobrelay.kinds.crd.decls import decl_type, escape
 from jobrelay.kinds.crd.structural import Node
+
+from .crd_cases import causes, kind_of, made, recorded, rig
 
 COMPILED = recorded("cel_compile")
 EVALUATED = recorded("cel_evaluate")

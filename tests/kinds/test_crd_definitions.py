@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 import pytest
-from .crd_cases import causes, definition, recorded
 
 from jobrelay.kinds.crd import definition as crds
 from jobrelay.kinds.crd.definition import STRATEGIES
 from jobrelay.kinds.crd.naming import accepted_status, is_established
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.types import type_for_kind
+
+from .crd_cases import causes, definition, recorded
 
 NOW = "2026-01-02T03:04:05Z"
 

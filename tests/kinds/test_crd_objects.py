@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from .crd_cases import causes, create_texts, kind_of, made, recorded, rig, spec_kind
 
 from jobrelay.kinds.crd.objects import CustomDecodeError, type_problem, unrecognized, version_problem
+
+from .crd_cases import causes, create_texts, kind_of, made, recorded, rig, spec_kind
 
 ANSWERS = recorded("objects")
 KIND = kind_of(ANSWERS["schema"], **ANSWERS["version"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from .crd_cases import definition, kind_of, rig
 
 from jobrelay.kinds.crd.openapi import model_name, openapi_list_schema, openapi_schema
 from jobrelay.kinds.crd.paths import PathError
 from jobrelay.kinds.crd.scale import ScaleError, crd_apply_scale, crd_scale_of
 from jobrelay.kinds.crd.strategy import convert, custom_kind, strategy_for
+
+from .crd_cases import definition, kind_of, rig
 
 SCALE = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count", "labelSelectorPath": ".status.selector"}
 COUNTED = {

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+
 from .crd_cases import causes, kind_of, recorded, rig, spec_kind
 
 ANSWERS = recorded("updates")
