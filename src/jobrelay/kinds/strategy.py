@@ -66,7 +66,8 @@ class Strategy:
     fields: the values that field selectors see. unsupported_field: the server's text for any other label, given
     (label, kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
     subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize: what
-    defaulting adds once more when the stored object is read.
+    defaulting adds once more when the stored object is read. late_labels: labels that canonicalize adds are not stored at
+    first, so that the next write is one even when it changes nothing.
     """
 
     default: Callable[[Obj], None] = _nothing
@@ -74,6 +75,7 @@ class Strategy:
     validate_create: Callable[[Obj], list[FieldError]] = _no_errors
     warn_create: Callable[[Obj], list[str]] = _no_warnings
     canonicalize: Callable[[Obj], None] = _nothing
+    late_labels: bool = False
     update: Update = Update()
     subresources: Mapping[str, Update] = field(default_factory=dict)
     unconditional_update: bool = True

@@ -152,24 +152,41 @@ def warn_update(attempt: Attempt) -> None:
 
 def canonicalize(attempt: Attempt) -> None:
     """What reading the stored object back would add."""
-    attempt.served.strategy.canonicalize(attempt.new)
+    strategy, labelled = attempt.served.strategy, bool(attempt.metadata.get("labels"))
+    strategy.canonicalize(attempt.new)
+    attempt.unsettled = strategy.late_labels and not labelled and bool(attempt.metadata.get("labels"))
 
 
 CREATE: Final[tuple[Step, ...]] = (
     dedup_owners,
     namespace_lifecycle,
+    plugins.fill_in_pod,
+    plugins.fill_in_claim,
+    plugins.may_grant,
     system_metadata,
+    plugins.allocate_for_service,
     prepare_create,
     validate_create,
     warn_create,
     canonicalize,
+    plugins.namespace_labels,
+    plugins.check_limits,
+    plugins.check_default_priority,
+    plugins.pod_security,
 )
 UPDATE: Final[tuple[Step, ...]] = (
+    plugins.fill_in_pod,
     dedup_owners,
+    plugins.may_grant,
+    plugins.allocate_for_service,
     keep_system_metadata,
     validate_update,
     warn_update,
     canonicalize,
+    plugins.namespace_labels,
+    plugins.check_claim_growth,
+    plugins.check_default_priority,
+    plugins.pod_security,
 )
 
 

@@ -25,6 +25,7 @@ class Attempt:
     old: Obj | None = None
     subresource: str = ""
     dry_run: bool = False
+    unsettled: bool = False  # reading the object back shows more than what is stored
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -32,4 +33,5 @@ class Attempt:
         return metadata
 
     def invalid(self, found: list[FieldError]) -> errors.ApiError:
-        return errors.invalid(self.served.group, self.served.kind, self.metadata.get("name", ""), found)
+        group = "" if self.served.key == "events" else self.served.group
+        return errors.invalid(group, self.served.kind, self.metadata.get("name", ""), found)

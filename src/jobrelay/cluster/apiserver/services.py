@@ -36,6 +36,7 @@ class Services:
     suffix: Callable[[], str] = random_suffix
     uid: Callable[[], str] = new_uid
     authorizer: Authorizer = field(init=False)
+    unsettled: set[str] = field(default_factory=set)  # uids of objects that were written so
 
     def __post_init__(self) -> None:
         self.authorizer = Authorizer(self.store)

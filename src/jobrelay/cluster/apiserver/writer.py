@@ -73,8 +73,16 @@ class Writer:
         return self._create_once(obj)
 
     def _create_once(self, obj: Obj) -> bytes:
-        admission.run(admission.CREATE, self._attempt("CREATE", obj, None))
-        return self._insert(obj)
+        attempt = self._attempt("CREATE", obj, None)
+        admission.run(admission.CREATE, attempt)
+        raw = self._insert(obj)
+        self._remember(attempt)
+        return raw
+
+    def _remember(self, attempt: Attempt) -> None:
+        if not self.options.dry_run:
+            change = self.services.unsettled.add if attempt.unsettled else self.services.unsettled.discard
+            change(attempt.metadata["uid"])
 
     def _insert(self, obj: Obj) -> bytes:
         metadata = obj["metadata"]
@@ -123,19 +131,22 @@ class Writer:
         attempt = self._attempt("UPDATE", new, old)
         self._check_version(new, old, name)
         admission.run(admission.UPDATE, attempt)
-        return self._replace(new, old, item, name), False
+        return self._replace(attempt, old, item, name), False
 
     def _create_by_update(self, make: MakeNew) -> bytes:
         obj = make(None)
         self.match_namespace(obj["metadata"])
         return self._create_once(obj)
 
-    def _replace(self, new: Obj, old: Obj, item: Item, name: str) -> bytes:
+    def _replace(self, attempt: Attempt, old: Obj, item: Item, name: str) -> bytes:
+        new = attempt.new
         restore_times(new, old)
         if _should_vanish(new):
             return self._remove(new, name)
-        if new == old:
+        settled = not attempt.unsettled and attempt.metadata["uid"] not in self.services.unsettled
+        if new == old and settled:
             return item.raw
+        self._remember(attempt)
         if self.options.dry_run:
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         else:
@@ -236,9 +247,10 @@ def _should_vanish(new: Obj) -> bool:
     )
 
 
+_TYPE_AND_METADATA: Final = frozenset({"kind", "apiVersion", "metadata"})
+
+
 def stored_json(obj: Obj) -> bytes:
     """An object as it is stored: without apiVersion and kind, metadata first."""
-    obj.pop("kind", None)
-    obj.pop("apiVersion", None)
-    metadata = obj.pop("metadata")
-    return represent.encode({"metadata": metadata, **obj})
+    rest = {key: value for key, value in obj.items() if key not in _TYPE_AND_METADATA}
+    return represent.encode({"metadata": obj["metadata"], **rest})

@@ -113,6 +113,7 @@ JOB: Final = Strategy(
     validate_create=validate_job,
     warn_create=_warn_create,
     canonicalize=_canonicalize,
+    late_labels=True,
     update=Update(prepare=_prepare_update, validate=validate_job_update, warn=_warn_update),
     subresources={"status": Update(prepare=_prepare_status_update, validate=validate_status_write)},
     fields=_fields,
