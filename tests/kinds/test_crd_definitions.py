@@ -10,7 +10,7 @@ import pytest
 
 from jobrelay.kinds.crd import definition as crds
 from jobrelay.kinds.crd.definition import STRATEGIES
-from jobrelay.kinds.crd.naming import accepted_status, is_established
+from jobrelay.kinds.crd.naming import accepted_status, begin_deletion, is_established, terminating_status
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.types import type_for_kind
 
@@ -158,3 +158,21 @@ def test_the_strategy_demands_a_resource_version() -> None:
     strategy = STRATEGIES[("apiextensions.k8s.io", "customresourcedefinitions")]
     assert not strategy.unconditional_update
     assert strategy.reset_fields["status"] == (("metadata",), ("spec",))
+
+
+def test_a_protected_group_shows_its_approval() -> None:
+    crd = created(definition({"type": "object"}))
+    crd["spec"]["group"] = "a.k8s.io"
+    crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
+    first = accepted_status(crd, [], NOW)["conditions"][0]
+    assert (first["type"], first["status"], first["reason"]) == ("KubernetesAPIApprovalPolicyConformant", "False", "UnapprovedAnnotation")
+    assert first["message"] == 'not approved: "unapproved, a test"'
+
+
+def test_deletion_waits_for_the_objects() -> None:
+    crd = established(definition({"type": "object"}))
+    begin_deletion(crd, NOW)
+    assert crd["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert (crd["metadata"]["deletionTimestamp"], crd["metadata"]["generation"]) == (NOW, 1)
+    assert crd["status"]["conditions"][-1]["reason"] == "InstanceDeletionPending"
+    assert terminating_status(crd, "InstanceDeletionCompleted", NOW)["conditions"][-1]["status"] == "False"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from jobrelay.kinds import field
 from jobrelay.kinds.crd import defaultchecks, hoisting, naming, specchecks
+from jobrelay.kinds.crd.approval import approval_errors
 from jobrelay.kinds.crd.formats import format_check
 from jobrelay.kinds.crd.schemachecks import TYPES, Options, map_key_errors
 from jobrelay.kinds.crd.specchecks import MAX_SELECTABLE, REVIEW_VERSIONS, Demands
@@ -20,7 +20,6 @@ from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta, 
 from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
-APPROVED: Final = "api-approved.kubernetes.io"
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
 
@@ -73,7 +72,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 def validate_create(crd: Obj) -> list[FieldError]:
     errors = _meta_errors(crd)
     errors += specchecks.validate_spec(crd["spec"], Demands(), _SPEC)
-    errors += _status_errors(crd) + _approval_errors(crd, None)
+    errors += _status_errors(crd) + approval_errors(crd, None)
     return errors + _preserve_errors(crd, None)
 
 
@@ -86,7 +85,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
         errors += _immutable_name("kind", spec, before)
     errors += validate_immutable_field(spec.get("group", ""), before.get("group", ""), _SPEC.child("group"))
     errors += _immutable_name("plural", spec, before)
-    errors += _status_errors(new) + _approval_errors(new, old)
+    errors += _status_errors(new) + approval_errors(new, old)
     return errors + _preserve_errors(new, old)
 
 
@@ -128,31 +127,6 @@ def _status_errors(crd: Obj) -> list[FieldError]:
             )
             errors.append(field.invalid(path.index(index), name, detail))
     return errors
-
-
-def _approval(crd: Obj) -> tuple[str, str]:
-    """Whether the API review of a protected group is settled, and why not."""
-    text = (crd["metadata"].get("annotations") or {}).get(APPROVED, "")
-    required = f'protected groups must have approval annotation "{APPROVED}"'
-    link = ", see https://github.com/kubernetes/enhancements/pull/1111"
-    if not text:
-        return "missing", required + link
-    if text.startswith("unapproved") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s]", text):
-        return "bypassed" if text.startswith("unapproved") else "approved", ""
-    return "invalid", f'{required} with either a URL or a reason starting with "unapproved"{link}'
-
-
-def _approval_errors(crd: Obj, old: Obj | None) -> list[FieldError]:
-    group = crd["spec"].get("group", "")
-    if not re.search(r"(^|\.)(k8s|kubernetes)\.io$", group):
-        return []
-    state, reason = _approval(crd)
-    if old is not None and _approval(old)[0] == state:
-        return []
-    path = Path("metadata.annotations").key(APPROVED)
-    if state == "missing":
-        return [field.required(path, reason)]
-    return [field.invalid(path, crd["metadata"]["annotations"][APPROVED], reason)] if state == "invalid" else []
 
 
 def _preserve_errors(crd: Obj, old: Obj | None) -> list[FieldError]:
@@ -265,6 +239,7 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         update=Update(prepare=prepare_update, validate=validate_update, warn=warn_update),
         subresources={"status": Update(prepare=prepare_status, validate=validate_status)},
         unconditional_update=False,
+        delete_returns_object=True,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
     ),
 }

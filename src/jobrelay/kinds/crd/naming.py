@@ -7,10 +7,17 @@ import copy
 from collections.abc import Iterable
 from typing import Any, Final
 
+from jobrelay.kinds.crd.approval import CONDITION, approval_condition
 from jobrelay.kinds.crd.webhooks import ca_bundle_problem
 from jobrelay.kinds.strategy import Obj
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+TERMINATING: Final = {
+    "InstanceDeletionPending": (True, "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"),
+    "InstanceDeletionInProgress": (True, "CustomResource deletion is in progress"),
+    "InstanceDeletionCompleted": (False, "removed all instances"),
+    "NeverEstablished": (False, "resource was never established"),
+}
 _ACCEPTED: Final = "the initial names have been accepted"
 
 
@@ -20,6 +27,8 @@ def accepted_status(crd: Obj, others: Iterable[Obj], now: str) -> Obj:
     names, wrong = _decide(crd, list(others))
     status["acceptedNames"] = names
     conditions: list[Obj] = status.get("conditions") or []
+    if approval := approval_condition(crd):
+        _set(conditions, CONDITION, *approval, now)
     if wrong:
         _set(conditions, "NamesAccepted", "False", wrong[0], wrong[1], now)
     else:
@@ -41,8 +50,19 @@ def is_established(crd: Obj) -> bool:
     return found is not None and bool(found["status"] == "True")
 
 
-def terminating_status(crd: Obj, reason: str, message: str, now: str, *, active: bool = True) -> Obj:
-    """The status while instances are being deleted."""
+def begin_deletion(crd: Obj, now: str) -> None:
+    """The first DELETE of a definition: it stays until its objects are gone. Neither grace nor generation change."""
+    metadata = crd["metadata"]
+    metadata.setdefault("deletionTimestamp", now)
+    finalizers = metadata.setdefault("finalizers", [])
+    if CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
+    crd["status"] = terminating_status(crd, "InstanceDeletionPending", now)
+
+
+def terminating_status(crd: Obj, reason: str, now: str) -> Obj:
+    """The status while objects are being deleted; the reasons are those of `TERMINATING`."""
+    active, message = TERMINATING[reason]
     status: Obj = copy.deepcopy(crd.get("status") or {})
     conditions: list[Obj] = status.get("conditions") or []
     _set(conditions, "Terminating", "True" if active else "False", reason, message, now)
