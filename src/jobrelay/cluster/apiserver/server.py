@@ -27,6 +27,7 @@ from jobrelay.cluster.apiserver.subresources import Subresources
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
+from jobrelay.kinds.deprecations import deprecation_warning
 
 log = structlog.get_logger(__name__)
 Verb = Callable[[ApiRequest, Served], Awaitable[ApiResponse]]
@@ -67,6 +68,8 @@ class ApiServer:
 
     async def _answer(self, request: ApiRequest) -> ApiResponse:
         request.info = parse_info(request.method, request.path, request.query)
+        if "//" in request.path:
+            raise errors.page_not_found()
         self.access.authenticate(request)
         self.access.authorize(request)
         if len(request.body) > BODY_LIMIT:
@@ -78,6 +81,8 @@ class ApiServer:
         return await self._on_resource(request, request.info)
 
     async def _on_resource(self, request: ApiRequest, info: Info) -> ApiResponse:
+        if warning := deprecation_warning(info.group, info.version, info.resource):
+            request.warn(warning)
         served = self.services.resources.get(info.group, info.version, info.resource)
         if served is None:
             raise self._unknown(info)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import hashlib
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from jobrelay.cluster.apiserver.request import User
+from jobrelay.kinds.field import go_quote
 
 ISSUER: Final = "https://kubernetes.default.svc"
 Lookup = Callable[[str, str, str], dict[str, Any] | None]  # (resource key, namespace, name) -> stored object
@@ -63,7 +65,7 @@ class Tokens:
             private[bound["kind"].lower()] = {"name": bound["name"], "uid": bound["uid"]}
         claims = {
             "aud": list(audiences), "exp": int(end.timestamp()), "iat": int(now.timestamp()), "iss": ISSUER,
-            "jti": hashlib.sha256(f"{now.timestamp()}{metadata['uid']}".encode()).hexdigest()[:32],
+            "jti": str(uuid.uuid4()),
             "kubernetes.io": private, "nbf": int(now.timestamp()),
             "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
         }  # fmt: skip
@@ -79,7 +81,10 @@ class Tokens:
             raise TokenError("invalid bearer token")
         shared = [audience for audience in audiences if audience in claims.get("aud", [])]
         if not shared:
-            raise TokenError(f"token audiences {claims.get('aud')} is invalid for the target audiences {list(audiences)}")
+            own, target = (" ".join(go_quote(a) for a in many) for many in (claims.get("aud", []), audiences))
+            raise TokenError(
+                f"[invalid bearer token, token audiences [{own}] is invalid for the target audiences [{target}]]"
+            )
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
         self._alive("serviceaccounts", namespace, account)
