@@ -10,7 +10,7 @@ import pytest
 
 from jobrelay.kinds.crd import definition as crds
 from jobrelay.kinds.crd.definition import STRATEGIES
-from jobrelay.kinds.crd.naming import accepted_status, begin_deletion, is_established, terminating_status
+from jobrelay.kinds.crd.status import accepted_status, begin_deletion, is_established, terminating_status
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.types import type_for_kind
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from jobrelay.kinds import field
-from jobrelay.kinds.crd import defaultchecks, hoisting, naming, specchecks
+from jobrelay.kinds.crd import defaultchecks, hoisting, specchecks
 from jobrelay.kinds.crd.approval import approval_errors
 from jobrelay.kinds.crd.formats import format_check
 from jobrelay.kinds.crd.schemachecks import TYPES, Options, map_key_errors
 from jobrelay.kinds.crd.specchecks import MAX_SELECTABLE, REVIEW_VERSIONS, Demands
+from jobrelay.kinds.crd.status import is_established, storage_versions
 from jobrelay.kinds.crd.structural import Node
 from jobrelay.kinds.crd.webhooks import ca_bundle_problem
 from jobrelay.kinds.field import FieldError, Path
@@ -37,7 +38,7 @@ def default(crd: Obj) -> None:
     if service is not None and service.get("port") is None:
         service["port"] = 443
     status = crd["status"]
-    if not status.get("storedVersions") and (stored := naming.storage_versions(crd)):
+    if not status.get("storedVersions") and (stored := storage_versions(crd)):
         status["storedVersions"] = stored
 
 
@@ -61,7 +62,7 @@ def prepare_update(new: Obj, old: Obj) -> None:
 def _remember_storage(crd: Obj) -> None:
     """Every version that objects were ever stored in stays on record."""
     stored = list(crd["status"].get("storedVersions") or ())
-    stored += [version for version in naming.storage_versions(crd) if version not in stored]
+    stored += [version for version in storage_versions(crd) if version not in stored]
     crd["status"]["storedVersions"] = stored or None
 
 
@@ -80,7 +81,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     spec, before = new["spec"], old["spec"]
     errors += specchecks.validate_spec(spec, _demands(new, old), _SPEC)
-    if naming.is_established(old):
+    if is_established(old):
         errors += validate_immutable_field(spec.get("scope", ""), before.get("scope", ""), _SPEC.child("scope"))
         errors += _immutable_name("kind", spec, before)
     errors += validate_immutable_field(spec.get("group", ""), before.get("group", ""), _SPEC.child("group"))
@@ -154,7 +155,7 @@ def _demands(new: Obj, old: Obj) -> Demands:
         ),
         pruned_defaults=not any(_unpruned(schema) for schema in before),
         known_review_version=not versions or bool(set(versions) & set(REVIEW_VERSIONS)),
-        valid_ca_bundle=naming.is_established(old) and not (bundle and ca_bundle_problem(base64.b64decode(bundle))),
+        valid_ca_bundle=is_established(old) and not (bundle and ca_bundle_problem(base64.b64decode(bundle))),
         unchanged=_unchanged(new, old),
         too_many_selectable=_many_selectable(new, old),
     )
