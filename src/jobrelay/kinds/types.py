@@ -125,3 +125,8 @@ def type_for_kind(api_version: str, kind: str) -> Type | None:
     """The struct of a kind, such as ("batch/v1", "Job"), or None when it is not a built-in kind."""
     name = _table()["kinds"].get(f"{api_version}/{kind}")
     return type_of(name) if name else None
+
+
+def type_named(name: str) -> Type | None:
+    """The type that OpenAPI documents call by a name, or None when the table has none."""
+    return type_of(name) if name in _table()["types"] else None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from typing import Any
+
+import msgspec
 
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -40,6 +43,21 @@ class CustomKind:
 
         return custom_schema(self.kind.schema or None, self.kind.api_version, self.kind.kind)
 
+    @functools.cached_property
+    def fingerprint(self) -> bytes:
+        """Changes whenever the published schema may have changed."""
+        return hashlib.sha256(msgspec.json.encode(self._crd["spec"])).digest()
+
+    def published(self, *, v2: bool) -> tuple[Obj, Obj]:
+        """The schemas of the kind and of its list, as OpenAPI documents show them."""
+        from jobrelay.kinds.crd import openapi
+
+        version = self._version["name"]
+        return (
+            openapi.openapi_schema(self._crd, version, v2=v2),
+            openapi.openapi_list_schema(self._crd, version, v2=v2),
+        )
+
     def decode(self, value: Any, notes: Notes | None) -> Obj:
         if not isinstance(value, dict):
             value = {}
@@ -57,11 +75,10 @@ class CustomKind:
         """The object in a request's body."""
         notes = Notes() if directive != "Ignore" else None
         value = self._parse(request, media, notes)
-        missing = objects.type_missing(value, request.body)
-        if missing:
-            raise errors.bad_request(objects.unrecognized(self.kind.kind, missing, request.body))
-        if (value["apiVersion"], value["kind"]) != (self.kind.api_version, self.kind.kind):
-            raise self._wrong_kind(value)
+        if problem := objects.type_problem(value, request.body):
+            raise errors.bad_request(objects.unrecognized(self.kind.kind, problem, request.body))
+        if problem := objects.version_problem(value, self.kind.api_version):
+            raise errors.bad_request(problem)
         try:
             obj = self.decode(value, notes)
         except DecodeError as error:
@@ -90,14 +107,6 @@ class CustomKind:
         version = str(value.get("apiVersion", "")).rpartition("/")[2]
         return errors.bad_request(
             f'{value.get("kind")} in version "{version}" cannot be handled as a {self.kind.kind}: {why}'
-        )
-
-    def _wrong_kind(self, value: Obj) -> errors.ApiError:
-        if value["kind"] == self.kind.kind:
-            text = f"the API version in the data ({value['apiVersion']}) does not match the expected API version ({self.kind.api_version})"
-            return errors.bad_request(text)
-        return errors.bad_request(
-            f"the API version in the data ({value['apiVersion']}) does not match the expected API version ({self.kind.api_version})"
         )
 
 

@@ -1,0 +1,86 @@
+"""Whole documents: version 3 has one for every group version and a few small ones, version 2 is a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from jobrelay.cluster.apiserver.openapi import operations as ops
+from jobrelay.cluster.apiserver.openapi.definitions import V2, V3, Definitions, references
+from jobrelay.cluster.apiserver.openapi.operations import Operation, ResourceOperations
+from jobrelay.cluster.apiserver.openapi.parameters import Parameters
+from jobrelay.cluster.apiserver.openapi.rendering import INFO, SECURITY, PathsV2, paths_v3
+from jobrelay.cluster.apiserver.resources import Served
+
+Obj = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one document of version 3 is about: a path, and the resources of a group version if it is one."""
+
+    path: str
+    group: str = ""
+    version: str = ""
+    resources: tuple[Served, ...] = ()
+
+    @property
+    def custom(self) -> bool:
+        return any(served.custom for served in self.resources)
+
+    def operations(self, parameters: Parameters) -> list[Operation]:
+        if not self.version:
+            if self.group:
+                return [ops.discovery_of_group(self.group)]
+            return [o for o in ops.general() if o.path.strip("/") == self.path]
+        made = [] if self.custom else [ops.discovery_of_version(self.group, self.version)]
+        return made + [o for served in self.resources for o in ResourceOperations(served, parameters)]
+
+
+def custom_definitions(resources: Iterable[Served], *, v2: bool) -> dict[str, Obj]:
+    """The schemas of custom resources and of their lists."""
+    found: dict[str, Obj] = {}
+    for served in resources:
+        if served.custom is not None:
+            one, many = served.custom.published(v2=v2)
+            found[ops.definition_name(served.group, served.version, served.kind)] = one
+            found[ops.definition_name(served.group, served.version, served.list_kind)] = many
+    return found
+
+
+def document_v3(part: Part) -> Obj:
+    definitions = Definitions()
+    paths = paths_v3(part.operations(Parameters(definitions)))
+    custom = custom_definitions(part.resources, v2=False)
+    schemas: dict[str, Obj] = {}
+    pending = list(references(paths, V3))
+    while pending:
+        name = pending.pop()
+        if name not in schemas:
+            schemas[name] = custom.get(name) or definitions.v3(name, custom=part.custom)
+            pending += references(schemas[name], V3)
+    components: Obj = {"schemas": dict(sorted(schemas.items()))} if schemas else {}
+    return {
+        "openapi": "3.0.0", "info": INFO, "paths": paths, "components": components | {"securitySchemes": SECURITY},
+    }  # fmt: skip
+
+
+def document_v2(parts: Iterable[Part]) -> Obj:
+    definitions = Definitions()
+    parts = list(parts)
+    parameters = Parameters(definitions)
+    writer = PathsV2()
+    paths = writer.paths(o for part in parts for o in part.operations(parameters))
+    custom = custom_definitions((served for part in parts for served in part.resources), v2=True)
+    schemas: dict[str, Obj] = {}
+    pending = [*references(paths, V2), *references(writer.shared, V2)]
+    while pending:
+        name = pending.pop()
+        if name not in schemas and not name.startswith("#"):
+            schemas[name] = custom.get(name) or definitions.v2(name)
+            pending += references(schemas[name], V2)
+    return {
+        "swagger": "2.0", "info": INFO, "paths": paths, "definitions": dict(sorted(schemas.items())),
+        "parameters": writer.shared, "securityDefinitions": SECURITY, "security": [{"BearerToken": []}],
+    }  # fmt: skip

@@ -1,0 +1,163 @@
+"""Operations as the path items of OpenAPI version 2 and 3.
+
+In both, a parameter that all operations of a path take stands at the path. Version 2 shares parameters between paths too:
+they get names made of a hash, and are referred to.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.cluster.apiserver.openapi.definitions import V2, V3
+from jobrelay.cluster.apiserver.openapi.operations import STRING, Operation
+from jobrelay.cluster.apiserver.openapi.parameters import Parameter
+
+Obj = dict[str, Any]
+SECURITY: Final[Obj] = {
+    "BearerToken": {"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header"}
+}
+INFO: Final = {"title": "Kubernetes", "version": "1.35"}
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+_UNSHARED: Final = frozenset({"name", "fieldValidation", "dryRun"})
+
+
+def by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    found: dict[str, list[Operation]] = {}
+    for operation in operations:
+        found.setdefault(operation.path, []).append(operation)
+    order = {method: index for index, method in enumerate(_METHODS)}
+    return {path: sorted(found[path], key=lambda o: order[o.method]) for path in sorted(found)}
+
+
+def _split(operations: list[Operation]) -> tuple[list[Parameter], list[list[Parameter]]]:
+    """The parameters of a path, and those that are left to each of its operations."""
+    common = set(operations[0].parameters).intersection(*(o.parameters for o in operations))
+    rest = [_sorted(p for p in o.parameters if p not in common) for o in operations]
+    return _sorted(common), rest
+
+
+def _sorted(parameters: Iterable[Parameter]) -> list[Parameter]:
+    return sorted(parameters, key=lambda p: (p.name, p.place))
+
+
+def _schema(name: str, prefix: str) -> Obj:
+    return {"type": "string"} if name == STRING else {"$ref": prefix + name}
+
+
+def _extensions(operation: Operation) -> Obj:
+    if operation.kind is None:
+        return {}
+    group, version, kind = operation.kind
+    return {
+        "x-kubernetes-action": operation.action,
+        "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
+    }
+
+
+# Version 3.
+
+
+def paths_v3(operations: Iterable[Operation]) -> Obj:
+    return {path: _item_v3(found) for path, found in by_path(operations).items()}
+
+
+def _item_v3(operations: list[Operation]) -> Obj:
+    common, rest = _split(operations)
+    item: Obj = {o.method: _operation_v3(o, own) for o, own in zip(operations, rest, strict=True)}
+    if common:
+        item["parameters"] = [_parameter_v3(p) for p in common]
+    return item
+
+
+def _parameter_v3(parameter: Parameter) -> Obj:
+    made: Obj = {"name": parameter.name, "in": parameter.place, "description": parameter.text}
+    if parameter.required:
+        made["required"] = True
+    return {**made, "schema": {"type": parameter.type, "uniqueItems": True}}
+
+
+def _operation_v3(operation: Operation, parameters: list[Parameter]) -> Obj:
+    made: Obj = {"tags": [operation.tag], "description": operation.description, "operationId": operation.id}
+    if parameters:
+        made["parameters"] = [_parameter_v3(p) for p in parameters]
+    if operation.body:
+        made["requestBody"] = {"content": _content(operation.consumes, operation.body)}
+        if operation.body_required:
+            made["requestBody"]["required"] = True
+    made["responses"] = {
+        code: {"description": text, **({"content": _content(operation.produces, operation.answer)} if full else {})}
+        for code, text, full in operation.responses
+    }
+    return made | _extensions(operation)
+
+
+def _content(media: Iterable[str], name: str) -> Obj:
+    return {one: {"schema": _schema(name, V3)} for one in sorted(media)}
+
+
+# Version 2.
+
+
+class PathsV2:
+    """Path items of version 2; collects the parameters that they share."""
+
+    def __init__(self) -> None:
+        self.shared: dict[str, Obj] = {}
+
+    def paths(self, operations: Iterable[Operation]) -> Obj:
+        made = {path: self._item(found) for path, found in by_path(operations).items()}
+        self.shared = dict(sorted(self.shared.items()))
+        return made
+
+    def _item(self, operations: list[Operation]) -> Obj:
+        common, rest = _split(operations)
+        item: Obj = {o.method: self._operation(o, own) for o, own in zip(operations, rest, strict=True)}
+        if common:
+            item["parameters"] = [self._parameter(p) for p in common]
+        return item
+
+    def _operation(self, operation: Operation, parameters: list[Parameter]) -> Obj:
+        made: Obj = {"description": operation.description}
+        if operation.consumes:
+            made["consumes"] = list(operation.consumes)
+        made |= {"produces": list(operation.produces), "schemes": ["https"], "tags": [operation.tag], "operationId": operation.id}
+        listed = [self._body(operation)] if operation.body else []
+        listed += [self._parameter(p) for p in parameters]
+        if listed:
+            made["parameters"] = listed
+        made["responses"] = {
+            code: {"description": text, **({"schema": _schema(operation.answer, V2)} if full else {})}
+            for code, text, full in operation.responses
+        }
+        return made | _extensions(operation)
+
+    def _body(self, operation: Operation) -> Obj:
+        made: Obj = {"name": "body", "in": "body"}
+        if operation.body_required:
+            made["required"] = True
+        made["schema"] = _schema(operation.body, V2)
+        return self._share(made) if operation.body.startswith("io.k8s.apimachinery") else made
+
+    def _parameter(self, parameter: Parameter) -> Obj:
+        made: Obj = {"uniqueItems": True, "type": parameter.type, "description": parameter.text, "name": parameter.name}
+        made["in"] = parameter.place
+        if parameter.required:
+            made["required"] = True
+        return made if parameter.name in _UNSHARED else self._share(made)
+
+    def _share(self, parameter: Obj) -> Obj:
+        name = f"{parameter['name']}-{_hash(msgspec.json.encode(parameter))}"
+        self.shared[name] = parameter
+        return {"$ref": f"#/parameters/{name}"}
+
+
+def _hash(text: bytes) -> str:
+    """Eight characters of the 64-bit FNV-1 hash."""
+    value = 0xCBF29CE484222325
+    for byte in text:
+        value = (value * 0x100000001B3) % 2**64 ^ byte
+    return base64.urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()
