@@ -1,0 +1,1 @@
+"""How fast, how small: the figures that the project promises, measured in one run. `python -m bench`."""

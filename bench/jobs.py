@@ -1,0 +1,54 @@
+"""The Job that is created over and over: one container with resources, held by a queue, run by another controller."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+NAMESPACE: Final = "bench"
+PATH: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+
+
+def manifest(name: str) -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": "registry.example.com/train:1.4",
+        "command": ["python", "train.py"],
+        "args": ["--epochs", "3"],
+        "env": [{"name": "LEVEL", "value": "info"}],
+        "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+    }
+    labels = {"app": "bench", "kueue.x-k8s.io/queue-name": "user-queue"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "parallelism": 2,
+            "completions": 2,
+            "backoffLimit": 3,
+            "suspend": True,
+            "managedBy": "kueue.x-k8s.io/multikueue",
+            "template": {
+                "metadata": {"labels": {"app": "bench"}},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            },
+        },
+    }
+
+
+def body(name: str) -> bytes:
+    return json.dumps(manifest(name), separators=(",", ":")).encode()
+
+
+def request(method: str, path: str, content: bytes = b"") -> bytes:
+    """A whole HTTP request, ready to be sent."""
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1.0\r\nAccept: application/json\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+def creates(first: int, count: int) -> list[bytes]:
+    return [request("POST", PATH, body(f"job-{number:06d}")) for number in range(first, first + count)]

@@ -1,0 +1,122 @@
+"""The processes of a measurement: the server under test and the helpers that put load on it, with their CPU and memory.
+
+Both are read from /proc, so that nothing runs inside the server that a user would not run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+ROOT: Final = pathlib.Path(__file__).resolve().parents[1]
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def _environment() -> dict[str, str]:
+    paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that is ready."""
+
+    name: str
+    url: str
+    kubeconfig: str
+
+
+class Server:
+    """`jobrelay cluster start` in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], clusters: list[Cluster], seconds: float) -> None:
+        self._process, self.clusters, self.seconds = process, clusters, seconds
+
+    def cpu(self) -> float:
+        """Seconds of CPU that the server has used so far, all threads, user and system."""
+        schedstat = [int(path.read_text().split()[0]) for path in self._tasks("schedstat")]
+        if schedstat:
+            return sum(schedstat) / 1e9
+        fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def _tasks(self, name: str) -> list[pathlib.Path]:
+        return list(pathlib.Path(f"/proc/{self._process.pid}/task").glob(f"*/{name}"))
+
+    def memory(self) -> int:
+        """Resident bytes."""
+        status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) * 1024
+
+
+@contextmanager
+def server(folder: pathlib.Path, names: Sequence[str]) -> Iterator[Server]:
+    """Starts clusters from a cold interpreter and yields once all are ready."""
+    command = [sys.executable, "-m", "jobrelay", "cluster", "start", *names, "--dir", str(folder)]
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment())
+    try:
+        assert process.stdout is not None
+        clusters = [_ready(process.stdout.readline()) for _ in names]
+        yield Server(process, clusters, time.perf_counter() - begin)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _ready(line: str) -> Cluster:
+    words = line.split()
+    if len(words) != 4 or words[1] != "ready":
+        raise RuntimeError(f"the server did not get ready: {line!r}")
+    return Cluster(words[0], words[2], words[3])
+
+
+class Helper:
+    """A process that does what it is told: one line of JSON in, one line out."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, **what: Any) -> dict[str, Any]:
+        self.tell(**what)
+        return self.hear()
+
+    def tell(self, **what: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(what) + "\n")
+        self._process.stdin.flush()
+
+    def hear(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a load generator ended with code {self._process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+@contextmanager
+def helper(module: str, *arguments: str) -> Iterator[Helper]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment(),
+    )  # fmt: skip
+    try:
+        yield Helper(process)
+    finally:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.wait(timeout=30)
+        process.stdout.close()
