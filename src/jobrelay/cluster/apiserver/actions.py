@@ -18,7 +18,7 @@ from jobrelay.kinds.apply import built_in_schema, update_managed_fields
 from jobrelay.kinds.field import aggregate
 from jobrelay.kinds.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
+from jobrelay.kinds.times import TimeError, canonical_time, format_time
 from jobrelay.kinds.types import type_for_kind
 
 _CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -114,11 +114,20 @@ def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
 _LOG_NUMBERS: Final = ("tailLines", "limitBytes", "sinceSeconds")
 
 
+def _time(text: str) -> str:
+    try:
+        return canonical_time(text)
+    except TimeError as error:
+        raise errors.bad_request(str(error)) from None
+
+
 async def log(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
     """The log of a pod's container: nothing while the pod has no node."""
     asked: dict[str, Any] = {name: options.integer(request, name) for name in _LOG_NUMBERS if request.first(name)}
     if since := request.first("sinceTime"):
-        asked["sinceTime"] = since
+        asked["sinceTime"] = _time(since)
+    if stream := request.first("stream"):
+        asked["stream"] = stream
     if found := validate_log_options(asked):
         raise errors.invalid("", "PodLogOptions", request.info.name, found)
     pod = _pod(handlers, request, request.info.name)
@@ -132,7 +141,7 @@ async def log(handlers: Handlers, access: Access, request: ApiRequest, served: S
 def _at_node(pod: Obj) -> ApiResponse:
     node = pod["spec"].get("nodeName", "")
     if not node:
-        return ApiResponse(204, b"", "text/plain")
+        return ApiResponse(204, b"", "")
     raise errors.not_found("", "pods", node)
 
 
@@ -158,7 +167,7 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     found = reviews.token_request_target_errors(asked, request.info.name, request.info.namespace)
     found = found or reviews.token_request_errors(asked)
     if found:
-        raise errors.invalid("authentication.k8s.io", "TokenRequest", asked["metadata"].get("name", ""), found)
+        raise errors.invalid("authentication.k8s.io", "TokenRequest", "", found)
     spec: dict[str, Any] = asked["spec"]
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]
@@ -188,7 +197,7 @@ def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None
         return None
     plural = {"Pod": "pods", "Secret": "secrets"}.get(reference.get("kind", ""))
     if plural is None:
-        text = f"cannot bind token for serviceaccount to object {reference.get('kind', '')}"
+        text = f"cannot bind token to object of type {reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
         raise errors.bad_request(text)
     name = reference.get("name", "")
     item = handlers.services.store.get(plural, request.info.namespace, name)
@@ -197,5 +206,5 @@ def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None
     uid = represent.stored(item.raw)["metadata"]["uid"]
     if reference.get("uid") and reference["uid"] != uid:
         why = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated"
-        raise errors.conflict("", plural, name, why)
+        raise errors.conflict("", reference["kind"], name, why)
     return {"kind": reference["kind"], "name": name, "uid": uid}

@@ -17,7 +17,8 @@ AGGREGATED: Final = ("v2", "v2beta1")
 
 def storage_hash(served: Served) -> str:
     """The fingerprint of the version that objects are stored in."""
-    text = f"{served.group}/{served.storage_version}/{served.kind}"
+    group = "" if served.key == "events" else served.group
+    text = f"{group}/{served.storage_version}/{served.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
@@ -140,7 +141,7 @@ def _legacy(served: Served) -> Obj:
         entry["shortNames"] = list(served.short)
     if served.categories:
         entry["categories"] = list(served.categories)
-    if "list" in served.verbs and served.storage_version:
+    if "list" in served.verbs and served.storage_version and served.plural != "componentstatuses":
         entry["storageVersionHash"] = storage_hash(served)
     return entry
 

@@ -53,10 +53,10 @@ class DeleteOptions:
 
 def integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
     """A number of the query, or None; raises 400 in Go's words."""
-    text = request.first(name)
-    if not text:
+    if name not in request.query:
         return None
-    digits = text[1:] if text[0] in "+-" else text
+    text = request.first(name)
+    digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
     value = int(text)
@@ -140,6 +140,8 @@ def _check_watch(options: ListOptions) -> list[FieldError]:
     found, path, match = [], Path("resourceVersionMatch"), options.version_match
     if options.send_initial_events is not None and match != "NotOlderThan":
         found.append(field.forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.continue_ and not match and options.send_initial_events is None and options.version in ("", "0"):
+        found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     if match:
         if options.send_initial_events is None:
             detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
@@ -192,7 +194,8 @@ def _delete_body(request: ApiRequest) -> dict[str, Any]:
     try:
         value, api_version, kind = body.parse(request.body, media, None)
         if kind not in ("", "DeleteOptions"):
-            text = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{body.SCHEME}"'
+            version = api_version or "meta.k8s.io/v1"
+            text = f'no kind "{kind}" is registered for version "{version}" in scheme "{body.SCHEME}"'
             raise errors.bad_request(text)
         given: dict[str, Any] = decode(value if value is not None else {}, type_of(_DELETE_OPTIONS))
     except body.Unreadable as error:

@@ -12,12 +12,13 @@ import msgspec
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
-from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.selection import Selection, select
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.store import Expired, Item, Snapshot
+from jobrelay.kinds import gojson
 from jobrelay.kinds.field import go_quote
 
 _PATIENCE: Final = 3.0  # seconds to wait for a version that is not reached yet
@@ -42,7 +43,15 @@ def parse_version(text: str) -> int:
 
 
 def bad_version(text: str, why: str) -> str:
-    return f"invalid resource version: resourceVersion: Invalid value: {go_quote(text)}: {why}"
+    return f"resourceVersion: Invalid value: {go_quote(text)}: {why}"
+
+
+def checked_version(text: str) -> int:
+    """As `parse_version`, but raises what a get, a watch or a write answers."""
+    try:
+        return parse_version(text)
+    except ValueError as error:
+        raise errors.unknown(bad_version(text, str(error))) from None
 
 
 async def reach(services: Services, version: int) -> None:
@@ -57,10 +66,9 @@ async def reach(services: Services, version: int) -> None:
 
 async def get(services: Services, request: ApiRequest, served: Served, namespace: str, name: str, out: Output) -> ApiResponse:
     wanted = request.first("resourceVersion")
-    try:
-        version = parse_version(wanted)
-    except ValueError as error:
-        raise errors.unknown(bad_version(wanted, str(error))) from None
+    if flag(request.query, "export"):
+        raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+    version = checked_version(wanted)
     await reach(services, version)
     item = services.store.read(served.key, namespace, name)
     if item is None:
@@ -90,7 +98,8 @@ async def _snapshot(
     try:
         version = parse_version(options.version)
     except ValueError as error:
-        raise errors.bad_request(bad_version(options.version, str(error))) from None
+        why = bad_version(options.version, str(error))
+        raise errors.bad_request(f"invalid resource version: {why}") from None
     await reach(services, version)
     exact = options.version_match == "Exact" or (options.limit > 0 and version > 0 and not options.version_match)
     try:
@@ -104,13 +113,14 @@ def page(
     snapshot: Snapshot, namespace: str, selection: Selection, options: ListOptions, after: tuple[str, str] | None
 ) -> tuple[list[Item], tuple[str, int | None]]:
     """One page of a list, and what its metadata says about the rest: the continue token and the count."""
-    limit = 0 if options.version == "0" and not options.continue_ else max(options.limit, 0)
+    limit = 0 if options.version == "0" else max(options.limit, 0)
     found: list[Item] = []
     walk = snapshot.walk(namespace, after)
     if not limit:
         return [item for item in walk if selection.matches(item)], ("", None)
+    exact = options.version_match == "Exact"
     for item in walk:
-        if not selection.matches(item):
+        if not selection.matches(item) and not (exact and len(found) == limit):
             continue
         if len(found) == limit:
             last = found[-1]
@@ -125,16 +135,29 @@ def continue_token(version: int, last: Item) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
+def _token(text: str) -> dict[str, Any]:
+    """The fields of a continue token; raises ValueError with the server's words."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        good = len(text) - len(text.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"))
+        raise ValueError(f"illegal base64 data at input byte {good}") from None
+    token = gojson.loads(raw)
+    if not isinstance(token, dict) or token.get("v") != _TOKEN_VERSION:
+        version = token.get("v", "") if isinstance(token, dict) else ""
+        raise ValueError(f"server does not recognize this encoded version {version}")
+    if not isinstance(token.get("rv"), int) or not token.get("start"):
+        raise ValueError("encoded start key empty (version meta.k8s.io/v1)")
+    return token
+
+
 def parse_continue(options: ListOptions) -> tuple[int, tuple[str, str] | None]:
     """The version and the last key of a continue token; raises 400."""
-    text = options.continue_
     try:
-        token: Any = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        version, start = token["rv"], token["start"]
-        if not isinstance(version, int) or not isinstance(start, str):
-            raise ValueError
-    except (binascii.Error, ValueError, KeyError, TypeError, msgspec.MsgspecError):
-        raise errors.bad_request("continue key is not valid: illegal base64 data at input byte 0") from None
+        token = _token(options.continue_)
+    except ValueError as error:
+        raise errors.bad_request(f"invalid continue token: continue key is not valid: {error}") from None
+    version, start = token.get("rv", 0), token.get("start", "")
     if options.version not in ("", "0"):
         raise errors.bad_request("specifying resource version is not allowed when using continue")
     namespace, _, name = start.rstrip("\0").rpartition("/")

@@ -15,6 +15,7 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.store import Item
 from jobrelay.kinds import tables
+from jobrelay.kinds.field import go_quote
 from jobrelay.kinds.hidden import bare_metadata
 
 Obj = dict[str, Any]
@@ -32,7 +33,10 @@ def stored(raw: bytes) -> Obj:
 
 def outgoing(served: Served, raw: bytes) -> bytes:
     """Stored JSON as the JSON of a version, without apiVersion and kind."""
-    return raw if served.from_storage is None else encode(served.from_storage(stored(raw)))
+    if served.from_storage is None:
+        return raw
+    obj = served.from_storage(stored(raw))
+    return encode({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
 
 
 def whole(served: Served, raw: bytes) -> bytes:
@@ -58,7 +62,7 @@ def answer_object(served: Served, raw: bytes, out: Output, now: dt.datetime, inc
     if out.transform == "PartialObjectMetadata":
         return finish(encode(metadata_only(stored(raw), out)), out, code)
     if out.transform:
-        raise errors.not_acceptable(negotiate.BUILT_IN)
+        raise _wrong_form(served, out, "")
     return finish(whole(served, raw), out, code)
 
 
@@ -69,6 +73,15 @@ def metadata_only(obj: Obj, out: Output) -> Obj:
 
 def _version_only(raw: bytes) -> Obj:
     return {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
+
+
+def _wrong_form(served: Served, out: Output, suffix: str) -> errors.ApiError:
+    """Metadata of one object was asked of a list, or the other way round."""
+    group = served.group.partition(".")[0] or "core"
+    name = f"*unstructured.Unstructured{suffix}" if served.custom else f"*{group}.{served.kind}{suffix}"
+    is_list = "is a list" if suffix else "is not a list"
+    text = f"you requested {out.transform}, but the requested object {is_list} ({name})"
+    return errors.ApiError(406, "NotAcceptable", text)
 
 
 def list_metadata(version: int, continue_: str = "", remaining: int | None = None) -> Obj:
@@ -89,10 +102,11 @@ def answer_list(
     if out.transform == "PartialObjectMetadataList":
         rows = [metadata_only(stored(item.raw), out) for item in items]
         version = f"meta.k8s.io/{out.meta_version}"
-        body = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": rows}
+        listed = rows or None
+        body = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": listed}
         return finish(encode(body), out)
     if out.transform:
-        raise errors.not_acceptable(negotiate.BUILT_IN)
+        raise _wrong_form(served, out, "List")
     head = f'{{"kind":"{served.list_kind}","apiVersion":"{served.api_version}","metadata":'.encode()
     make = whole if served.custom is not None else outgoing
     return finish(head + encode(metadata) + b',"items":[' + b",".join(make(served, i.raw) for i in items) + b"]}", out)
@@ -103,7 +117,8 @@ def table(
 ) -> Obj:
     """Stored objects as a Table. `include` is the includeObject parameter; a watch sends the columns only once."""
     if include not in ("", "Metadata", "Object", "None"):
-        raise errors.bad_request(f'unrecognized includeObject value: "{include}"')
+        why = f"includeObject: Invalid value: {go_quote(include)}: must be 'Metadata', 'Object', 'None', or empty"
+        raise errors.bad_request(f"Unable to convert to Table as requested: {why}")
     spec = served.custom.table if served.custom is not None else tables.table_for(served.group, served.plural)
     objects = spec.order([stored(outgoing(served, raw)) for raw in raws])
     rows = [_row(spec, obj, now, served, out, include) for obj in objects]
@@ -111,7 +126,7 @@ def table(
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{out.meta_version}",
         "metadata": metadata,
-        "columnDefinitions": spec.columns if columns else [],
+        "columnDefinitions": spec.columns if columns else None,
         "rows": None if spec.plain and not rows else rows,
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NAME: Final = re.compile(r"(?!\.\.?$)[^/%\\,=!]+")
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
@@ -26,7 +28,10 @@ ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 
 @dataclass(slots=True)
 class Info:
-    """What a path means. `resource` is empty for paths that are not about resources."""
+    """What a path means. `resource` is empty for paths that are not about resources.
+
+    `selected` is the name that a list's field selector asks for: for permissions it counts as the name.
+    """
 
     verb: str
     path: str
@@ -38,6 +43,7 @@ class Info:
     name: str = ""
     subresource: str = ""
     parts: tuple[str, ...] = ()
+    selected: str = ""
 
     @property
     def about_resource(self) -> bool:
@@ -88,6 +94,14 @@ def flag(query: Mapping[str, list[str]], name: str) -> bool:
     return bool(values) and values is not None and values[0].lower() not in ("false", "0", "")
 
 
+def _selected_name(query: Mapping[str, list[str]]) -> str:
+    for term in (query.get("fieldSelector") or [""])[0].split(","):
+        label, _, name = term.replace("==", "=", 1).partition("=")
+        if label == "metadata.name" and _NAME.fullmatch(name):
+            return name
+    return ""
+
+
 def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> Info:
     """What a path and method mean. Unknown shapes are answered as paths that are not about resources."""
     info = Info(method.lower(), path)
@@ -116,6 +130,7 @@ def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> Info:
     if not info.name:
         if verb == "get":
             info.verb = "watch" if flag(query, "watch") else "list"
+            info.selected = _selected_name(query)
         elif verb == "delete":
             info.verb = "deletecollection"
     return info

@@ -153,6 +153,13 @@ class ResourceTable:
         return iter(list(self._by_path.values()))
 
 
+_STORED_AS = {  # the versions that a real server of this release stores, where they differ from the one served
+    "horizontalpodautoscalers.autoscaling": "v2",
+    "volumeattributesclasses.storage.k8s.io": "v1beta1",
+    "customresourcedefinitions.apiextensions.k8s.io": "v1beta1",
+}
+
+
 def _built_in(entry: dict[str, Any]) -> Served:
     subresources = {
         s["name"]: Subresource(s["name"], s["group"], s["version"], s["kind"], tuple(s["verbs"]))
@@ -163,6 +170,7 @@ def _built_in(entry: dict[str, Any]) -> Served:
         singular=entry["singular"], namespaced=entry["namespaced"], verbs=tuple(entry["verbs"]),
         short=tuple(entry["short"]), categories=tuple(entry["categories"]), subresources=subresources,
     )  # fmt: skip
+    served.storage_version = _STORED_AS.get(served.qualified, served.version)
     conversion = registry.conversion(served.group, served.version, served.plural)
     if conversion is not None:
         served.key, served.to_storage, served.from_storage = conversion

@@ -41,7 +41,9 @@ class ApiResponse:
 
     def fields(self) -> list[tuple[str, str]]:
         """The header fields, with one `Warning` for each remark."""
-        found = {"Content-Type": self.media, "Cache-Control": "no-cache, private"} | self.headers
+        found = {"Cache-Control": "no-cache, private"} | self.headers
+        if self.media:
+            found["Content-Type"] = self.media
         return [*found.items(), *(("Warning", f'299 - "{_quoted(text)}"') for text in self.warnings)]
 
 

@@ -82,9 +82,9 @@ class Reviews:
         for rule in self._access.authorizer.held(request.user, namespace):
             if rule.get("resources"):
                 kept = ("verbs", "apiGroups", "resources", "resourceNames")
-                resources.append({key: rule[key] for key in kept if rule.get(key)})
+                _add(resources, {key: rule[key] for key in kept if rule.get(key)})
             if rule.get("nonResourceURLs"):
-                paths.append({key: rule[key] for key in ("verbs", "nonResourceURLs")})
+                _add(paths, {key: rule[key] for key in ("verbs", "nonResourceURLs")})
         obj["spec"] = {}
         obj["metadata"] = {}
         obj["status"] = {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
@@ -101,6 +101,11 @@ class Reviews:
             obj["status"] = {"user": {}, "error": str(error)}
             return
         obj["status"] = {"authenticated": True, "user": _user_info(user), "audiences": shared}
+
+
+def _add(rules: list[Obj], rule: Obj) -> None:
+    if rule not in rules or "*" not in rule["verbs"]:
+        rules.append(rule)
 
 
 def _user_info(user: User) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def select(served: Served, options: ListOptions, name: str = "") -> Selection:
         terms = parse_field_selector(options.field_selector) if options.field_selector else []
     except SelectorError as error:
         raise errors.bad_request(str(error)) from None
+    terms = [term for term in terms if term[0] or term[2]]
     allowed = served.strategy.field_labels
     for label, _, _ in terms:
         if label not in allowed:

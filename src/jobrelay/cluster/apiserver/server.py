@@ -94,7 +94,8 @@ class ApiServer:
             raise errors.no_such_resource()
         if served.namespaced and not info.namespace and (info.name or info.verb not in ("list", "watch")):
             raise errors.no_such_resource() if info.name else errors.method_not_allowed()
-        if info.verb not in served.verbs or (info.name and info.verb == "create"):
+        named = info.verb in ("get", "update", "patch", "delete")
+        if info.verb not in served.verbs or request.method == "HEAD" or named != bool(info.name) and info.verb != "watch":
             raise errors.method_not_allowed()
         return await self._verbs[info.verb](request, served)
 

@@ -86,7 +86,7 @@ class _Watch:
     ) -> None:  # fmt: skip
         self.watches, self.services, self.served, self.selection = watches, services, served, selection
         self.namespace, self.out, self.include, self.options = namespace, out, include, options
-        self.version = 0
+        self.version = self._after = 0
         self._sink: Sink | None = None
         self._pending: list[bytes] = []
         self._flushing = False
@@ -99,7 +99,7 @@ class _Watch:
     def prepare(self, initial: list[bytes], version: int, replay: list[Change]) -> None:
         """Takes its place in the store's stream, right after the state that `initial` and `replay` describe."""
         self._pending = initial
-        self.version = version
+        self.version = self._after = version
         for change in replay:
             self._take(change)
         self._unsubscribe = self.services.store.subscribe(self.served.key, self._changed)
@@ -141,6 +141,8 @@ class _Watch:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _take(self, change: Change) -> None:
+        if change.version <= self._after:
+            return
         self.version = change.version
         item = change.after or change.before
         assert item is not None
@@ -228,11 +230,7 @@ async def watch(
         raise errors.not_acceptable((f"{negotiate.JSON};stream=watch", f"{negotiate.PROTOBUF};stream=watch"))
     if len(watches.open) >= MAX_WATCHES:
         raise errors.too_many_requests("too many watches, please try again later", 1)
-    try:
-        version = reader.parse_version(options.version)
-    except ValueError as error:
-        raise errors.unknown(reader.bad_version(options.version, str(error))) from None
-    await reader.reach(services, version)
+    version = reader.checked_version(options.version)
     made = _Watch(
         watches, services, served, selection, request.info.namespace, out, request.first("includeObject"), options
     )

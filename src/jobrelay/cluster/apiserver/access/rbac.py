@@ -38,7 +38,8 @@ class Attributes:
 def attributes_of(info: Info) -> Attributes:
     if not info.about_resource:
         return Attributes(info.verb, path=info.path)
-    return Attributes(info.verb, info.group, info.resource, info.subresource, info.namespace, info.name)
+    name = info.name or info.selected
+    return Attributes(info.verb, info.group, info.resource, info.subresource, info.namespace, name)
 
 
 class Authorizer:
