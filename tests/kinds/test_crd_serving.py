@@ -7,7 +7,7 @@ import pytest
 from jobrelay.kinds.crd.openapi import model_name, openapi_list_schema, openapi_schema
 from jobrelay.kinds.crd.paths import PathError
 from jobrelay.kinds.crd.scale import ScaleError, crd_apply_scale, crd_scale_of
-from jobrelay.kinds.crd.strategy import convert, custom_kind, strategy_for
+from jobrelay.kinds.crd.strategy import custom_kind, from_storage, strategy_for, to_storage, version_priority
 
 from .crd_cases import definition, kind_of, rig
 
@@ -78,12 +78,28 @@ def test_finalizers_without_a_domain_are_warned_about() -> None:
     assert texts == [f'metadata.finalizers: "a.b": {hint}']
 
 
-def test_conversion_renames_prunes_and_defaults() -> None:
+def test_versions_are_converted_through_the_storage_version() -> None:
     crd = definition(COUNTED)
     newer = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"shape": {"type": "string", "default": "round"}}}}}
     crd["spec"]["versions"].append({"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": newer}})
-    made = convert(rig({"count": 3}), custom_kind(crd, "v2"))
-    assert (made["apiVersion"], made["spec"]) == ("a.example.com/v2", {"shape": "round"})
+    old, new = custom_kind(crd, "v1"), custom_kind(crd, "v2")
+    assert to_storage(rig({"shape": "flat", "count": 3}), old)["spec"] == {"count": 3}
+    assert from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, new, new)["spec"] == {"shape": "round"}
+    shown = from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, old, new)
+    assert (shown["apiVersion"], shown["spec"]) == ("a.example.com/v2", {})
+
+
+def test_deprecated_versions_point_to_the_best_other_one() -> None:
+    crd = definition(COUNTED)
+    for name, more in (("v1alpha1", {"deprecated": True}), ("v1beta1", {"deprecated": True, "deprecationWarning": "use v1"}), ("v2beta1", {})):
+        crd["spec"]["versions"].append({"name": name, "served": True, "storage": False, **more})
+    texts = [custom_kind(crd, name).deprecation for name in ("v1", "v1alpha1", "v1beta1")]
+    assert texts == ["", "a.example.com/v1alpha1 Rig is deprecated; use a.example.com/v1 Rig", "use v1"]
+
+
+def test_versions_are_ordered_by_maturity() -> None:
+    names = ["foo", "v1alpha1", "v2", "v10", "v1beta2", "v11alpha2", "v3beta1", "bar"]
+    assert sorted(names, key=version_priority, reverse=True) == ["v10", "v2", "v3beta1", "v1beta2", "v11alpha2", "v1alpha1", "bar", "foo"]
 
 
 def test_published_schema_has_metadata_and_identity() -> None:

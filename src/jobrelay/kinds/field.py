@@ -100,6 +100,8 @@ def go_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value))
     text = msgspec.json.encode(value, order="deterministic").decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

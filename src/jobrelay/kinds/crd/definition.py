@@ -78,7 +78,7 @@ def validate_create(crd: Obj) -> list[FieldError]:
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
     spec, before = new["spec"], old["spec"]
     errors += specchecks.validate_spec(spec, _demands(new, old), _SPEC)
     if is_established(old):
@@ -91,7 +91,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
     return errors + specchecks.names_errors(new["status"].get("acceptedNames") or {}, _STATUS.child("acceptedNames"))
 
 
@@ -106,7 +106,7 @@ def _meta_errors(crd: Obj) -> list[FieldError]:
         wrong = name_is_dns_subdomain(name, prefix)
         return wrong if name == wanted else [*wrong, 'must be spec.names.plural+"."+spec.group']
 
-    return validate_object_meta(crd["metadata"], namespaced=False, name_fn=name_fn)
+    return validate_object_meta(crd["metadata"], namespaced=False, name_fn=name_fn, known_finalizers=False)
 
 
 def _status_errors(crd: Obj) -> list[FieldError]:

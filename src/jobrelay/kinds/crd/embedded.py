@@ -105,7 +105,9 @@ def _resource_errors(value: dict[str, Any], path: Path) -> list[FieldError]:
             return [*errors, field.invalid(where, value["metadata"], str(error))]
         named = metadata if metadata.get("name") else {**metadata, "name": "fakename"}
         namespaced = bool(metadata.get("namespace"))
-        errors += validate_object_meta(named, namespaced=namespaced, name_fn=name_is_path_segment, path=where)
+        errors += validate_object_meta(
+            named, namespaced=namespaced, name_fn=name_is_path_segment, path=where, known_finalizers=False
+        )
     return errors
 
 

@@ -71,7 +71,8 @@ def schemas(spec: Obj) -> list[Obj]:
     return [schema for schema in found if schema is not None]
 
 
-def _raw(value: Any) -> msgspec.Raw:
+def go_json(value: Any) -> msgspec.Raw:
+    """A value as Go's field errors print one that is not a plain string or number."""
     text = msgspec.json.encode(value).decode()
     return msgspec.Raw(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").encode())
 
@@ -79,15 +80,15 @@ def _raw(value: Any) -> msgspec.Raw:
 def go_rule(rule: Obj) -> msgspec.Raw:
     names = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
     zeros: dict[str, Any] = {"reason": None, "optionalOldSelf": None}
-    return _raw({name[0].upper() + name[1:]: rule.get(name, zeros.get(name, "")) for name in names})
+    return go_json({name[0].upper() + name[1:]: rule.get(name, zeros.get(name, "")) for name in names})
 
 
 def go_versions(versions: list[Obj]) -> msgspec.Raw:
-    return _raw([_go_version(version) for version in versions])
+    return go_json([_go_version(version) for version in versions])
 
 
 def go_schema(schema: Obj) -> msgspec.Raw:
-    return _raw(_go_schema(schema))
+    return go_json(_go_schema(schema))
 
 
 def _go_version(version: Obj) -> Obj:

@@ -93,7 +93,7 @@ def _version(version: Obj, inner: Hoisted, demands: Demands, path: Path) -> list
         errors.append(fields.invalid(path.child("name"), name, ",".join(wrong)))
     warning = version.get("deprecationWarning")
     problems = _deprecation_problems(version.get("deprecated", False), warning)
-    errors += [fields.invalid(path.child("deprecationWarning"), warning, text) for text in problems]
+    errors += [fields.invalid(path.child("deprecationWarning"), hoisting.go_json(warning), text) for text in problems]
     per_version = any(v.get("subresources") is not None for v in inner.versions)
     subresources = version.get("subresources") if per_version else inner.subresources
     has_status = (subresources or {}).get("status") is not None
@@ -136,7 +136,7 @@ def _version_list(versions: list[Obj], path: Path) -> list[FieldError]:
         errors.append(fields.invalid(path, hoisting.go_versions(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(fields.invalid(path, hoisting.go_versions(versions), detail))
+        errors.append(fields.invalid(path, hoisting.go_versions(versions) if versions else None, detail))
     if names and (wrong := is_dns1035_label(names[0])) and names[0]:
         errors.append(fields.invalid(Path("spec.version"), names[0], ",".join(wrong)))
     return errors

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from typing import Any, Final
 
 from jobrelay.kinds import field
@@ -29,6 +30,7 @@ _BLOCKING: Final = frozenset(
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 )
+_VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -49,6 +51,7 @@ class CustomKind:
         self.schema: Obj = (found.get("schema") or {}).get("openAPIV3Schema") or {}
         self.node = Node(self.schema)
         self.selectable: tuple[str, ...] = tuple(f["jsonPath"] for f in found.get("selectableFields") or ())
+        self.deprecation = deprecation_warning(spec, found)
 
     @functools.cached_property
     def rules(self) -> Rules | None:
@@ -61,10 +64,6 @@ class CustomKind:
 
     def default(self, obj: Obj) -> None:
         pruning.default(obj, self.node)
-
-    def read_stored(self, obj: Obj) -> Obj:
-        """A stored object of any version as this version shows it (conversion strategy None)."""
-        return convert(obj, self)
 
     def prepare_create(self, obj: Obj) -> None:
         if self.has_status:
@@ -93,7 +92,7 @@ class CustomKind:
     def validate_create(self, obj: Obj) -> list[FieldError]:
         errors = self._type_errors(obj)
         if not errors:
-            errors += validate_object_meta(obj["metadata"], namespaced=self.namespaced, name_fn=name_is_dns_subdomain)
+            errors += self._meta_errors(obj)
             errors += checks.validate(self.node, obj, Path())
             errors += self._scale_errors(obj)
         errors += embedded.validate_embedded(obj, self.node, Path())
@@ -104,7 +103,7 @@ class CustomKind:
         errors = self._type_errors(new)
         correlated = Correlated(new, old, self.node)
         if not errors:
-            errors += validate_object_meta_update(new["metadata"], old["metadata"])
+            errors += validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
             errors += checks.validate(self.node, new, Path(), correlated)
             errors += self._scale_errors(new)
         errors += embedded.validate_embedded(new, self.node, Path())
@@ -115,7 +114,7 @@ class CustomKind:
         errors = self._type_errors(new)
         correlated = Correlated(new, old, self.node)
         if not errors:
-            errors += validate_object_meta_update(new["metadata"], old["metadata"])
+            errors += validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
             status_node = self.node.named("status")
             if "status" in new and status_node is not None:
                 errors += checks.validate(status_node, new["status"], Path("status"), correlated.key("status"))
@@ -150,6 +149,11 @@ class CustomKind:
             if obj.get(name, "") != wanted:
                 errors.append(field.invalid(Path(name), obj.get(name, ""), f"must be {wanted}"))
         return errors
+
+    def _meta_errors(self, obj: Obj) -> list[FieldError]:
+        return validate_object_meta(
+            obj["metadata"], namespaced=self.namespaced, name_fn=name_is_dns_subdomain, known_finalizers=False
+        )
 
     def _scale_errors(self, obj: Obj) -> list[FieldError]:
         if self.scale is None:
@@ -209,13 +213,49 @@ def custom_strategy(kind: CustomKind) -> Strategy:
 
 
 def convert(obj: Obj, kind: CustomKind) -> Obj:
-    """A stored object in another version, as conversion strategy None does it: renamed, pruned, defaulted anew."""
+    """An object in another version, as conversion strategy None does it: renamed, and without what that version has not."""
     made = copy.deepcopy(obj)
-    made["apiVersion"] = kind.api_version
+    made["apiVersion"], made["kind"] = kind.api_version, kind.kind
     pruning.prune(made, kind.node)
     pruning.prune_nulls(made, kind.node)
-    pruning.default(made, kind.node)
     return made
+
+
+def to_storage(obj: Obj, storage: CustomKind) -> Obj:
+    """An object as it is stored."""
+    return convert(obj, storage)
+
+
+def from_storage(obj: Obj, storage: CustomKind, kind: CustomKind) -> Obj:
+    """A stored object as a version shows it: defaults are those of the storage version, as the schema has them now."""
+    made = convert(obj, storage)
+    pruning.default(made, storage.node)
+    return made if kind is storage else convert(made, kind)
+
+
+def deprecation_warning(spec: Obj, version: Obj) -> str:
+    """What every request to a deprecated version is warned of; empty for other versions."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
+    better = [
+        v["name"]
+        for v in spec["versions"]
+        if v.get("served") and not v.get("deprecated") and version_priority(v["name"]) > version_priority(name)
+    ]
+    text = f"{group}/{name} {kind} is deprecated"
+    return f"{text}; use {group}/{max(better, key=version_priority)} {kind}" if better else text
+
+
+def version_priority(name: str) -> tuple[Any, ...]:
+    """Orders versions as Kubernetes prefers them: v10 over v2 over v1beta2 over v1alpha1 over any other name."""
+    match = _VERSION.fullmatch(name)
+    if match is None:
+        return (0, 0, 0, 0, [-ord(char) for char in name])
+    stage = {None: 3, "beta": 2, "alpha": 1}[match.group(2)]
+    return (1, stage, int(match.group(1)), int(match.group(3) or 0), [])
 
 
 def _content(obj: Obj) -> Obj:
