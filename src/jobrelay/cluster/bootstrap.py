@@ -15,6 +15,7 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.kinds import bootstrap as facts
+from jobrelay.kinds.core.serviceaddresses import Pool, begin_create
 from jobrelay.kinds.times import format_time
 
 Obj = dict[str, Any]
@@ -56,6 +57,8 @@ def _prepare(table: ResourceTable, entry: facts.Bootstrap) -> tuple[str, Obj]:
     track(served, None, made, manager=entry.manager, now=_LATER)
     metadata = made["metadata"]
     metadata["uid"] = metadata["creationTimestamp"] = ""
+    if served.key == "services":
+        begin_create(made, Pool())
     kept = made.get("status")
     served.strategy.prepare_create(made)
     if given.get("status"):

@@ -68,6 +68,7 @@ async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: 
 async def evict(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
     """Deletes a pod unless a disruption budget forbids it."""
     given = options.write_options(request, "CreateOptions")
+    request.body = request.body.replace(b'"policy/v1beta1"', b'"policy/v1"')
     eviction = _read(request, "policy/v1", "Eviction", given.field_validation)
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
@@ -82,9 +83,25 @@ async def evict(handlers: Handlers, access: Access, request: ApiRequest, served:
     )
     pod = _pod(handlers, request, request.info.name)
     _check_budgets(handlers, request, pod)
+    if pod["spec"].get("nodeName") and not deletion.dry_run:
+        _mark_disrupted(handlers, pod)
     Deleter(handlers.services, request, served, deletion).delete(request.info.namespace, request.info.name)
     await handlers.services.store.settled()
     return _created(request)
+
+
+def _mark_disrupted(handlers: Handlers, pod: Obj) -> None:
+    """A pod that runs is told why it has to go."""
+    store, metadata = handlers.services.store, pod["metadata"]
+    conditions = [c for c in (pod.get("status") or {}).get("conditions") or [] if c["type"] != "DisruptionTarget"]
+    reason = {
+        "type": "DisruptionTarget", "status": "True", "lastProbeTime": None,
+        "lastTransitionTime": format_time(handlers.services.now()), "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }  # fmt: skip
+    pod["status"] = {**(pod.get("status") or {}), "conditions": [*conditions, reason]}
+    metadata["resourceVersion"] = str(store.next_version())
+    store.put("pods", metadata["namespace"], metadata["name"], stored_json(pod))
 
 
 def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:

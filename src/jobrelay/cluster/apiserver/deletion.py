@@ -16,11 +16,13 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Item
+from jobrelay.kinds.crd.status import begin_deletion
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time, parse_time
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
+DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Deleter:
@@ -40,6 +42,9 @@ class Deleter:
         self._admit(name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
+        if self.served.key == DEFINITIONS and not obj["metadata"].get("deletionTimestamp"):
+            begin_deletion(obj, format_time(self.services.now()))
+            return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
         if pending:
             return False, self._goodbye(item.raw, obj)
@@ -52,6 +57,8 @@ class Deleter:
                 mark_as_deleting(obj, self.services.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
                 return False, self._update(obj, item)
+            if graceful:
+                self._update(obj, item)
         return True, self._remove(obj, item)
 
     def _admit(self, name: str) -> None:

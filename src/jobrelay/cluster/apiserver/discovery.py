@@ -12,7 +12,7 @@ from jobrelay.cluster.apiserver.resources import ResourceTable, Served, Subresou
 from jobrelay.cluster.apiserver.response import ApiResponse
 
 Obj = dict[str, Any]
-AGGREGATED: Final = ("v2", "v2beta1")
+AGGREGATED: Final = ("v2",)
 
 
 def storage_hash(served: Served) -> str:
@@ -99,7 +99,9 @@ class Discovery:
             return self._root(request, parts[0])
         out = negotiate.output(request.header("accept"), pretty=False)
         if parts[0] == "api":
-            return represent.finish(represent.encode(self.resource_list("", "v1")), out) if parts == ["api", "v1"] else None
+            if parts != ["api", "v1"]:
+                raise errors.no_such_resource()
+            return represent.finish(represent.encode(self.resource_list("", "v1")), out)
         group = parts[1]
         if group not in self._resources.groups or not group:
             raise errors.page_not_found()

@@ -17,7 +17,7 @@ from jobrelay.kinds.strategy import Obj
 
 def output_for(request: ApiRequest) -> Output:
     pretty = negotiate.pretty_print(request.query, request.header("user-agent"))
-    return negotiate.output(request.header("accept"), pretty=pretty)
+    return negotiate.output(request.header("accept"), pretty=pretty, streams=request.info.verb in ("list", "watch"))
 
 
 class Handlers:

@@ -66,13 +66,17 @@ def _matches(clause: Clause) -> str | None:
     return None
 
 
-def output(header: str, *, pretty: bool, table: bool = True) -> Output:
-    """The representation for an Accept header; raises 406 when there is none."""
+STREAMS: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+
+
+def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
+    """The representation for an Accept header; raises 406 when there is none. `streams`: the path can be watched."""
     if not header:
         return Output(pretty=pretty)
     clauses = parse_accept(header)
     if not any(_matches(clause) for clause in clauses):
-        text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(BUILT_IN)}"
+        available = BUILT_IN + STREAMS if streams else BUILT_IN
+        text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
         raise errors.ApiError(406, "NotAcceptable", text, details={})
     for clause in clauses:
         media = _matches(clause)
@@ -83,8 +87,6 @@ def output(header: str, *, pretty: bool, table: bool = True) -> Output:
         if not ({"as", "g", "v"} & params.keys()):
             return Output(media, pretty=pretty or params.get("pretty") == "1")
         if target in TRANSFORMS and params.get("g") == "meta.k8s.io" and params.get("v") in META_VERSIONS:
-            if target == "Table" and not table:
-                continue
             return Output(media, target, params["v"], pretty or params.get("pretty") == "1")
     raise errors.not_acceptable(BUILT_IN)
 

@@ -72,7 +72,8 @@ async def get(services: Services, request: ApiRequest, served: Served, namespace
     await reach(services, version)
     item = services.store.read(served.key, namespace, name)
     if item is None:
-        raise errors.not_found(served.group, served.plural, name)
+        plural = "componentstatus" if served.key == "componentstatuses" else served.plural
+        raise errors.not_found(served.group, plural, name)
     return represent.answer_object(served, item.raw, out, services.now(), request.first("includeObject"))
 
 

@@ -90,7 +90,7 @@ class ApiServer:
             return await self.subresources.answer(request, served)
         if served.plural == "bindings" and not served.group and info.verb == "create" and info.namespace:
             return await actions.bind(self.handlers, self.access, request, served)
-        if info.namespace and not served.namespaced and served.plural != "namespaces":
+        if info.namespace and not served.namespaced and (served.plural != "namespaces" or info.name != info.namespace):
             raise errors.no_such_resource()
         if served.namespaced and not info.namespace and (info.name or info.verb not in ("list", "watch")):
             raise errors.no_such_resource() if info.name else errors.method_not_allowed()

@@ -227,7 +227,7 @@ async def watch(
     """Opens a watch; the answer's stream starts when the sink is ready."""
     selection = select(served, options, request.info.name)
     if out.media == negotiate.YAML:
-        raise errors.not_acceptable((f"{negotiate.JSON};stream=watch", f"{negotiate.PROTOBUF};stream=watch"))
+        raise errors.not_acceptable(negotiate.STREAMS)
     if len(watches.open) >= MAX_WATCHES:
         raise errors.too_many_requests("too many watches, please try again later", 1)
     version = reader.checked_version(options.version)
