@@ -10,7 +10,7 @@ import pytest
 
 from jobrelay.kinds.crd import definition as crds
 from jobrelay.kinds.crd.definition import STRATEGIES
-from jobrelay.kinds.crd.status import accepted_status, begin_deletion, is_established, terminating_status
+from jobrelay.kinds.crd.naming import accepted_status, is_established, terminating_status
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.types import type_for_kind
 
@@ -169,10 +169,9 @@ def test_a_protected_group_shows_its_approval() -> None:
     assert first["message"] == 'not approved: "unapproved, a test"'
 
 
-def test_deletion_waits_for_the_objects() -> None:
+def test_deletion_shows_in_a_condition() -> None:
     crd = established(definition({"type": "object"}))
-    begin_deletion(crd, NOW)
-    assert crd["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-    assert (crd["metadata"]["deletionTimestamp"], crd["metadata"]["generation"]) == (NOW, 1)
-    assert crd["status"]["conditions"][-1]["reason"] == "InstanceDeletionPending"
-    assert terminating_status(crd, "InstanceDeletionCompleted", NOW)["conditions"][-1]["status"] == "False"
+    crd["status"] = terminating_status(crd, "InstanceDeletionPending", "soon", NOW)
+    done = terminating_status(crd, "InstanceDeletionCompleted", "removed all instances", "2026-01-02T03:05:00Z", active=False)
+    assert [(c["type"], c["status"]) for c in crd["status"]["conditions"]][-1] == ("Terminating", "True")
+    assert (done["conditions"][-1]["status"], done["conditions"][-1]["lastTransitionTime"]) == ("False", "2026-01-02T03:05:00Z")

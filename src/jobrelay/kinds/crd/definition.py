@@ -10,9 +10,9 @@ from jobrelay.kinds import field
 from jobrelay.kinds.crd import defaultchecks, hoisting, specchecks
 from jobrelay.kinds.crd.approval import approval_errors
 from jobrelay.kinds.crd.formats import format_check
+from jobrelay.kinds.crd.naming import is_established, storage_versions
 from jobrelay.kinds.crd.schemachecks import TYPES, Options, map_key_errors
 from jobrelay.kinds.crd.specchecks import MAX_SELECTABLE, REVIEW_VERSIONS, Demands
-from jobrelay.kinds.crd.status import is_established, storage_versions
 from jobrelay.kinds.crd.structural import Node
 from jobrelay.kinds.crd.webhooks import ca_bundle_problem
 from jobrelay.kinds.field import FieldError, Path

@@ -12,12 +12,6 @@ from jobrelay.kinds.crd.webhooks import ca_bundle_problem
 from jobrelay.kinds.strategy import Obj
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
-TERMINATING: Final = {
-    "InstanceDeletionPending": (True, "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"),
-    "InstanceDeletionInProgress": (True, "CustomResource deletion is in progress"),
-    "InstanceDeletionCompleted": (False, "removed all instances"),
-    "NeverEstablished": (False, "resource was never established"),
-}
 _ACCEPTED: Final = "the initial names have been accepted"
 
 
@@ -50,19 +44,8 @@ def is_established(crd: Obj) -> bool:
     return found is not None and bool(found["status"] == "True")
 
 
-def begin_deletion(crd: Obj, now: str) -> None:
-    """The first DELETE of a definition: it stays until its objects are gone. Neither grace nor generation change."""
-    metadata = crd["metadata"]
-    metadata.setdefault("deletionTimestamp", now)
-    finalizers = metadata.setdefault("finalizers", [])
-    if CLEANUP_FINALIZER not in finalizers:
-        finalizers.append(CLEANUP_FINALIZER)
-    crd["status"] = terminating_status(crd, "InstanceDeletionPending", now)
-
-
-def terminating_status(crd: Obj, reason: str, now: str) -> Obj:
-    """The status while objects are being deleted; the reasons are those of `TERMINATING`."""
-    active, message = TERMINATING[reason]
+def terminating_status(crd: Obj, reason: str, message: str, now: str, *, active: bool = True) -> Obj:
+    """The status while objects are being deleted."""
     status: Obj = copy.deepcopy(crd.get("status") or {})
     conditions: list[Obj] = status.get("conditions") or []
     _set(conditions, "Terminating", "True" if active else "False", reason, message, now)
