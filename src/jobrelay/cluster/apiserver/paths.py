@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.discovery import Discovery
@@ -13,6 +13,9 @@ from jobrelay.cluster.apiserver.metrics import Metrics
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.services import Services
+
+if TYPE_CHECKING:
+    from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 
 VERSION: Final = {
     "major": "1", "minor": "35", "emulationMajor": "1", "emulationMinor": "35", "minCompatibilityMajor": "1",
@@ -27,8 +30,11 @@ Answer = Callable[[ApiRequest], Awaitable[ApiResponse]]
 class Paths:
     def __init__(self, services: Services, discovery: Discovery, metrics: Metrics) -> None:
         self._services, self._discovery, self._metrics = services, discovery, metrics
+        self._openapi: OpenApi | None = None
 
     async def answer(self, request: ApiRequest) -> ApiResponse:
+        if request.path.startswith("/openapi"):
+            return await self._documents().answer(request)
         path = request.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed() if path.startswith(("/api", "/apis")) else errors.page_not_found()
@@ -42,3 +48,11 @@ class Paths:
         if found is None:
             raise errors.page_not_found()
         return found
+
+    def _documents(self) -> OpenApi:
+        """OpenAPI is not even imported before somebody asks."""
+        if self._openapi is None:
+            from jobrelay.cluster.apiserver.openapi.answers import OpenApi
+
+            self._openapi = OpenApi(self._services)
+        return self._openapi
