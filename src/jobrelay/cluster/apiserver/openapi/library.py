@@ -1,0 +1,117 @@
+"""Which documents there are, and what has been built of them.
+
+The index names every document with a hash, but must not cost the building of all: the hash is made of what a document is
+built from. A document is built in a worker thread when somebody reads it, and kept compressed. Equal documents of several
+clusters in a process are one, because the shelf is shared and the hash is the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+import jobrelay
+from jobrelay.cluster.apiserver.openapi import documents, gnostic
+from jobrelay.cluster.apiserver.openapi.documents import Part
+from jobrelay.cluster.apiserver.resources import ResourceTable
+
+_GENERAL: Final = (".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version")
+_SHELF_BYTES: Final = 8 * 2**20
+_LEVEL: Final = 6
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document that may not be built yet."""
+
+    etag: str
+    build: Callable[[], bytes]
+
+
+class Shelf:
+    """Built documents, compressed; the least used ones go when there are too many."""
+
+    def __init__(self, limit: int = _SHELF_BYTES) -> None:
+        self._limit, self._size = limit, 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    async def read(self, document: Document, media: str) -> bytes:
+        """The gzip form of a document, built if it has to be."""
+        key = f"{document.etag} {media}"
+        if key in self._kept:
+            return self._kept[key]
+        return await asyncio.to_thread(self._obtain, key, document.build)
+
+    def _obtain(self, key: str, build: Callable[[], bytes]) -> bytes:
+        with self._lock:
+            if key not in self._kept:
+                self._keep(key, gzip.compress(build(), _LEVEL, mtime=0))
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def _keep(self, key: str, data: bytes) -> None:
+        self._kept[key] = data
+        self._size += len(data)
+        while self._size > self._limit and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._size -= len(dropped)
+
+
+SHELF: Final = Shelf()
+
+
+class Catalogue:
+    """The documents of one cluster at one time."""
+
+    def __init__(self, resources: ResourceTable) -> None:
+        self._parts = {part.path: part for part in sorted(_parts(resources), key=lambda part: part.path)}
+        self._etags = {path: _etag(part) for path, part in self._parts.items()}
+        joined = "".join(self._etags.values())
+        self._whole = hashlib.sha512(joined.encode()).hexdigest().upper()
+
+    def index(self) -> bytes:
+        entries = {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={etag}"} for path, etag in self._etags.items()}
+        return msgspec.json.encode({"paths": entries})
+
+    def v3(self, path: str) -> Document | None:
+        part = self._parts.get(path)
+        if part is None:
+            return None
+        return Document(self._etags[path], lambda: msgspec.json.encode(documents.document_v3(part)))
+
+    def v2(self) -> Document:
+        parts = list(self._parts.values())
+        return Document(self._whole, lambda: msgspec.json.encode(documents.document_v2(parts)))
+
+    def v2_protobuf(self) -> Document:
+        parts = list(self._parts.values())
+        return Document(self._whole, lambda: gnostic.encode(documents.document_v2(parts)))
+
+
+def _parts(resources: ResourceTable) -> Iterator[Part]:
+    yield from map(Part, _GENERAL)
+    for group, versions in resources.groups.items():
+        for version in versions:
+            served = tuple(resources.in_version(group, version))
+            yield Part(f"apis/{group}/{version}" if group else f"api/{version}", group, version, served)
+        if group and any(served.custom is None for version in versions for served in resources.in_version(group, version)):
+            yield Part(f"apis/{group}", group)
+
+
+def _etag(part: Part) -> str:
+    """A hash of all that the document is built from."""
+    made = hashlib.sha512(f"{jobrelay.__version__} {part.path}".encode())
+    for served in part.resources:
+        made.update(served.plural.encode())
+        if served.custom is not None:
+            made.update(served.custom.fingerprint)
+    return made.hexdigest().upper()
