@@ -48,10 +48,11 @@ def parse(body: bytes, media: str, notes: Notes | None) -> tuple[Any, str, str]:
             value = gojson.loads(body) if notes is None else gojson.loads_keeping_repeats(body)
         except gojson.JsonError as error:
             raise Unreadable(f"couldn't get version/kind; json parse error: {error}") from None
-    return (value, *_type_meta(value))
+    return (value, *type_meta(value))
 
 
-def _type_meta(value: Any) -> tuple[str, str]:
+def type_meta(value: Any) -> tuple[str, str]:
+    """The apiVersion and kind of a raw value; raises Unreadable."""
     if value is None:
         return "", ""
     fields = dict(value.pairs) if isinstance(value, gojson.Pairs) else value
@@ -131,13 +132,17 @@ def _unhandled(api_version: str, kind: str, wanted: str, why: str) -> errors.Api
 
 
 def _wrong_kind(actual_version: str, actual_kind: str, api_version: str, kind: str) -> errors.ApiError:
-    other = type_for_kind(actual_version, actual_kind)
-    if other is None:
-        why = f'no kind "{actual_kind}" is registered for version "{actual_version}" in scheme "{SCHEME}"'
-        return _unhandled(actual_version, actual_kind, kind, why)
-    if actual_kind == kind:
+    if actual_kind == kind and type_for_kind(actual_version, actual_kind) is not None:
         return errors.bad_request(
             f"the API version in the data ({actual_version}) does not match the expected API version ({api_version})"
         )
+    return _unhandled(actual_version, actual_kind, kind, misfit((actual_version, actual_kind), api_version, kind))
+
+
+def misfit(actual: tuple[str, str], api_version: str, kind: str) -> str:
+    """Why an object of one kind (apiVersion, kind) cannot be read as another."""
+    other = type_for_kind(*actual)
+    if other is None:
+        return f'no kind "{actual[1]}" is registered for version "{actual[0]}" in scheme "{SCHEME}"'
     group = api_version.rpartition("/")[0].partition(".")[0] or "core"
-    return _unhandled(actual_version, actual_kind, kind, f"converting ({other.go}) to ({group}.{kind}): unknown conversion")
+    return f"converting ({other.go}) to ({group}.{kind}): unknown conversion"

@@ -7,6 +7,7 @@ within a tick of its creation. A deleted CRD takes its objects with it before it
 from __future__ import annotations
 
 import asyncio
+import copy
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.custom import served_versions
@@ -14,11 +15,11 @@ from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Change
+from jobrelay.kinds.crd.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time
 
 KEY = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class Definitions:
@@ -38,31 +39,41 @@ class Definitions:
         item = self._services.store.get(KEY, "", name)
         if item is None:
             self._stop_serving(name)
+            self._settle_others(name)
             return
         crd = represent.stored(item.raw)
         if crd["metadata"].get("deletionTimestamp"):
             self._clean_up(crd)
             return
-        from jobrelay.kinds.crd.status import accepted_status
-
-        others = [represent.stored(i.raw) for i in self._services.store.snapshot(KEY).walk("") if i.name != name]
-        status = accepted_status(crd, others, format_time(self._services.now()))
-        if status != crd.get("status"):
-            crd["status"] = status
-            if _is(crd, "NamesAccepted") and CLEANUP not in (crd["metadata"].get("finalizers") or []):
-                crd["metadata"].setdefault("finalizers", []).append(CLEANUP)
-            self._serve(crd)
+        status = accepted_status(crd, self._others(name), self._now())
+        changed = status != crd.get("status")
+        crd["status"] = status
+        self._serve(crd)
+        if changed:
             self._put(crd)
-        else:
-            self._serve(crd)
+            self._settle_others(name)
+
+    def _settle_others(self, name: str) -> None:
+        """Names that were taken may be free now."""
+        for other in self._others(name):
+            if not is_established(other) and not other["metadata"].get("deletionTimestamp"):
+                asyncio.get_running_loop().call_soon(self._settle, other["metadata"]["name"])
+
+    def _others(self, name: str) -> list[Obj]:
+        return [represent.stored(i.raw) for i in self._services.store.snapshot(KEY).walk("") if i.name != name]
+
+    def _now(self) -> str:
+        return format_time(self._services.now())
 
     def _put(self, crd: Obj) -> None:
         crd["metadata"]["resourceVersion"] = str(self._services.store.next_version())
         name = crd["metadata"]["name"]
         self._services.store.put(KEY, "", name, stored_json(crd))
 
+    # Serving.
+
     def _serve(self, crd: Obj) -> None:
-        if not _is(crd, "Established"):
+        if not is_established(crd):
             return
         name = crd["metadata"]["name"]
         known = self._served.get(name)
@@ -70,6 +81,7 @@ class Definitions:
             return
         if known is not None:
             self._stop_serving(name)
+        crd = copy.deepcopy(crd)
         for served in served_versions(crd):
             self._services.resources.add(served)
         self._served[name] = crd["spec"]
@@ -84,37 +96,58 @@ class Definitions:
                 self._watches.close_resource(served)
         self._services.resources.remove_custom(group, plural)
 
+    # Deletion.
+
     def _clean_up(self, crd: Obj) -> None:
         """Deletes the objects of a definition that is being deleted, then lets it go."""
-        name = crd["metadata"]["name"]
-        key = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}"
-        left = 0
-        for item in list(self._services.store.snapshot(key).walk("")):
-            obj = represent.stored(item.raw)
-            if obj["metadata"].get("finalizers"):
-                left += 1
-                if not obj["metadata"].get("deletionTimestamp"):
-                    obj["metadata"]["deletionTimestamp"] = format_time(self._services.now())
-                    obj["metadata"]["deletionGracePeriodSeconds"] = 0
-                    obj["metadata"]["resourceVersion"] = str(self._services.store.next_version())
-                    self._services.store.put(key, item.namespace, item.name, stored_json(obj))
-                continue
-            obj["metadata"]["resourceVersion"] = str(self._services.store.next_version())
-            self._services.store.delete(key, item.namespace, item.name, stored_json(obj))
-        if left:
-            asyncio.get_running_loop().call_later(0.2, self._settle, name)
+        metadata = crd["metadata"]
+        if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
             return
-        finalizers = [f for f in crd["metadata"].get("finalizers") or [] if f != CLEANUP]
-        if finalizers:
-            if finalizers != crd["metadata"].get("finalizers"):
-                crd["metadata"]["finalizers"] = finalizers
+        if self._delete_objects(crd):
+            reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+            status = terminating_status(crd, reason, message, self._now())
+            if status != crd.get("status"):
+                crd["status"] = status
                 self._put(crd)
+            asyncio.get_running_loop().call_later(0.2, self._settle, metadata["name"])
             return
-        crd["metadata"].pop("finalizers", None)
-        crd["metadata"]["resourceVersion"] = str(self._services.store.next_version())
-        self._services.store.delete(KEY, "", name, stored_json(crd))
+        reason, message = "InstanceDeletionCompleted", "removed all instances"
+        if not is_established(crd):
+            reason, message = "NeverEstablished", "resource was never established"
+        crd["status"] = terminating_status(crd, reason, message, self._now(), active=False)
+        metadata["finalizers"] = [name for name in metadata["finalizers"] if name != CLEANUP_FINALIZER]
+        if metadata["finalizers"]:
+            self._put(crd)
+            return
+        del metadata["finalizers"]
+        metadata["resourceVersion"] = str(self._services.store.next_version())
+        self._services.store.delete(KEY, "", metadata["name"], stored_json(crd))
+
+    def _delete_objects(self, crd: Obj) -> int:
+        """Deletes all objects, or marks those with finalizers; tells how many are left."""
+        key, store = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}", self._services.store
+        left = 0
+        for item in list(store.snapshot(key).walk("")):
+            obj = represent.stored(item.raw)
+            metadata = obj["metadata"]
+            kept = bool(metadata.get("finalizers"))
+            left += kept
+            if kept and metadata.get("deletionTimestamp"):
+                continue
+            metadata["resourceVersion"] = str(store.next_version())
+            if kept:
+                metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = self._now(), 0
+                store.put(key, item.namespace, item.name, stored_json(obj))
+            else:
+                store.delete(key, item.namespace, item.name, stored_json(obj))
+        return left
 
 
-def _is(crd: Obj, condition: str) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or []
-    return any(c["type"] == condition and c["status"] == "True" for c in conditions)
+def begin_deletion(crd: Obj, now: str) -> None:
+    """The first deletion of a definition only marks it: its objects have to go first."""
+    metadata = crd["metadata"]
+    metadata["deletionTimestamp"] = now
+    if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
+        metadata["finalizers"] = [*(metadata.get("finalizers") or []), CLEANUP_FINALIZER]
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    crd["status"] = terminating_status(crd, "InstanceDeletionPending", message, now)

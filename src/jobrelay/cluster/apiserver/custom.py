@@ -1,9 +1,14 @@
-"""Custom resources as the server serves them: one version of a CRD, with everything a request may ask of it."""
+"""Custom resources as the server serves them: one version of a CRD, with everything a request may ask of it.
+
+Objects are stored in the storage version. A version whose schema differs from that one shows and stores them pruned and
+defaulted by both; so does every version of a definition that was changed, since older objects may not fit it.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,12 +17,14 @@ from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served, Subresource
 from jobrelay.kinds import gojson, tables, yaml
+from jobrelay.kinds.apply import Schema, custom_schema
 from jobrelay.kinds.crd import objects
 from jobrelay.kinds.crd import strategy as crd_strategy
 from jobrelay.kinds.decode import DecodeError, Notes
 from jobrelay.kinds.strategy import Obj, Strategy
 from jobrelay.kinds.tables import TableSpec
 
+Convert = Callable[[Obj], Obj]
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -38,10 +45,22 @@ class CustomKind:
         return tables.crd_table(self._version.get("additionalPrinterColumns") or [])
 
     @functools.cached_property
-    def apply_schema(self) -> Any:
-        from jobrelay.kinds.apply import custom_schema
-
+    def apply_schema(self) -> Schema:
         return custom_schema(self.kind.schema or None, self.kind.api_version, self.kind.kind)
+
+    @functools.cached_property
+    def versions(self) -> frozenset[str]:
+        """The apiVersions of all versions, served or not."""
+        return frozenset(f"{self.kind.group}/{version['name']}" for version in self._crd["spec"]["versions"])
+
+    def schema_of(self, api_version: str) -> Schema | None:
+        """What server-side apply knows of another version; None when there is none of that name."""
+        if api_version == self.kind.api_version:
+            return self.apply_schema
+        return _other_schema(self, api_version) if api_version in self.versions else None
+
+    def other(self, name: str) -> crd_strategy.CustomKind:
+        return crd_strategy.custom_kind(self._crd, name)
 
     @functools.cached_property
     def fingerprint(self) -> bytes:
@@ -110,6 +129,12 @@ class CustomKind:
         )
 
 
+@functools.lru_cache(maxsize=256)
+def _other_schema(kind: CustomKind, api_version: str) -> Schema:
+    found = kind.other(api_version.rpartition("/")[2])
+    return custom_schema(found.schema or None, api_version, found.kind)
+
+
 def served_versions(crd: Obj) -> list[Served]:
     """The resources that a CRD adds."""
     spec, names = crd["spec"], crd["spec"]["names"]
@@ -119,6 +144,7 @@ def served_versions(crd: Obj) -> list[Served]:
         if not version.get("served"):
             continue
         custom = CustomKind(crd, version)
+        to_storage, from_storage = _conversions(crd, custom, storage)
         made.append(
             Served(
                 group=spec["group"], version=version["name"], plural=names["plural"], kind=names["kind"],
@@ -126,9 +152,23 @@ def served_versions(crd: Obj) -> list[Served]:
                 verbs=VERBS, short=tuple(names.get("shortNames") or ()), categories=tuple(names.get("categories") or ()),
                 subresources=_subresources(spec["group"], version, names["kind"]),
                 list_kind=names.get("listKind") or f"{names['kind']}List", custom=custom, storage_version=storage,
+                to_storage=to_storage, from_storage=from_storage,
             )  # fmt: skip
         )
     return made
+
+
+def _conversions(crd: Obj, custom: CustomKind, storage: str) -> tuple[Convert | None, Convert | None]:
+    """How objects go to the storage version and come back; None where they need no change."""
+    kind = custom.kind
+    if kind.version == storage:
+        changed = crd["metadata"].get("generation", 1) > 1
+        return None, (lambda obj: crd_strategy.from_storage(obj, kind, kind)) if changed else None
+    stored = custom.other(storage)
+    return (
+        lambda obj: crd_strategy.to_storage(obj, stored),
+        lambda obj: crd_strategy.from_storage(obj, stored, kind),
+    )
 
 
 def _subresources(group: str, version: Obj, kind: str) -> dict[str, Subresource]:

@@ -9,20 +9,18 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import admission, errors, represent
+from jobrelay.cluster.apiserver import admission, crds, errors, represent
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Item
-from jobrelay.kinds.crd.status import begin_deletion
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time, parse_time
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Deleter:
@@ -42,8 +40,8 @@ class Deleter:
         self._admit(name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
-        if self.served.key == DEFINITIONS and not obj["metadata"].get("deletionTimestamp"):
-            begin_deletion(obj, format_time(self.services.now()))
+        if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
+            crds.begin_deletion(obj, format_time(self.services.now()))
             return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
         if pending:

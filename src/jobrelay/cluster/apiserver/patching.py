@@ -1,10 +1,16 @@
-"""Patching: the four kinds of patch as functions from the stored object to the new one."""
+"""Patching: the four kinds of patch as functions from the stored object to the new one.
+
+JSON and merge patches go through the object's JSON text, so their result is read as a body would be: a patch may change
+kind and apiVersion, and is refused for it. Strategic merge patches and applies change values in place and are converted by
+looser rules. Each has words of its own for what it refuses.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import body, errors, represent
+from jobrelay.cluster.apiserver import body, errors, ownership
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
@@ -13,6 +19,7 @@ from jobrelay.kinds import field, gojson, yaml
 from jobrelay.kinds.decode import DecodeError, Notes
 from jobrelay.kinds.field import Path
 from jobrelay.kinds.patch import (
+    ConversionError,
     PatchError,
     apply_json_patch,
     apply_merge_patch,
@@ -20,10 +27,12 @@ from jobrelay.kinds.patch import (
     check_json_patch,
     check_merge_patch,
     check_strategic_patch,
+    convert,
+    go_format,
+    patched_text,
 )
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
-from jobrelay.kinds.types import Type
+from jobrelay.kinds.types import type_for_kind
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -43,21 +52,8 @@ def patch_type(request: ApiRequest, served: Served) -> str:
     return media
 
 
-def plain_patch(request: ApiRequest, document: Obj, media: str, type_: Type) -> Any:
-    """A patch applied to a document that is only a view; apply means a merge of the fields given."""
-    try:
-        if media == APPLY:
-            return apply_merge_patch(document, yaml.load(request.body))
-        given = gojson.loads(request.body)
-        if media == JSON_PATCH:
-            return apply_json_patch(document, check_json_patch(given, strict=False)[0])
-        if media == MERGE:
-            return apply_merge_patch(document, check_merge_patch(given, strict=False))
-        return apply_strategic_patch(document, check_strategic_patch(given), type_)
-    except PatchError as error:
-        raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
-    except (gojson.JsonError, yaml.YamlError) as error:
-        raise errors.bad_request(f"error decoding patch: {error}") from None
+def answer(error: PatchError) -> errors.ApiError:
+    return errors.ApiError(error.code, error.reason, error.message, details=error.details)
 
 
 class Patch:
@@ -69,95 +65,144 @@ class Patch:
         self.strict = self.options.field_validation != "Ignore"
 
     def make(self, old: Obj | None) -> Obj:
-        if self.media == APPLY:
-            return self._apply(old)
-        if old is None:
-            raise errors.not_found(self.served.group, self.served.plural, self.request.info.name)
         try:
-            notes: list[str] = []
-            patched = self._patched(old, notes)
+            if self.media == APPLY:
+                return self._apply(old)
+            if old is None:
+                raise errors.not_found(self.served.group, self.served.plural, self.request.info.name)
+            new, sent = self._strategic(old) if self.media == STRATEGIC else self._json(old)
         except PatchError as error:
-            raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
-        new = self._decode(patched, notes)
-        self.writer.track(old, new, body.managed_fields(patched))
+            raise answer(error) from None
+        self.served.strategy.default(new)
+        self.writer.track(old, new, sent)
         return new
 
-    def _patched(self, old: Obj, notes: list[str]) -> Any:
+    def _load(self, notes: Notes, prefix: str) -> Any:
+        """The body's JSON; what a strict reader finds is noted, unless nobody asked for one."""
+        if not self.strict:
+            prefix = ""
         try:
             given = gojson.loads_keeping_repeats(self.request.body) if self.strict else gojson.loads(self.request.body)
         except gojson.JsonError as error:
-            prefix = "error decoding patch: " if self.strict and self.media != STRATEGIC else ""
             raise errors.bad_request(f"{prefix}{error}") from None
-        notes += [f'duplicate field "{path}"' for path in gojson.repeated(given)]
-        value = gojson.plain(given)
+        for path in gojson.repeated(given) if self.strict else ():
+            notes.add(f'duplicate field "{path}"')
+        return gojson.plain(given)
+
+    def _report(self, notes: Notes, refuse: Callable[[str], errors.ApiError]) -> None:
+        body.report(self.request, notes if self.strict else None, self.options.field_validation, refuse)
+
+    # JSON and merge patches.
+
+    def _json(self, old: Obj) -> tuple[Obj, list[Any] | None]:
+        notes = Notes()
+        value = self._load(notes, "error decoding patch: ")
         if self.media == JSON_PATCH:
             operations, found = check_json_patch(value, strict=self.strict)
-            notes[:] = [f"json patch {text}" for text in notes] + found
-            return apply_json_patch(old, operations)
-        if self.media == MERGE:
-            return apply_merge_patch(old, check_merge_patch(value, strict=self.strict))
-        return apply_strategic_patch(old, check_strategic_patch(value), self.served.type)
+            notes.texts = dict.fromkeys([f"json patch {text}" for text in notes.texts] + found)
+            patched = apply_json_patch(old, operations)
+        else:
+            patched = apply_merge_patch(old, check_merge_patch(value, strict=self.strict))
 
-    def _decode(self, patched: Any, texts: list[str]) -> Obj:
-        notes = Notes() if self.strict else None
-        if notes is not None:
-            for text in texts:
-                notes.add(text)
+        def refuse(why: str) -> errors.ApiError:
+            type_ = None if self.served.custom else self.served.type
+            return _refusal(patched_text(old, patched, type_, sort_new=self.media == MERGE), why)
+
         try:
-            new = self.served.decode(patched, notes)
-        except DecodeError as error:
-            raise self._refusal(patched, str(error)) from None
-        body.report(
-            self.request, notes, self.options.field_validation, lambda text: self._refusal(patched, text)
-        )
-        self.served.strategy.default(new)
-        return new
+            new = self._read(patched, notes)
+        except (DecodeError, body.Unreadable) as error:
+            raise refuse(str(error)) from None
+        self._report(notes, refuse)
+        if new is None:
+            self.writer.check_name({"metadata": {}}, self.request.info.name)
+        assert new is not None
+        return new, body.managed_fields(patched)
 
-    def _refusal(self, patched: Any, why: str) -> errors.ApiError:
-        shown = represent.encode(patched).decode()
-        return errors.invalid("", "", "", [field.invalid(Path("patch"), shown, why)])
+    def _read(self, patched: Any, notes: Notes) -> Obj | None:
+        """The object that a patched document is; None for one without a version, of which no field can be read."""
+        if self.served.custom is not None:
+            return self.served.decode(patched, notes)
+        version, kind = body.type_meta(patched)
+        if not version:
+            self._check_internal(kind or self.served.kind)
+            for name in sorted(set(patched) - {"kind", "apiVersion"}):
+                notes.unknown(None, name)
+            return None
+        kind = kind or self.served.kind
+        if (version, kind) != (self.served.api_version, self.served.kind):
+            raise body.Unreadable(body.misfit((version, kind), self.served.api_version, self.served.kind))
+        return self.served.decode(patched, notes)
+
+    def _check_internal(self, kind: str) -> None:
+        """A document without a version is taken for the server's internal one of the group."""
+        if kind == self.served.kind:
+            return
+        group = self.served.group
+        if type_for_kind(self.served.api_version, kind) is None:
+            raise body.Unreadable(
+                f'no kind "{kind}" is registered for the internal version of group "{group}" in scheme "{body.SCHEME}"'
+            )
+        package = group.partition(".")[0] or "core"
+        raise body.Unreadable(f"converting ({package}.{kind}) to ({package}.{self.served.kind}): unknown conversion")
+
+    # Strategic merge patches.
+
+    def _strategic(self, old: Obj) -> tuple[Obj, list[Any] | None]:
+        notes, unknown = Notes(), Notes()
+        patch = check_strategic_patch(self._load(notes, ""))
+        patched = apply_strategic_patch(old, patch, self.served.type)
+
+        def refuse(why: str) -> errors.ApiError:
+            return _refusal(go_format(patch), why)
+
+        try:
+            new = self.served.decode(convert(patched, self.served.type), unknown)
+        except (ConversionError, DecodeError) as error:
+            raise refuse(str(error)) from None
+        for text in sorted(unknown.texts):
+            notes.add(text)
+        self._report(notes, refuse)
+        return new, body.managed_fields(patched)
+
+    # Server-side apply.
 
     def _apply(self, old: Obj | None) -> Obj:
-        from jobrelay.kinds.apply import apply_object
+        from jobrelay.kinds.apply import check_apply
 
-        config = self._configuration()
+        duplicates: list[str] = []
         try:
-            merged, managed = apply_object(
-                old,
-                config,
-                manager=self.options.field_manager,
-                force=bool(self.options.force),
-                subresource=self.writer.subresource,
-                api_version=self.served.api_version,
-                now=format_time(self.writer.services.now()),
-                schema=self.served.apply_schema,
-                reset_fields=self.served.strategy.reset_fields.get(self.writer.subresource, ()),
-            )
-        except PatchError as error:
-            raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
+            config = check_apply(yaml.load(self.request.body, duplicates))
+        except yaml.YamlError as error:
+            raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
+        merged, managed = ownership.apply(
+            self.served,
+            old,
+            config,
+            manager=self.options.field_manager,
+            force=bool(self.options.force),
+            now=self.writer.now(),
+            subresource=self.writer.subresource,
+        )
         try:
             new = self.served.decode(merged, None)
         except DecodeError as error:
             raise errors.unknown(str(error)) from None
         self.served.strategy.default(new)
-        if managed:
-            new["metadata"]["managedFields"] = managed
-        else:
-            new["metadata"].pop("managedFields", None)
+        ownership.record(new, managed)
+        self._report_duplicates(duplicates)
+        if old is None and (uid := new["metadata"].get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise errors.conflict(self.served.group, self.served.plural, self.request.info.name, why)
         return new
 
-    def _configuration(self) -> Obj:
-        duplicates: list[str] = []
-        try:
-            config = yaml.load(self.request.body, duplicates)
-        except yaml.YamlError as error:
-            raise errors.bad_request(f"error decoding YAML: {error}") from None
-        if not isinstance(config, dict):
-            config = {}
-        if duplicates and self.strict:
+    def _report_duplicates(self, duplicates: list[str]) -> None:
+        if duplicates and self.options.field_validation == "Strict":
             text = "yaml: unmarshal errors:\n" + "\n".join(f"  {line}" for line in duplicates)
-            if self.options.field_validation == "Strict":
-                raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {text}")
+            raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {text}")
+        if self.strict:
             for line in duplicates:
                 self.request.warn(line)
-        return config
+
+
+def _refusal(shown: str, why: str) -> errors.ApiError:
+    return errors.invalid("", "", "", [field.invalid(Path("patch"), shown, why)])

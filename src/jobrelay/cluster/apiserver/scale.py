@@ -1,95 +1,151 @@
-"""The scale subresource: an autoscaling/v1 Scale that is read from and written into the object behind it."""
+"""The scale subresource: an autoscaling/v1 Scale that is read from and written into the object behind it.
+
+A write makes the object's Scale, changes that as it would any object (patches and field management included), and puts the
+replicas, and who owns them, back into the object, which then goes through its own update.
+"""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Final
 
-from jobrelay.cluster.apiserver import body, errors, negotiate, options, patching, represent
+from jobrelay.cluster.apiserver import body, errors, negotiate, options, ownership, patching, represent
 from jobrelay.cluster.apiserver.handlers import Handlers, output_for
+from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer
-from jobrelay.kinds import apps
+from jobrelay.kinds import apps, field
+from jobrelay.kinds.apply import to_parent, to_scale
+from jobrelay.kinds.crd import paths
 from jobrelay.kinds.crd.paths import PathError
 from jobrelay.kinds.crd.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
-from jobrelay.kinds.decode import decode
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.types import Type, type_for_kind
 
-
-def _scale_type() -> Type:
-    found = type_for_kind("autoscaling/v1", "Scale")
-    assert found is not None
-    return found
+_SCALE: Final = Served(
+    group="autoscaling", version="v1", plural="scales", kind="Scale", singular="scale", namespaced=True, verbs=()
+)
+_NO_REPLICAS: Final = -(2**31)  # stands for a count that a custom resource does not have
+_REPLICAS: Final = ("spec", "replicas")
 
 
 class Scales:
     def __init__(self, handlers: Handlers) -> None:
-        self._handlers, self._services = handlers, handlers.services
+        self._services = handlers.services
 
     async def answer(self, request: ApiRequest, served: Served) -> ApiResponse:
         out = output_for(request)
         if request.info.verb == "get":
-            await self._services.store.settled()
-            item = self._services.store.get(served.key, request.info.namespace if served.namespaced else "", request.info.name)
-            if item is None:
-                raise errors.not_found(served.group, served.plural, request.info.name)
-            return represent.finish(represent.encode(self._view(served, represent.stored(item.raw))), out)
-        kind = "UpdateOptions" if request.info.verb == "update" else "PatchOptions"
+            return represent.finish(represent.encode(await self._get(request, served)), out)
         media = patching.patch_type(request, served) if request.info.verb == "patch" else ""
+        kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
-        writer = Writer(self._services, request, served, given, "scale")
-        change = self._updated if request.info.verb == "update" else self._patched
-
-        def make(old: Obj | None) -> Obj:
-            assert old is not None
-            scale = change(request, served, old, media)
-            if found := apps.validate_scale(scale):
-                raise errors.invalid("autoscaling", "Scale", request.info.name, found)
-            new = copy.deepcopy(old)
-            self._write(served, new, scale)
-            writer.track(old, new)
-            return new
-
-        raw, _ = writer.update(request.info.name, make)
+        write = _Write(self._services, request, served, given, media)
+        raw, _ = write.writer.update(request.info.name, write.make, uid=write.uid)
         await self._services.store.settled()
-        return represent.finish(represent.encode(self._written(served, represent.stored(raw))), out)
+        return represent.finish(represent.encode(_written(served, represent.stored(represent.outgoing(served, raw)))), out)
 
-    def _view(self, served: Served, obj: Obj) -> Obj:
+    async def _get(self, request: ApiRequest, served: Served) -> Obj:
+        await self._services.store.settled()
+        namespace = request.info.namespace if served.namespaced else ""
+        item = self._services.store.get(served.key, namespace, request.info.name)
+        if item is None:
+            raise errors.not_found(served.group, served.plural, request.info.name)
+        obj = represent.stored(represent.outgoing(served, item.raw))
         if served.custom is None:
             return apps.scale_of(obj)
         try:
             return crd_scale_of(obj, served.custom.scale)
-        except (ScaleError, PathError) as error:
+        except ScaleError as error:
             raise errors.internal(str(error)) from None
+        except PathError as error:
+            raise errors.unknown(str(error)) from None
 
-    def _written(self, served: Served, obj: Obj) -> Obj:
-        return apps.scale_of(obj) if served.custom is None else scale_view(obj, served.custom.scale)
 
-    def _write(self, served: Served, obj: Obj, scale: Obj) -> None:
-        if served.custom is None:
-            apps.apply_scale(obj, scale)
-        else:
-            crd_apply_scale(obj, scale, served.custom.scale)
+class _Write:
+    """One update or patch of a Scale."""
 
-    def _updated(self, request: ApiRequest, served: Served, old: Obj, media: str) -> Obj:
-        content = negotiate.input_media(request.header("content-type"), served.media)
-        wanted = ("autoscaling/v1", "Scale", _scale_type())
-        scale = body.read(request, wanted, directive="Warn", media=content)
-        name = scale["metadata"].get("name", "")
-        if name and name != request.info.name:
-            text = f"the name of the object ({name}) does not match the name on the URL ({request.info.name})"
-            raise errors.bad_request(text)
-        scale["metadata"].setdefault("name", request.info.name)
-        scale["metadata"].setdefault("namespace", request.info.namespace)
+    def __init__(
+        self, services: Services, request: ApiRequest, served: Served, given: WriteOptions, media: str
+    ) -> None:
+        self.writer = Writer(services, request, served, given, "scale")
+        self._scale = Writer(services, request, _SCALE, given, "scale")
+        self._request, self._served, self._media = request, served, media
+        custom = served.custom
+        self._path = tuple(paths.split(custom.scale["specReplicasPath"])) if custom is not None else _REPLICAS
+        self._versions = custom.versions if custom is not None else frozenset({served.api_version})
+        self._sent: Obj | None = None if media else self._read(given.field_validation)
+        self.uid = self._sent["metadata"].get("uid", "") if self._sent is not None else ""
+
+    def _read(self, directive: str) -> Obj:
+        media = negotiate.input_media(self._request.header("content-type"), self._served.media)
+        scale = body.read(self._request, (_SCALE.api_version, _SCALE.kind, _SCALE.type), directive=directive, media=media)
+        self._scale.match_namespace(scale["metadata"])
+        self._scale.check_name(scale, self._request.info.name)
         return scale
 
-    def _patched(self, request: ApiRequest, served: Served, old: Obj, media: str) -> Obj:
-        view = self._view(served, old)
-        patched = patching.plain_patch(request, view, media, _scale_type())
-        made: dict[str, Any] = decode(patched, _scale_type())
-        if media != options.APPLY and '"resourceVersion"' not in request.body.decode("utf-8", "replace"):
-            made["metadata"].pop("resourceVersion", None)
-        return made
+    def make(self, old: Obj | None) -> Obj:
+        assert old is not None
+        parent = old["metadata"].get("managedFields")
+        view = self._view(old)
+        ownership.record(view, to_scale(parent, self._path, self._versions))
+        scale = self._changed(view)
+        self._check(scale, old)
+        new = copy.deepcopy(old)
+        if self._served.custom is None:
+            apps.apply_scale(new, scale)
+        else:
+            crd_apply_scale(new, scale, self._served.custom.scale)
+        managed = scale["metadata"].get("managedFields")
+        ownership.record(new, to_parent(parent, managed, self._path, self._versions, self._served.api_version))
+        return new
+
+    def _view(self, obj: Obj) -> Obj:
+        if self._served.custom is None:
+            return apps.scale_of(obj)
+        config = self._served.custom.scale
+        try:
+            view = scale_view(obj, config)
+            if paths.nested_int(obj, config["specReplicasPath"]) is None:
+                view["spec"]["replicas"] = _NO_REPLICAS
+        except PathError as error:
+            raise errors.unknown(str(error)) from None
+        return view
+
+    def _changed(self, view: Obj) -> Obj:
+        if self._sent is None:
+            return patching.Patch(self._scale, self._media).make(view)
+        scale = copy.deepcopy(self._sent)
+        self._scale.track(view, scale, self._request.sent_managed)
+        return scale
+
+    def _check(self, scale: Obj, old: Obj) -> None:
+        metadata, name = scale["metadata"], self._request.info.name
+        self._scale.match_namespace(metadata)
+        self._scale.check_name(scale, name)
+        if self._served.custom is not None:
+            self._check_custom(scale)
+            return
+        if found := apps.validate_scale(scale):
+            raise errors.invalid("autoscaling", "Scale", name, found)
+        uid = metadata.get("uid", "")
+        if uid and uid != old["metadata"]["uid"]:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+            raise errors.conflict(self._served.group, f"{self._served.plural}/scale", name, why)
+
+    def _check_custom(self, scale: Obj) -> None:
+        assert self._served.custom is not None
+        if scale["spec"].get("replicas", 0) == _NO_REPLICAS:
+            path = field.go_quote(self._served.custom.scale["specReplicasPath"])
+            raise errors.bad_request(f"the spec replicas field {path} cannot be empty")
+
+
+def _written(served: Served, obj: Obj) -> Obj:
+    if served.custom is None:
+        return apps.scale_of(obj)
+    try:
+        return scale_view(obj, served.custom.scale)
+    except PathError as error:
+        raise errors.bad_request(str(error)) from None

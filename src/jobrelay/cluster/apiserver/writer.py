@@ -14,7 +14,7 @@ from jobrelay.cluster.apiserver import admission, errors, represent
 from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.ownership import track
-from jobrelay.cluster.apiserver.reader import bad_version, parse_version
+from jobrelay.cluster.apiserver.reader import parse_version
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
@@ -157,12 +157,11 @@ class Writer:
         """An update took the last finalizer of an object that was being deleted: it goes now."""
         if self.served.to_storage is not None:
             new = self.served.to_storage(new)
-        if self.options.dry_run:
-            return stored_json(new)
-        new["metadata"]["resourceVersion"] = str(self.services.store.next_version())
-        raw = stored_json(new)
-        self.services.store.delete(self.served.key, self.namespace, name, raw)
-        return raw
+        answer = stored_json(new)
+        if not self.options.dry_run:
+            new["metadata"]["resourceVersion"] = str(self.services.store.next_version())
+            self.services.store.delete(self.served.key, self.namespace, name, stored_json(new))
+        return answer
 
     def _old(self, item: Item) -> Obj:
         old = represent.stored(item.raw)
@@ -198,7 +197,7 @@ class Writer:
         try:
             return parse_version(version)
         except ValueError as error:
-            raise errors.unknown(bad_version(version, str(error))) from None
+            raise errors.unknown(str(error)) from None
 
     def _check_version(self, new: Obj, old: Obj, name: str) -> None:
         given = self._checked(new["metadata"].get("resourceVersion", ""))
@@ -231,10 +230,13 @@ class Writer:
             old,
             new,
             manager=manager_of(self.request, self.options),
-            now=format_time(self.services.now()),
+            now=self.now(),
             subresource=self.subresource,
             sent=sent,
         )
+
+    def now(self) -> str:
+        return format_time(self.services.now())
 
 
 def _should_vanish(new: Obj) -> bool:
