@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from types import TracebackType
+from typing import Self
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -43,7 +44,7 @@ class ControlPlane:
         self.address = f"{self.url}/{TOKEN}"
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> ControlPlane:
+    def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:
@@ -51,7 +52,8 @@ class ControlPlane:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None) -> None:
         self._stop()
 
     def _start(self) -> None:
@@ -60,7 +62,8 @@ class ControlPlane:
         tokens = self.folder / "tokens.csv"
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         etcd = f"http://127.0.0.1:{client}"
-        self._run("etcd", "--data-dir", self.folder / "etcd", "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
+        self._run("etcd", "--data-dir", self.folder / "etcd", "--listen-client-urls", etcd, "--advertise-client-urls",
+            etcd,
                   "--listen-peer-urls", f"http://127.0.0.1:{peer}", "--log-level", "error")
         self._run("kube-apiserver", f"--etcd-servers={etcd}", f"--secure-port={secure}", "--bind-address=127.0.0.1",
                   f"--cert-dir={self.folder}/certs", "--authorization-mode=RBAC", f"--token-auth-file={tokens}",
@@ -69,7 +72,8 @@ class ControlPlane:
                   "--endpoint-reconciler-type=none", "--allow-privileged=true")
         self._wait_for("/readyz")
         kubeconfig = self._kubeconfig()
-        self._run("kube-controller-manager", f"--kubeconfig={kubeconfig}", f"--secure-port={manager}", "--bind-address=127.0.0.1",
+        self._run("kube-controller-manager", f"--kubeconfig={kubeconfig}", f"--secure-port={manager}",
+            "--bind-address=127.0.0.1",
                   f"--service-account-private-key-file={key}", "--leader-elect=false", f"--controllers={CONTROLLERS}",
                   f"--root-ca-file={self.folder}/certs/apiserver.crt", "--kube-api-qps=1000", "--kube-api-burst=2000")
         self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
@@ -93,7 +97,8 @@ class ControlPlane:
 
     def _run(self, program: str, *arguments: object) -> None:
         log = (self.folder / f"{program}.log").open("wb")
-        self.processes.append(subprocess.Popen([str(self.programs / program), *map(str, arguments)], stdout=log, stderr=log))
+        self.processes.append(subprocess.Popen([str(self.programs / program), *map(str, arguments)], stdout=log,
+            stderr=log))
 
     def _wait_for(self, path: str, seconds: float = 120) -> None:
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import pathlib
 import ssl
@@ -10,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import yaml
@@ -59,7 +58,7 @@ class Endpoint:
                 tls.load_cert_chain(pair)
         return cls(cluster["server"], user.get("token", ""), tls)
 
-    async def __aenter__(self) -> Endpoint:
+    async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=12)
         self.session = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=self.tls))
         return self
@@ -85,7 +84,7 @@ class Endpoint:
                 payload = await response.read()
                 warnings = tuple(response.headers.getall("Warning", []))
                 return RawAnswer(response.status, response.headers.get("Content-Type", ""), warnings, payload)
-        except (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError) as error:
+        except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
             return RawAnswer(0, "", (), f"no answer: {type(error).__name__}".encode())
 
 

@@ -43,7 +43,8 @@ async def ours() -> AsyncIterator[Endpoint]:
 
 
 @pytest.mark.asyncio
-async def test_answers_are_those_of_a_real_api_server(real_address: str, ours: Endpoint, tmp_path: pathlib.Path) -> None:
+async def test_answers_are_those_of_a_real_api_server(real_address: str, ours: Endpoint,
+    tmp_path: pathlib.Path) -> None:
     async with Endpoint.from_text(real_address) as real:
         results = await compare_all(load(), real, ours)
     same, total = share(results)

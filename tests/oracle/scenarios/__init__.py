@@ -10,7 +10,6 @@ import pkgutil
 
 from ..model import Scenario
 
-
 SLOW = frozenset({"manifests"})
 
 

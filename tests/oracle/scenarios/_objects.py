@@ -56,7 +56,8 @@ def deployment(name: str = "d", **spec: Any) -> Object:
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod_spec()}, **spec},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
+        **spec},
     }
 
 
@@ -96,3 +97,8 @@ def metadata(body: Object, **fields: Any) -> Object:
 def variants(base: Object, changes: list[tuple[tuple[str | int, ...], Any]]) -> list[Object]:
     """One copy of the base per change, each with a name of its own."""
     return [having(metadata(base, name=f"v{n}"), value, *path) for n, (path, value) in enumerate(changes)]
+
+
+def cases(*bodies: Any) -> tuple[Any, ...]:
+    """Bodies of many shapes in a row."""
+    return bodies

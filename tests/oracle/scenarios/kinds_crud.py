@@ -22,7 +22,8 @@ def _life(kind: Kind) -> Iterator[Step]:
     yield get(path, PARTIAL)
     yield get(kind.collection + mine)
     yield patch(path, kind.change)
-    yield patch(path, [{"op": "add", "path": "/metadata/annotations", "value": {"n": "1"}}], "application/json-patch+json")
+    yield patch(path, [{"op": "add", "path": "/metadata/annotations", "value": {"n": "1"}}],
+        "application/json-patch+json")
     yield patch(path, {"metadata": {"labels": {"s": "t"}}}, "application/strategic-merge-patch+json")
     yield apply(path, {"apiVersion": kind.body["apiVersion"], "kind": kind.body["kind"], "metadata": {
         "name": kind.name, "labels": {"by": "apply"}}})
