@@ -6,7 +6,7 @@ checked without knowing the object's kind.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from jobrelay.kinds import field
 from jobrelay.kinds.crd.structural import Node
@@ -16,7 +16,8 @@ from jobrelay.kinds.meta import validate_object_meta
 from jobrelay.kinds.names import is_dns1035_label, name_is_path_segment
 from jobrelay.kinds.types import type_of
 
-OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+KEYWORD: Final = "x-kubernetes-embedded-resource"
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def decode_metadata(metadata: Any, prefix: str, unknown: list[str]) -> dict[str, Any]:

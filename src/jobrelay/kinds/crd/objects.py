@@ -50,13 +50,18 @@ def decode_custom(value: Any, node: Node | None, *, group: str, kind: str) -> tu
     if (api_group if slash else "") == group and obj.get("kind") == kind:
         unknown += pruning.prune(obj, node or Node({}))
         pruning.prune_nulls(obj, node)
-        inner: list[str] = []
-        error = embedded.coerce(obj, node, Path(), inner)
-        if error is not None:
-            raise CustomDecodeError(error.text())
-        unknown += sorted(inner)
+        if node is not None and node.mentions(embedded.KEYWORD):
+            unknown += _decode_embedded(obj, node)
     obj["metadata"] = metadata
     return obj, unknown
+
+
+def _decode_embedded(obj: dict[str, Any], node: Node) -> list[str]:
+    unknown: list[str] = []
+    error = embedded.coerce(obj, node, Path(), unknown)
+    if error is not None:
+        raise CustomDecodeError(error.text())
+    return sorted(unknown)
 
 
 def _metadata(obj: dict[str, Any], unknown: list[str]) -> dict[str, Any]:

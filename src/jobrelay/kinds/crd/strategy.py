@@ -95,8 +95,8 @@ class CustomKind:
             errors += self._meta_errors(obj)
             errors += checks.validate(self.node, obj, Path())
             errors += self._scale_errors(obj)
-        errors += embedded.validate_embedded(obj, self.node, Path())
-        errors += validate_lists(obj, self.node, Path())
+        errors += self._embedded_errors(obj)
+        errors += self._list_errors(obj)
         return errors + self._rule_errors(errors, obj, None, None)
 
     def validate_update(self, new: Obj, old: Obj) -> list[FieldError]:
@@ -106,7 +106,7 @@ class CustomKind:
             errors += validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
             errors += checks.validate(self.node, new, Path(), correlated)
             errors += self._scale_errors(new)
-        errors += embedded.validate_embedded(new, self.node, Path())
+        errors += self._embedded_errors(new)
         errors += self._new_list_errors(new, old)
         return errors + self._rule_errors(errors, new, old, correlated)
 
@@ -161,8 +161,14 @@ class CustomKind:
         return scale.spec_errors(obj, self.scale) + scale.status_errors(obj, self.scale)
 
     def _new_list_errors(self, new: Obj, old: Obj) -> list[FieldError]:
-        errors = validate_lists(new, self.node, Path())
-        return errors if errors and not validate_lists(old, self.node, Path()) else []
+        errors = self._list_errors(new)
+        return errors if errors and not self._list_errors(old) else []
+
+    def _list_errors(self, obj: Obj) -> list[FieldError]:
+        return validate_lists(obj, self.node, Path()) if self.node.mentions("x-kubernetes-list-type") else []
+
+    def _embedded_errors(self, obj: Obj) -> list[FieldError]:
+        return embedded.validate_embedded(obj, self.node, Path()) if self.node.mentions(embedded.KEYWORD) else []
 
     def _rule_errors(
         self, errors: list[FieldError], new: Obj, old: Obj | None, correlated: Correlated | None

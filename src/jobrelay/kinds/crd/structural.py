@@ -17,7 +17,7 @@ class Node:
     """One place in a structural schema. `schema` is the JSONSchemaProps dict, which is never changed."""
 
     __slots__ = (
-        "_children", "_items", "_values", "checks", "default", "embedded", "list_type", "map_keys", "nullable",
+        "_children", "_items", "_mentions", "_values", "checks", "default", "embedded", "list_type", "map_keys", "nullable",
         "preserve", "resource", "schema", "type",
     )  # fmt: skip
 
@@ -36,6 +36,7 @@ class Node:
         self._children: dict[str, Node] = {}
         self._items: Node | None = None
         self._values: Node | None = None
+        self._mentions: dict[str, bool] = {}
 
     def named(self, name: str) -> Node | None:
         """The node of a named property, or None when the schema does not specify it."""
@@ -66,3 +67,20 @@ class Node:
     def child(self, name: str) -> Node | None:
         """The node of a key: a named property, else the schema of additional ones."""
         return self.named(name) or self.values
+
+    def mentions(self, keyword: str) -> bool:
+        """Whether a keyword stands here or anywhere below, so that walks for its sake can be spared. Scans once."""
+        found = self._mentions.get(keyword)
+        if found is None:
+            found = self._mentions[keyword] = _mentions(self.schema, keyword)
+        return found
+
+
+def _mentions(schema: Schema, keyword: str) -> bool:
+    if keyword in schema:
+        return True
+    if any(_mentions(child, keyword) for child in (schema.get("properties") or _NO_CHILDREN).values()):
+        return True
+    return any(
+        isinstance(schema.get(key), dict) and _mentions(schema[key], keyword) for key in ("items", "additionalProperties")
+    )
