@@ -14,7 +14,7 @@ import base64
 import binascii
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from jobrelay.kinds import quantity, times
@@ -187,21 +187,24 @@ def _struct(type_: Type) -> Decoder:
         plan = made
         return made
 
-    def decode_field(out: dict[str, Any], key: str, item: Any, trail: Trail, notes: Notes) -> None:
-        entry = (plan if plan is not None else prepare()).get(key)
-        if entry is None:
-            notes.unknown(trail, key)
-            return
-        if item is None:
-            return
-        try:
-            made = entry[0](item, (trail, key), notes)
-        except DecodeError as error:
-            error.path.append(key)
-            error.struct = error.struct or go_name
-            raise
-        if made or not entry[1]:
-            out[key] = made
+    def decode_fields(out: dict[str, Any], items: Iterable[tuple[str, Any]], trail: Trail, notes: Notes) -> None:
+        known = plan if plan is not None else prepare()
+        for key, item in items:
+            entry = known.get(key)
+            if entry is None:
+                notes.unknown(trail, key)
+                continue
+            if item is None:
+                continue
+            decode_item, drops_zero = entry
+            try:
+                made = decode_item(item, (trail, key), notes)
+            except DecodeError as error:
+                error.path.append(key)
+                error.struct = error.struct or go_name
+                raise
+            if made or not drops_zero:
+                out[key] = made
 
     def finish(out: dict[str, Any]) -> dict[str, Any]:
         if plan is None:
@@ -225,7 +228,7 @@ def _struct(type_: Type) -> Decoder:
             if key in seen and key in type_.fields:
                 notes.repeated(trail, key)
             seen.add(key)
-            decode_field(out, key, item, trail, notes)
+            decode_fields(out, ((key, item),), trail, notes)
             if isinstance(before, dict) and isinstance(out[key], dict):
                 out[key] = {**before, **out[key]}
         return finish(out)
@@ -236,8 +239,7 @@ def _struct(type_: Type) -> Decoder:
                 return decode_pairs(value, trail, notes)
             raise DecodeError(json_kind(value), type_.go)
         out: dict[str, Any] = {}
-        for key, item in value.items():
-            decode_field(out, key, item, trail, notes)
+        decode_fields(out, value.items(), trail, notes)
         return finish(out)
 
     return decode_struct
@@ -270,6 +272,8 @@ def _map(go: str, elem: Type) -> Decoder:
             value = plain(value)
         if type(value) is not dict:
             raise DecodeError(json_kind(value), go)
+        if elem.kind == "s" and all(type(item) is str for item in value.values()):
+            return dict(value)
         make = inner = inner or decoder(elem)
         empty = "" if elem.kind == "bytes" else zero(elem)
         return {key: make(item, (trail, key), notes) if item is not None else empty for key, item in value.items()}

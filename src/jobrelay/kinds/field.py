@@ -6,6 +6,7 @@ A check is a function that returns a list of `FieldError`. `FieldError.text()` i
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -42,10 +43,10 @@ class Path:
         self._text = text
 
     def child(self, *names: str) -> Path:
-        text = self._text
+        path = self
         for name in names:
-            text = f"{text}.{name}" if text else name
-        return Path(text)
+            path = (_child if len(path._text) < 256 else _new_child)(path._text, name)
+        return path
 
     def index(self, index: int) -> Path:
         return Path(f"{self._text}[{index}]")
@@ -64,6 +65,13 @@ class Path:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+def _new_child(parent: str, name: str) -> Path:
+    return Path(f"{parent}.{name}" if parent else name)
+
+
+_child: Final = functools.lru_cache(8192)(_new_child)  # checks name the same few hundred places, nearly always in vain
 
 
 class FieldError(msgspec.Struct, frozen=True):

@@ -14,7 +14,9 @@ from typing import Any, Final
 import msgspec
 
 MAX_DEPTH: Final = 10_000
+_CONTAINERS: Final = frozenset({dict, list})
 _COLONS = re.compile(rb'"\s*:')
+_SPACED: Final = (b" :", b"\n:", b"\r:", b"\t:", b"\v:", b"\f:")
 
 
 class JsonError(ValueError):
@@ -75,7 +77,8 @@ def _without_surrogates(value: Any) -> Any:
 def loads_keeping_repeats(raw: bytes) -> Any:
     """As `loads`, but objects with a repeated key come as Pairs."""
     value = loads(raw)
-    if len(_COLONS.findall(raw)) == _count_keys(value):
+    colons = raw.count(b'":') if not any(spaced in raw for spaced in _SPACED) else len(_COLONS.findall(raw))
+    if colons == _count_keys(value):
         return value
     text = raw.decode("utf-8", errors="replace")
     return json.loads(text, parse_float=Float, object_pairs_hook=_object)
@@ -123,11 +126,16 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _count_keys(value: Any) -> int:
-    if type(value) is dict:
-        return len(value) + sum(_count_keys(item) for item in value.values() if type(item) in (dict, list))
-    if type(value) is list:
-        return sum(_count_keys(item) for item in value if type(item) in (dict, list))
-    return 0
+    count, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        kind = type(item)
+        if kind is dict:
+            count += len(item)
+            waiting += [below for below in item.values() if type(below) in _CONTAINERS]
+        elif kind is list:
+            waiting += [below for below in item if type(below) in _CONTAINERS]
+    return count
 
 
 _END: Final = "unexpected end of JSON input"

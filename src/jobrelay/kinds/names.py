@@ -6,6 +6,7 @@ the good case is one match of a compiled pattern; texts are only put together fo
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Final
@@ -31,6 +32,7 @@ _CONFIG_KEY_FMT: Final = "[-._a-zA-Z0-9]+"
 _HTTP_PATH_FMT: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 SUBDOMAIN_MAX: Final = 253
 LABEL_MAX: Final = 63
+_WORTH_KEEPING: Final = SUBDOMAIN_MAX + LABEL_MAX + 2  # longer names are wrong anyway
 
 _label = re.compile(_LABEL_FMT).fullmatch
 _subdomain = re.compile(_SUBDOMAIN_FMT).fullmatch
@@ -141,6 +143,11 @@ _KEY_TEXT: Final = regex_error(
 
 def is_qualified_name(value: str) -> list[str]:
     """A label key, annotation key, finalizer, resource name: `name` or `prefix/name`."""
+    check = _known_qualified_name if len(value) < _WORTH_KEEPING else _qualified_name_errors
+    return list(check(value))
+
+
+def _qualified_name_errors(value: str) -> list[str]:
     if len(value) <= LABEL_MAX and _key(value):
         return []
     parts = value.split("/")
@@ -162,6 +169,9 @@ def is_qualified_name(value: str) -> list[str]:
     if not _key(name):
         errors.append(f"name part {_KEY_TEXT}")
     return errors
+
+
+_known_qualified_name = functools.lru_cache(4096)(_qualified_name_errors)
 
 
 def is_valid_label_value(value: str) -> list[str]:

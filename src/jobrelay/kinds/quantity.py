@@ -62,6 +62,7 @@ def parse(text: str) -> Quantity:
     return Quantity(-number if sign == "-" else number, family)
 
 
+@functools.lru_cache(4096)
 def canonical(text: str) -> str:
     return str(parse(text))
 

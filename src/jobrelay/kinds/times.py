@@ -108,11 +108,11 @@ def canonical_micro_time(text: str) -> str:
 
 
 def format_time(time: dt.datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    return time.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def format_micro_time(time: dt.datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return time.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 _UNITS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}

@@ -134,12 +134,19 @@ def _request_fits_limit(name: str, value: str, limit: str | None, path: Path) ->
         if is_overcommit_allowed(name):
             return []
         return [required(path.child("limits"), "Limit must be set for non overcommitable resources")]
-    wanted, most = quantity.number(value), quantity.number(limit)
-    if wanted != most and not is_overcommit_allowed(name):
+    order = _compared(value, limit)
+    if order and not is_overcommit_allowed(name):
         return [invalid(path.child("requests"), value, f"must be equal to {name} limit of {limit}")]
-    if wanted > most:
+    if order > 0:
         return [invalid(path.child("requests"), value, f"must be less than or equal to {name} limit of {limit}")]
     return []
+
+
+@functools.lru_cache(1024)
+def _compared(left: str, right: str) -> int:
+    """Negative, zero or positive, as the left amount is less than, equal to or more than the right one."""
+    difference = quantity.number(left) - quantity.number(right)
+    return (difference > 0) - (difference < 0)
 
 
 def _validate_claims(claims: Iterable[Fields], claim_names: set[str], path: Path) -> Errors:
