@@ -21,7 +21,9 @@ BY_REFERENCE = {"v1.AddressType": ["IPv4", "IPv6"]}  # constants whose values ar
 
 def module(name: str) -> pathlib.Path:
     command = ["go", "list", "-m", "-f", "{{.Dir}}", name]
-    return pathlib.Path(subprocess.run(command, cwd=HERE / "typetable", check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    return pathlib.Path(
+        subprocess.run(command, cwd=HERE / "typetable", check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    )
 
 
 def values(package: pathlib.Path) -> dict[str, list[str]]:
@@ -37,11 +39,15 @@ def values(package: pathlib.Path) -> dict[str, list[str]]:
 def main() -> None:
     table: dict[str, list[str]] = {}
     for root in map(module, MODULES):
-        for package in sorted(path for path in root.rglob("v1") if path.is_dir()) + sorted(root.rglob("autoscaling/v2")):
+        for package in sorted(path for path in root.rglob("v1") if path.is_dir()) + sorted(
+            root.rglob("autoscaling/v2")
+        ):
             table |= {f"{package.name}.{name}": members for name, members in values(package).items()}
     for name, members in BY_REFERENCE.items():
         table[name] = sorted({*table[name], *members})
-    rows = ",\n".join(f"{json.dumps(name)}:{json.dumps(members, separators=(',', ':'))}" for name, members in sorted(table.items()))
+    rows = ",\n".join(
+        f"{json.dumps(name)}:{json.dumps(members, separators=(',', ':'))}" for name, members in sorted(table.items())
+    )
     OUT.write_text("{\n" + rows + "\n}\n")
     print(f"{len(table)} enumerations")
 

@@ -64,7 +64,9 @@ _ZERO_DEFAULTS: Final = frozenset(
         (_CORE + "ReplicationControllerSpec", "minReadySeconds"),
     }
 )  # fmt: skip
-_NOT_FOR_CUSTOM: Final = frozenset({"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"})
+_NOT_FOR_CUSTOM: Final = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+)
 
 
 @functools.cache
@@ -76,7 +78,8 @@ def enums() -> dict[str, list[str]]:
 
 def _packaged() -> dict[str, Obj]:
     spec = importlib.util.find_spec("kubernetes_validate")
-    assert spec is not None and spec.submodule_search_locations
+    assert spec is not None, "the package kubernetes-validate is missing"
+    assert spec.submodule_search_locations
     path = pathlib.Path(spec.submodule_search_locations[0], _FILE)
     found: dict[str, Obj] = msgspec.json.decode(path.read_bytes())["$defs"]
     return found
@@ -124,7 +127,8 @@ class _Converter:
         if "properties" in packaged:
             required = packaged.get("required") or ()
             made["properties"] = {
-                key: self._property(key, value, required=key in required) for key, value in packaged["properties"].items()
+                key: self._property(key, value, required=key in required)
+                for key, value in packaged["properties"].items()
             }
         return made
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from jobrelay.cluster.apiserver.openapi import operations as ops
+from jobrelay.cluster.apiserver.openapi import general
 from jobrelay.cluster.apiserver.openapi.definitions import V2, V3, Definitions, references
-from jobrelay.cluster.apiserver.openapi.operations import Operation, ResourceOperations
+from jobrelay.cluster.apiserver.openapi.operation import Operation, definition_name
+from jobrelay.cluster.apiserver.openapi.operations import ResourceOperations
 from jobrelay.cluster.apiserver.openapi.parameters import Parameters
-from jobrelay.cluster.apiserver.openapi.rendering import INFO, SECURITY, PathsV2, paths_v3
+from jobrelay.cluster.apiserver.openapi.rendering import CUSTOM_INFO, INFO, SECURITY, PathsV2, paths_v3
 from jobrelay.cluster.apiserver.resources import Served
 
 Obj = dict[str, Any]
@@ -32,9 +33,9 @@ class Part:
     def operations(self, parameters: Parameters) -> list[Operation]:
         if not self.version:
             if self.group:
-                return [ops.discovery_of_group(self.group)]
-            return [o for o in ops.general() if o.path.strip("/") == self.path]
-        made = [] if self.custom else [ops.discovery_of_version(self.group, self.version)]
+                return [general.discovery_of_group(self.group)]
+            return [o for o in general.operations() if o.path.strip("/") == self.path]
+        made = [] if self.custom else [general.discovery_of_version(self.group, self.version)]
         return made + [o for served in self.resources for o in ResourceOperations(served, parameters)]
 
 
@@ -44,8 +45,8 @@ def custom_definitions(resources: Iterable[Served], *, v2: bool) -> dict[str, Ob
     for served in resources:
         if served.custom is not None:
             one, many = served.custom.published(v2=v2)
-            found[ops.definition_name(served.group, served.version, served.kind)] = one
-            found[ops.definition_name(served.group, served.version, served.list_kind)] = many
+            found[definition_name(served.group, served.version, served.kind)] = one
+            found[definition_name(served.group, served.version, served.list_kind)] = many
     return found
 
 
@@ -61,9 +62,10 @@ def document_v3(part: Part) -> Obj:
             schemas[name] = custom.get(name) or definitions.v3(name, custom=part.custom)
             pending += references(schemas[name], V3)
     components: Obj = {"schemas": dict(sorted(schemas.items()))} if schemas else {}
-    return {
-        "openapi": "3.0.0", "info": INFO, "paths": paths, "components": components | {"securitySchemes": SECURITY},
-    }  # fmt: skip
+    if part.custom:
+        return {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": paths, "components": components}
+    components["securitySchemes"] = SECURITY
+    return {"openapi": "3.0.0", "info": INFO, "paths": paths, "components": components}
 
 
 def document_v2(parts: Iterable[Part]) -> Obj:

@@ -103,7 +103,9 @@ def _parts(resources: ResourceTable) -> Iterator[Part]:
         for version in versions:
             served = tuple(resources.in_version(group, version))
             yield Part(f"apis/{group}/{version}" if group else f"api/{version}", group, version, served)
-        if group and any(served.custom is None for version in versions for served in resources.in_version(group, version)):
+        if group and any(
+            served.custom is None for version in versions for served in resources.in_version(group, version)
+        ):
             yield Part(f"apis/{group}", group)
 
 

@@ -1,31 +1,33 @@
-"""Every request that the server understands, as values that both versions of the documents are written from.
+"""Every request to a resource.
 
 They follow from the table of resources alone: the verbs of a resource and of its subresources, its scope and its kind.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from jobrelay.cluster.apiserver.openapi.definitions import META
-from jobrelay.cluster.apiserver.openapi.parameters import CONNECTS, LOG, NAMESPACE, PRETTY, REST_OF_PATH, Parameter, Parameters
+from jobrelay.cluster.apiserver.openapi.operation import (
+    ANY,
+    BUILT_IN,
+    JSON_YAML,
+    STRING,
+    Operation,
+    definition_name,
+    group_title,
+    tag,
+)
+from jobrelay.cluster.apiserver.openapi.parameters import CONNECTS, LOG, NAMESPACE, REST_OF_PATH, Parameter, Parameters
 from jobrelay.cluster.apiserver.resources import Served, Subresource
-from jobrelay.kinds.crd.openapi import model_name
-from jobrelay.kinds.types import type_for_kind
 
-JSON_YAML: Final = ("application/json", "application/yaml")
-BUILT_IN: Final = (*JSON_YAML, "application/vnd.kubernetes.protobuf")
 _STREAMING: Final = (*BUILT_IN, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-_ANY: Final = ("*/*",)
 _PATCHES: Final = (
     "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 )  # fmt: skip
-STRING: Final = "string"
-_CODES: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
 _CONNECT_METHODS: Final = {"get": ("get", "head", "options"), "create": ("post",), "update": ("put",)}
 _ANSWERED_WITH_OBJECT: Final = frozenset(
     {
@@ -38,89 +40,6 @@ _ANSWERED_WITH_OBJECT: Final = frozenset(
     }
 )  # fmt: skip
 _USE_WATCH: Final = "deprecated: use the 'watch' parameter with a list operation instead"
-
-
-@dataclass(slots=True)
-class Operation:
-    """One method of one path. Schemas are named; STRING is the only one without a definition."""
-
-    path: str
-    method: str
-    id: str
-    tag: str
-    description: str
-    answer: str
-    codes: tuple[str, ...] = ("200",)
-    consumes: tuple[str, ...] = _ANY
-    produces: tuple[str, ...] = BUILT_IN
-    parameters: tuple[Parameter, ...] = ()
-    body: str = ""
-    body_required: bool = True
-    action: str = ""
-    kind: tuple[str, str, str] | None = None
-
-    @property
-    def responses(self) -> Iterator[tuple[str, str, bool]]:
-        """Code, text and whether there is a body."""
-        for code in (*self.codes, "401"):
-            yield code, _CODES[code], code != "401"
-
-
-def group_title(group: str) -> str:
-    """`RbacAuthorization` for rbac.authorization.k8s.io, `Core` for the group without a name."""
-    words = re.split(r"[.-]", group.removesuffix(".k8s.io")) if group else ["core"]
-    return "".join(word[:1].upper() + word[1:] for word in words)
-
-
-def tag(group: str, version: str = "") -> str:
-    title = group_title(group)
-    return title[:1].lower() + title[1:] + (f"_{version}" if version else "")
-
-
-def definition_name(group: str, version: str, kind: str) -> str:
-    """What the definition of a kind is called; kinds that are not built in are custom ones."""
-    found = type_for_kind(f"{group}/{version}" if group else version, kind)
-    return found.name if found is not None else model_name(group, version, kind)
-
-
-def discovery_of_version(group: str, version: str) -> Operation:
-    path = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
-    title = group_title(group) + version[:1].upper() + version[1:]
-    return _discovery(path, f"get{title}APIResources", tag(group, version), "get available resources", "APIResourceList")
-
-
-def discovery_of_group(group: str) -> Operation:
-    return _discovery(
-        f"/apis/{group}/", f"get{group_title(group)}APIGroup", tag(group), "get information of a group", "APIGroup"
-    )
-
-
-def _discovery(path: str, operation_id: str, of: str, text: str, answer: str) -> Operation:
-    return Operation(path, "get", operation_id, of, text, META + answer, consumes=BUILT_IN)
-
-
-def general() -> list[Operation]:
-    """The requests that are about no group."""
-    issuer, keys = "getServiceAccountIssuerOpenIDConfiguration", "getServiceAccountIssuerOpenIDKeyset"
-    versions = "get available API versions"
-    return [
-        Operation(
-            "/.well-known/openid-configuration/", "get", issuer, "WellKnown",
-            "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'", STRING,
-            consumes=(), produces=JSON_YAML[:1],
-        ),
-        Operation(
-            "/openid/v1/jwks/", "get", keys, "openid",
-            "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)", STRING,
-            consumes=(), produces=("application/jwk-set+json",),
-        ),
-        _discovery("/api/", "getCoreAPIVersions", "core", versions, "APIVersions"),
-        _discovery("/apis/", "getAPIVersions", "apis", versions, "APIGroupList"),
-        Operation(
-            "/version/", "get", "getCodeVersion", "version", "get the version information for this server",
-            "io.k8s.apimachinery.pkg.version.Info", consumes=JSON_YAML[:1], produces=JSON_YAML[:1],
-        ),
-    ]  # fmt: skip
 
 
 def _article(noun: str) -> str:
@@ -145,7 +64,8 @@ class ResourceOperations:
         self._path_parameters = (NAMESPACE,) if served.namespaced else ()
         self._scoped = "/namespaces/{namespace}" if served.namespaced else ""
         self._produces = BUILT_IN if served.custom is None else JSON_YAML
-        self._consumes = _ANY if served.custom is None else JSON_YAML
+        self._consumes = ANY if served.custom is None else JSON_YAML
+        self._reading = self.parameters.read if served.custom is None else self.parameters.read_custom
         self._watched = served.custom is None and "watch" in served.verbs
 
     def __iter__(self) -> Iterator[Operation]:
@@ -211,7 +131,8 @@ class ResourceOperations:
         if "deletecollection" in served.verbs:
             made = self._make(
                 path, "delete", "delete", f"delete collection of {kind}", META + "Status", action="deletecollection",
-                parameters=(*self.parameters.deletecollection, *scope), body_required=False,
+                parameters=(*(self.parameters.list if served.custom else self.parameters.deletecollection), *scope),
+                body_required=False,
                 body="" if served.custom else META + "DeleteOptions",
             )  # fmt: skip
             made.id = f"delete{self._title}Collection{self._scope}{kind}"
@@ -231,7 +152,7 @@ class ResourceOperations:
         scope = (*self._path_parameters, self._name)
         if "get" in served.verbs:
             text = f"read the specified {kind}"
-            yield self._make(path, "get", "read", text, own, action="get", parameters=(*scope, PRETTY))
+            yield self._make(path, "get", "read", text, own, action="get", parameters=(*self._reading, *scope))
         yield from self._changes(path, served.verbs, kind, own, "the specified ", "")
         if "delete" in served.verbs:
             answer = own if (served.group, kind) in _ANSWERED_WITH_OBJECT else META + "Status"
@@ -292,7 +213,8 @@ class ResourceOperations:
         else:
             made = self._plain(path, sub, gvk, suffix)
         for operation in made:
-            operation.kind = gvk
+            if served.custom is None:
+                operation.kind = gvk
             yield operation
 
     def _plain(self, path: str, sub: Subresource, gvk: tuple[str, str, str], suffix: str) -> Iterator[Operation]:
@@ -300,7 +222,9 @@ class ResourceOperations:
         scope = (*self._path_parameters, self._name)
         if "get" in sub.verbs:
             text = f"read {sub.name} of the specified {kind}"
-            yield self._make(path, "get", "read", text, schema, suffix=suffix, action="get", parameters=(*scope, PRETTY))
+            yield self._make(
+                path, "get", "read", text, schema, suffix=suffix, action="get", parameters=(*self._reading, *scope)
+            )
         if "create" in sub.verbs:
             yield self._make(
                 path, "post", "create", f"create {sub.name} of {_article(kind)}{kind}", schema, suffix=suffix, action="post",
@@ -317,7 +241,9 @@ class ResourceOperations:
 
     def _connects(self, path: str, sub: Subresource, suffix: str) -> Iterator[Operation]:
         forwards = sub.name == "proxy"
-        methods = [m for verb in sub.verbs for m in _CONNECT_METHODS.get(verb, (verb,)) if forwards or m in ("get", "post")]
+        methods = [
+            m for verb in sub.verbs for m in _CONNECT_METHODS.get(verb, (verb,)) if forwards or m in ("get", "post")
+        ]
         scope = (*CONNECTS[sub.name], *self._path_parameters, self._name)
         paths = [(path, suffix, scope)]
         if forwards:
@@ -326,7 +252,7 @@ class ResourceOperations:
             for method in methods:
                 made = self._make(
                     where, method, "connect", f"connect {method.upper()} requests to {sub.name} of {self.served.kind}", STRING,
-                    action="connect", parameters=options, consumes=_ANY, produces=_ANY,
+                    action="connect", parameters=options, consumes=ANY, produces=ANY,
                 )  # fmt: skip
                 made.id = f"connect{self._title}{method.title()}{self._scope}{self.served.kind}{ending}"
                 yield made

@@ -22,7 +22,9 @@ class Parameter:
         return "path" if self.required else "query"
 
 
-NAMESPACE: Final = Parameter("namespace", "string", "object name and auth scope, such as for teams and projects", required=True)
+NAMESPACE: Final = Parameter(
+    "namespace", "string", "object name and auth scope, such as for teams and projects", required=True
+)
 REST_OF_PATH: Final = Parameter("path", "string", "path to the resource", required=True)
 PRETTY: Final = Parameter(
     "pretty", "string", "Indents the answer when it is 'true'. Browsers, curl and wget get indented answers by default."
@@ -36,7 +38,9 @@ _MANAGED: Final = (
         "Warning headers, Strict refuses the request.",
     ),
 )  # fmt: skip
-_FORCE: Final = Parameter("force", "boolean", "Whether an apply takes over fields that others manage. Only for apply patches.")
+_FORCE: Final = Parameter(
+    "force", "boolean", "Whether an apply takes over fields that others manage. Only for apply patches."
+)
 _SELECTION: Final = (
     Parameter("continue", "string", "Where to go on: the token of the page before. The other parameters stay the same."),
     Parameter("fieldSelector", "string", "Restricts the objects by their fields."),
@@ -75,7 +79,9 @@ CONNECTS: Final[dict[str, tuple[Parameter, ...]]] = {
 LOG: Final = (
     Parameter("container", "string", "The container. A pod with one container needs none."),
     Parameter("follow", "boolean", "Goes on as the log grows."),
-    Parameter("insecureSkipTLSVerifyBackend", "boolean", "Does not check the certificate of the node that has the log."),
+    Parameter(
+        "insecureSkipTLSVerifyBackend", "boolean", "Does not check the certificate of the node that has the log."
+    ),
     Parameter("limitBytes", "integer", "Ends the answer after this many bytes."),
     PRETTY,
     Parameter("previous", "boolean", "Shows the log of the container before its last restart."),
@@ -91,6 +97,8 @@ class Parameters:
 
     def __init__(self, definitions: Definitions) -> None:
         deletion = [Parameter(n, t, definitions.text(META + "DeleteOptions", n)) for n, t in _DELETION]
+        self.read = (PRETTY,)
+        self.read_custom = (next(p for p in _SELECTION if p.name == "resourceVersion"), PRETTY)
         self.write = (deletion[0], *_MANAGED, PRETTY)
         manager = Parameter("fieldManager", "string", f"{_MANAGER} An apply patch must have it.")
         self.patch = (deletion[0], manager, _MANAGED[1], _FORCE, PRETTY)

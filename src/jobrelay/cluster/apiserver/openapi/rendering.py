@@ -13,14 +13,20 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.apiserver.openapi.definitions import V2, V3
-from jobrelay.cluster.apiserver.openapi.operations import STRING, Operation
+from jobrelay.cluster.apiserver.openapi.operation import STRING, Operation
 from jobrelay.cluster.apiserver.openapi.parameters import Parameter
 
 Obj = dict[str, Any]
 SECURITY: Final[Obj] = {
-    "BearerToken": {"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header"}
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
 }
 INFO: Final = {"title": "Kubernetes", "version": "1.35"}
+CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _UNSHARED: Final = frozenset({"name", "fieldValidation", "dryRun"})
 
@@ -124,7 +130,12 @@ class PathsV2:
         made: Obj = {"description": operation.description}
         if operation.consumes:
             made["consumes"] = list(operation.consumes)
-        made |= {"produces": list(operation.produces), "schemes": ["https"], "tags": [operation.tag], "operationId": operation.id}
+        made |= {
+            "produces": list(operation.produces),
+            "schemes": ["https"],
+            "tags": [operation.tag],
+            "operationId": operation.id,
+        }
         listed = [self._body(operation)] if operation.body else []
         listed += [self._parameter(p) for p in parameters]
         if listed:
