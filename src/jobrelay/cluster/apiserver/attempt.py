@@ -34,4 +34,5 @@ class Attempt:
 
     def invalid(self, found: list[FieldError]) -> errors.ApiError:
         group = "" if self.served.key == "events" else self.served.group
-        return errors.invalid(group, self.served.kind, self.metadata.get("name", ""), found)
+        kind = self.new.get("kind", "") if self.served.custom else self.served.kind
+        return errors.invalid(group, kind, self.metadata.get("name", ""), found)

@@ -11,6 +11,7 @@ import copy
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.custom import served_versions
+from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.apiserver.writer import stored_json
@@ -45,12 +46,11 @@ class Definitions:
         if crd["metadata"].get("deletionTimestamp"):
             self._clean_up(crd)
             return
-        status = accepted_status(crd, self._others(name), self._now())
-        changed = status != crd.get("status")
-        crd["status"] = status
+        old = copy.deepcopy(crd)
+        crd["status"] = accepted_status(crd, self._others(name), self._now())
         self._serve(crd)
-        if changed:
-            self._put(crd)
+        if crd["status"] != old.get("status"):
+            self._put(crd, old)
             self._settle_others(name)
 
     def _settle_others(self, name: str) -> None:
@@ -65,7 +65,11 @@ class Definitions:
     def _now(self) -> str:
         return format_time(self._services.now())
 
-    def _put(self, crd: Obj) -> None:
+    def _put(self, crd: Obj, old: Obj) -> None:
+        """Stores a new status as the controllers of a real server do."""
+        served = self._services.resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        assert served is not None
+        track(served, old, crd, manager="kube-apiserver", now=self._now(), subresource="status")
         crd["metadata"]["resourceVersion"] = str(self._services.store.next_version())
         name = crd["metadata"]["name"]
         self._services.store.put(KEY, "", name, stored_json(crd))
@@ -100,15 +104,18 @@ class Definitions:
 
     def _clean_up(self, crd: Obj) -> None:
         """Deletes the objects of a definition that is being deleted, then lets it go."""
-        metadata = crd["metadata"]
+        metadata, old = crd["metadata"], copy.deepcopy(crd)
         if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
             return
+        for served in self._services.resources:
+            if served.key == metadata["name"] and served.custom is not None:
+                served.custom.terminating = True
         if self._delete_objects(crd):
             reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
             status = terminating_status(crd, reason, message, self._now())
             if status != crd.get("status"):
                 crd["status"] = status
-                self._put(crd)
+                self._put(crd, old)
             asyncio.get_running_loop().call_later(0.2, self._settle, metadata["name"])
             return
         reason, message = "InstanceDeletionCompleted", "removed all instances"
@@ -117,7 +124,7 @@ class Definitions:
         crd["status"] = terminating_status(crd, reason, message, self._now(), active=False)
         metadata["finalizers"] = [name for name in metadata["finalizers"] if name != CLEANUP_FINALIZER]
         if metadata["finalizers"]:
-            self._put(crd)
+            self._put(crd, old)
             return
         del metadata["finalizers"]
         metadata["resourceVersion"] = str(self._services.store.next_version())

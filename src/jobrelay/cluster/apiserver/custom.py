@@ -20,6 +20,7 @@ from jobrelay.kinds import gojson, tables, yaml
 from jobrelay.kinds.apply import Schema, custom_schema
 from jobrelay.kinds.crd import objects
 from jobrelay.kinds.crd import strategy as crd_strategy
+from jobrelay.kinds.crd.structural import Node
 from jobrelay.kinds.decode import DecodeError, Notes
 from jobrelay.kinds.strategy import Obj, Strategy
 from jobrelay.kinds.tables import TableSpec
@@ -35,6 +36,7 @@ class CustomKind:
         self._crd, self._version = crd, version
         self.kind = crd_strategy.custom_kind(crd, version["name"])
         self.scale: Obj = self.kind.scale or {}
+        self.terminating = False
 
     @functools.cached_property
     def strategy(self) -> Strategy:
@@ -81,7 +83,7 @@ class CustomKind:
         if not isinstance(value, dict):
             value = {}
         try:
-            obj, unknown = self.kind.decode(value)
+            obj, unknown = objects.decode_custom(value, self._node(value), group=self.kind.group, kind=self.kind.kind)
         except objects.CustomDecodeError as error:
             raise DecodeError(str(error)) from None
         if notes is not None:
@@ -90,19 +92,28 @@ class CustomKind:
         obj.setdefault("metadata", {})
         return obj
 
+    def _node(self, value: Obj) -> Node | None:
+        """The schema of the version that the object names; one that does not exist allows nothing."""
+        api_version = value.get("apiVersion", self.kind.api_version)
+        if api_version == self.kind.api_version:
+            return self.kind.node
+        return self.other(api_version.rpartition("/")[2]).node if api_version in self.versions else None
+
     def read(self, request: ApiRequest, directive: str, media: str) -> Obj:
         """The object in a request's body."""
+        if media == negotiate.PROTOBUF:
+            raise errors.unsupported_media_type((negotiate.JSON, negotiate.YAML))
         notes = Notes() if directive != "Ignore" else None
         value = self._parse(request, media, notes)
         if problem := objects.type_problem(value, request.body):
             raise errors.bad_request(objects.unrecognized(self.kind.kind, problem, request.body))
-        if problem := objects.version_problem(value, self.kind.api_version):
-            raise errors.bad_request(problem)
         try:
             obj = self.decode(value, notes)
         except DecodeError as error:
             raise self._unhandled(value, str(error)) from None
         body.report(request, notes, directive, lambda text: self._unhandled(value, text))
+        if problem := objects.version_problem(obj, self.kind.api_version):
+            raise errors.bad_request(problem)
         return obj
 
     def _parse(self, request: ApiRequest, media: str, notes: Notes | None) -> Any:
@@ -135,6 +146,24 @@ def _other_schema(kind: CustomKind, api_version: str) -> Schema:
     return custom_schema(found.schema or None, api_version, found.kind)
 
 
+def check_route(request: ApiRequest, served: Served) -> None:
+    """What a custom resource's path may ask for; raises otherwise. Requests to deprecated versions are warned of it."""
+    info = request.info
+    assert served.custom is not None
+    if served.namespaced != bool(info.namespace) and not (served.namespaced and info.verb in ("list", "watch")):
+        raise errors.page_not_found()
+    if served.custom.kind.deprecation:
+        request.warn(served.custom.kind.deprecation)
+    if info.subresource and info.subresource not in served.subresources:
+        raise errors.not_found(served.group, served.plural, info.name)
+    verbs = served.subresources[info.subresource].verbs if info.subresource else served.verbs
+    if info.verb not in verbs:
+        raise errors.method_not_supported(served.group, served.plural, info.verb)
+    if info.verb == "create" and served.custom.terminating:
+        why = "create not allowed while custom resource definition is terminating"
+        raise errors.method_not_supported(served.group, served.plural, why)
+
+
 def served_versions(crd: Obj) -> list[Served]:
     """The resources that a CRD adds."""
     spec, names = crd["spec"], crd["spec"]["names"]
@@ -162,7 +191,7 @@ def _conversions(crd: Obj, custom: CustomKind, storage: str) -> tuple[Convert | 
     """How objects go to the storage version and come back; None where they need no change."""
     kind = custom.kind
     if kind.version == storage:
-        changed = crd["metadata"].get("generation", 1) > 1
+        changed = crd["metadata"].get("generation", 1) > 1 or len(crd["spec"]["versions"]) > 1
         return None, (lambda obj: crd_strategy.from_storage(obj, kind, kind)) if changed else None
     stored = custom.other(storage)
     return (

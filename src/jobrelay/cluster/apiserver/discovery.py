@@ -66,7 +66,8 @@ class Discovery:
         for served in self._resources.in_version(group, version):
             listed.append(_legacy(served))
             listed += [_legacy_sub(served, sub) for sub in served.subresources.values()]
-        listed.sort(key=lambda entry: str(entry["name"]))
+        if self._built_in(group):
+            listed.sort(key=lambda entry: str(entry["name"]))
         name = f"{group}/{version}" if group else version
         head: Obj = {"kind": "APIResourceList"}
         if group:
@@ -153,7 +154,7 @@ def _legacy_sub(served: Served, sub: Subresource) -> Obj:
         "name": f"{served.plural}/{sub.name}", "singularName": "", "namespaced": served.namespaced, "kind": sub.kind,
         "verbs": list(sub.verbs),
     }  # fmt: skip
-    if sub.group or sub.version:
+    if (sub.group or sub.version) and (served.custom is None or sub.kind != served.kind):
         entry |= {"group": sub.group, "version": sub.version} if sub.group else {"version": sub.version}
     return entry
 

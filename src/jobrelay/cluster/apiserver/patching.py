@@ -121,7 +121,10 @@ class Patch:
     def _read(self, patched: Any, notes: Notes) -> Obj | None:
         """The object that a patched document is; None for one without a version, of which no field can be read."""
         if self.served.custom is not None:
-            return self.served.decode(patched, notes)
+            new = self.served.decode(patched, notes)
+            if not new.get("apiVersion"):
+                raise errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+            return new
         version, kind = body.type_meta(patched)
         if not version:
             self._check_internal(kind or self.served.kind)

@@ -107,6 +107,8 @@ def answer_list(
         return finish(encode(body), out)
     if out.transform:
         raise _wrong_form(served, out, "List")
+    if served.custom is not None:
+        metadata = {"continue": "", **metadata}
     head = f'{{"kind":"{served.list_kind}","apiVersion":"{served.api_version}","metadata":'.encode()
     make = whole if served.custom is not None else outgoing
     return finish(head + encode(metadata) + b',"items":[' + b",".join(make(served, i.raw) for i in items) + b"]}", out)

@@ -57,8 +57,8 @@ class Served:
 
     @property
     def media(self) -> tuple[str, ...]:
-        """The media types of bodies; custom resources are not known in protobuf."""
-        return ("application/json", "application/yaml") + (() if self.custom else ("application/vnd.kubernetes.protobuf",))
+        """The media types of bodies."""
+        return ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
     @property
     def api_version(self) -> str:

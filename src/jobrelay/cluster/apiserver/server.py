@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from jobrelay.cluster.apiserver import actions, errors, negotiate, represent
+from jobrelay.cluster.apiserver import actions, custom, errors, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.crds import Definitions
@@ -86,6 +86,8 @@ class ApiServer:
         served = self.services.resources.get(info.group, info.version, info.resource)
         if served is None:
             raise self._unknown(info)
+        if served.custom is not None:
+            custom.check_route(request, served)
         if info.subresource:
             return await self.subresources.answer(request, served)
         if served.plural == "bindings" and not served.group and info.verb == "create" and info.namespace:
@@ -100,8 +102,8 @@ class ApiServer:
         return await self._verbs[info.verb](request, served)
 
     def _unknown(self, info: Info) -> errors.ApiError:
-        groups = self.services.resources.groups
-        if info.prefix == "apis" and info.group not in groups:
+        known = any(served.group == info.group and served.custom is None for served in self.services.resources)
+        if info.prefix == "apis" and not known:
             return errors.page_not_found()
         return errors.no_such_resource()
 

@@ -142,7 +142,7 @@ class Writer:
         new = attempt.new
         restore_times(new, old)
         if _should_vanish(new):
-            return self._remove(new, name)
+            return self._remove(new, item, name)
         settled = not attempt.unsettled and attempt.metadata["uid"] not in self.services.unsettled
         if new == old and settled:
             return item.raw
@@ -153,15 +153,15 @@ class Writer:
             new["metadata"].pop("resourceVersion", None)
         return self._put(new, name)
 
-    def _remove(self, new: Obj, name: str) -> bytes:
-        """An update took the last finalizer of an object that was being deleted: it goes now."""
+    def _remove(self, new: Obj, item: Item, name: str) -> bytes:
+        """An update took the last finalizer of an object that was being deleted: it goes now, as it was stored."""
         if self.served.to_storage is not None:
             new = self.served.to_storage(new)
-        answer = stored_json(new)
         if not self.options.dry_run:
-            new["metadata"]["resourceVersion"] = str(self.services.store.next_version())
-            self.services.store.delete(self.served.key, self.namespace, name, stored_json(new))
-        return answer
+            last = represent.stored(item.raw)
+            last["metadata"]["resourceVersion"] = str(self.services.store.next_version())
+            self.services.store.delete(self.served.key, self.namespace, name, stored_json(last))
+        return stored_json(new)
 
     def _old(self, item: Item) -> Obj:
         old = represent.stored(item.raw)

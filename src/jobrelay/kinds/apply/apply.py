@@ -113,7 +113,11 @@ def apply_object(
         first = Entry(BEFORE_FIRST_APPLY, "Update", api_version, {}, now, subresource)
         managers = track(schema.empty, base, {}, first, kind)
     task = _Apply(base, config, kind, applier)
-    merged, after = _as_kubectl(task, managers, force=force) if manager == KUBECTL else task.run(managers, force=force)
+    run = _as_kubectl if manager == KUBECTL else _Apply.run
+    try:
+        merged, after = run(task, managers, force=force)
+    except TypedError as error:
+        raise failure(str(error)) from None
     if merged is not base:
         merged = _converted(merged, config, schema)
         if applier.identity in after:

@@ -152,7 +152,11 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], type_: MapType, resu
         if before is value:
             continue
         child = type_.known.get(key) or type_.field(key)
-        if child is not None:
+        if child is None:
+            continue
+        if before is ABSENT and type(value) not in _CONTAINERS:
+            result.added["f:" + key] = LEAF
+        else:
             _compare_item("f:" + key, before, value, child, result)
     for key, value in old.items():
         if key not in new:

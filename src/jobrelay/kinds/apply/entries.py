@@ -50,7 +50,7 @@ class Entry:
         return msgspec.json.encode({key: value for key, value in known.items() if value}).decode()
 
     def with_fields(self, fields: Fields) -> Entry:
-        return replace(self, fields=fields)
+        return Entry(self.manager, self.operation, self.version, fields, self.time, self.subresource)
 
     def described(self) -> str:
         """The manager as conflicts name it."""
@@ -120,6 +120,8 @@ def write(managers: Managers) -> Wire | None:
 
 def cap(managers: Managers) -> Managers:
     """Joins the oldest updaters of a version into one entry until there are no more than ten."""
+    if len(managers) <= MAX_UPDATERS:
+        return managers
     updaters = [entry for entry in managers.values() if not entry.applied]
     excess = len(updaters) - MAX_UPDATERS
     if excess <= 0:

@@ -140,9 +140,13 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 def ordered(fields: Fields) -> Fields:
     """The set with its elements in the order in which the server writes them."""
     keys = sorted(fields)
-    if keys and keys[-1][0] > "f" and len(keys) > 1:
+    if len(keys) > 1 and keys[-1][0] > "f":
         keys.sort(key=lambda key: (-1,) if key == SELF else sort_key(key))
-    return {key: ordered(fields[key]) if fields[key] else LEAF for key in keys}
+    out: Fields = {}
+    for key in keys:
+        below = fields[key]
+        out[key] = ordered(below) if below else LEAF
+    return out
 
 
 def key_element(values: dict[str, Any]) -> str:

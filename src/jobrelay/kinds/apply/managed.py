@@ -10,14 +10,13 @@ An object whose managedFields were wiped is not tracked again until the next app
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.kinds.apply.compare import NOTHING, Comparison, compare
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, cap, read, write
 from jobrelay.kinds.apply.fieldset import Fields, difference, from_paths, intersection, ordered, union
 from jobrelay.kinds.apply.schema import Schema, built_in_schema
-from jobrelay.kinds.apply.typed import TypedError
+from jobrelay.kinds.apply.typed import TypedError, validate
 
 Obj = dict[str, Any]
 ResetFields = tuple[tuple[str, ...], ...]
@@ -102,6 +101,9 @@ class Kind:
             return None
         if version != self.schema.version and self._convert is not None:
             old, new = self._convert(old, version), self._convert(new, version)
+            if schema.custom:
+                validate(old, schema.root)
+                validate(new, schema.root)
         return compare(old, new, schema.root).without(self.excluded)
 
 
@@ -116,9 +118,10 @@ def track(old: Obj, new: Obj, managers: Managers, writer: Entry, kind: Kind) -> 
     managers = settle(managers, "", versions)
     fields = difference(union(changes.modified, changes.added), STRIPPED)
     if fields:
-        previous = managers.get(writer.identity)
+        identity = writer.identity
+        previous = managers.get(identity)
         joined = union(fields, previous.fields) if previous is not None else fields
-        managers[writer.identity] = writer.with_fields(ordered(joined))
+        managers[identity] = writer.with_fields(ordered(joined))
     return cap(managers)
 
 
@@ -168,5 +171,5 @@ def settle(managers: Managers, writer: str, versions: Versions) -> Managers:
             lost = intersection(fields, union(seen.modified, seen.added))
             fields = difference(difference(fields, lost), seen.removed)
         if fields:
-            out[identity] = entry if fields is entry.fields else replace(entry, fields=fields)
+            out[identity] = entry if fields is entry.fields else entry.with_fields(fields)
     return out
