@@ -196,8 +196,9 @@ class Store:
 
     def _commit(self) -> None:
         batch, done = self._batch, self._done
+        if done is None:
+            return
         self._batch, self._done = [], None
-        assert done is not None
         rows: dict[tuple[str, Key], Row] = {}
         for resource, key, change in batch:
             raw = change.raw if change.after is not None else None
@@ -224,9 +225,8 @@ class Store:
             listener(change)
 
     def flush(self) -> None:
-        """Commits an open batch at once (before closing)."""
-        if self._done is not None:
-            self._commit()
+        """Commits an open batch at once (before closing); its turn in the loop then finds nothing to do."""
+        self._commit()
 
     def close(self) -> None:
         self.flush()
