@@ -14,9 +14,7 @@ from typing import Any, Final
 import msgspec
 
 MAX_DEPTH: Final = 10_000
-_CONTAINERS: Final = frozenset({dict, list})
-_COLONS = re.compile(rb'"\s*:')
-_SPACED: Final = (b" :", b"\n:", b"\r:", b"\t:", b"\v:", b"\f:")
+_BLANKS: Final = b" \t\r\n"
 
 
 class JsonError(ValueError):
@@ -77,8 +75,7 @@ def _without_surrogates(value: Any) -> Any:
 def loads_keeping_repeats(raw: bytes) -> Any:
     """As `loads`, but objects with a repeated key come as Pairs."""
     value = loads(raw)
-    colons = raw.count(b'":') if not any(spaced in raw for spaced in _SPACED) else len(_COLONS.findall(raw))
-    if colons == _count_keys(value):
+    if raw.translate(None, _BLANKS).count(b'":') == _keys_below(value):
         return value
     text = raw.decode("utf-8", errors="replace")
     return json.loads(text, parse_float=Float, object_pairs_hook=_object)
@@ -125,16 +122,17 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
     return made if len(made) == len(pairs) else Pairs(pairs)
 
 
-def _count_keys(value: Any) -> int:
-    count, waiting = 0, [value]
-    while waiting:
-        item = waiting.pop()
-        kind = type(item)
-        if kind is dict:
-            count += len(item)
-            waiting += [below for below in item.values() if type(below) in _CONTAINERS]
-        elif kind is list:
-            waiting += [below for below in item if type(below) in _CONTAINERS]
+def _keys_below(value: Any) -> int:
+    """How many keys all objects in a value have together."""
+    if type(value) is dict:
+        count, items = len(value), value.values()
+    elif type(value) is list:
+        count, items = 0, value
+    else:
+        return 0
+    for item in items:
+        if type(item) is dict or type(item) is list:
+            count += _keys_below(item)
     return count
 
 
