@@ -54,5 +54,5 @@ class Paths:
         if self._openapi is None:
             from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 
-            self._openapi = OpenApi(self._services)
+            self._openapi = OpenApi(self._services.resources, self._services.now)
         return self._openapi

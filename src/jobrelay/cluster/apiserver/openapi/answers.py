@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+from collections.abc import Callable
 from typing import Final
 
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.openapi.library import SHELF, Catalogue, Document
 from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.services import Services
 
 V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _OLD_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -23,17 +24,18 @@ _COMPRESSED_FROM: Final = 128 * 1024
 
 
 class OpenApi:
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    """Answers for the resources of one cluster; `now` is the clock."""
+
+    def __init__(self, resources: ResourceTable, now: Callable[[], dt.datetime]) -> None:
+        self._resources, self._now = resources, now
         self._changed = -1
         self._catalogue: Catalogue | None = None
 
     @property
     def catalogue(self) -> Catalogue:
-        resources = self._services.resources
-        if self._catalogue is None or self._changed != resources.changed:
-            self._changed = resources.changed
-            self._catalogue = Catalogue(resources)
+        if self._catalogue is None or self._changed != self._resources.changed:
+            self._changed = self._resources.changed
+            self._catalogue = Catalogue(self._resources)
         return self._catalogue
 
     async def answer(self, request: ApiRequest) -> ApiResponse:
@@ -59,7 +61,7 @@ class OpenApi:
             headers["Location"] = f"{request.path}?hash={document.etag}"
             return ApiResponse(301, b"", negotiate.JSON, headers)
         if wanted:
-            expires = self._services.now() + dt.timedelta(days=365)
+            expires = self._now() + dt.timedelta(days=365)
             headers["Cache-Control"] = "public, immutable"
             headers["Expires"] = f"{expires:%a, %d %b %Y %H:%M:%S} UTC"
         return await _document(request, document, negotiate.JSON, headers)

@@ -47,9 +47,8 @@ class Shelf:
     async def read(self, document: Document, media: str) -> bytes:
         """The gzip form of a document, built if it has to be."""
         key = f"{document.etag} {media}"
-        if key in self._kept:
-            return self._kept[key]
-        return await asyncio.to_thread(self._obtain, key, document.build)
+        kept = self._kept.get(key)
+        return kept if kept is not None else await asyncio.to_thread(self._obtain, key, document.build)
 
     def _obtain(self, key: str, build: Callable[[], bytes]) -> bytes:
         with self._lock:
@@ -73,7 +72,7 @@ class Catalogue:
     """The documents of one cluster at one time."""
 
     def __init__(self, resources: ResourceTable) -> None:
-        self._parts = {part.path: part for part in sorted(_parts(resources), key=lambda part: part.path)}
+        self._parts = {part.path: part for part in sorted(parts(resources), key=lambda part: part.path)}
         self._etags = {path: _etag(part) for path, part in self._parts.items()}
         joined = "".join(self._etags.values())
         self._whole = hashlib.sha512(joined.encode()).hexdigest().upper()
@@ -97,7 +96,7 @@ class Catalogue:
         return Document(self._whole, lambda: gnostic.encode(documents.document_v2(parts)))
 
 
-def _parts(resources: ResourceTable) -> Iterator[Part]:
+def parts(resources: ResourceTable) -> Iterator[Part]:
     yield from map(Part, _GENERAL)
     for group, versions in resources.groups.items():
         for version in versions:
