@@ -14,7 +14,12 @@ INDEX = re.compile(r"\[\d+\]")
 
 
 def between(real: Answer, ours: Answer) -> list[tuple[str, str, str]]:
-    """(path, real, ours) for each difference; empty when the answers are identical."""
+    """(path, real, ours) for each difference; empty when the answers are identical.
+
+    Where a real server drops the connection (it panics on a few bodies), any clear answer will do.
+    """
+    if real.code == 0 and 400 <= ours.code < 500:
+        return []
     found: list[tuple[str, str, str]] = []
     if real.code != ours.code:
         found.append(("code", str(real.code), f"{ours.code} {_message(ours.body)}"))
