@@ -69,3 +69,11 @@ def test_list_duplicates_are_told_only_when_new() -> None:
     bad, good = rig({"s": ["a", "a"]}, metadata=meta), rig({"s": ["a"]}, metadata=meta)
     assert [e.text() for e in kind.validate_update(bad, good)] == ['spec.s[1]: Duplicate value: "a"']
     assert kind.validate_update(rig({"s": ["a", "a", "b"]}, metadata=meta), bad) == []
+
+
+def test_null_is_no_known_item_of_a_map() -> None:
+    items = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}}
+    kind = spec_kind(m={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]})
+    meta = {"name": "a", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
+    errors = kind.validate_update(rig({"m": [None]}, metadata=meta), rig({"m": [{"k": "a"}]}, metadata=meta))
+    assert [error.text() for error in errors] == ['spec.m[0]: Invalid value: "null": spec.m[0] in body must be of type object: "null"']

@@ -58,7 +58,8 @@ def same(new: Any, old: Any, node: Node | None) -> bool:
         if len(new) != len(old):
             return False
         by_key = keyed_items(node, old)
-        return all(same(item, by_key.get(item_key(node, item)), node.items) for item in new)
+        pairs = ((item, by_key.get(item_key(node, item))) for item in new)
+        return all(before is not None and same(item, before, node.items) for item, before in pairs)
     return _plainly_same(new, old)
 
 
