@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from jobrelay.kinds import quantity, times
+from jobrelay.kinds.field import go_quote
 from jobrelay.kinds.gojson import Float, Pairs, plain
 from jobrelay.kinds.types import Field, Type
 
 _LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 MAX_STRICT_ERRORS: Final = 100
+_TYPE_META: Final = ("kind", "apiVersion")
 _BATCH: Final = "io.k8s.api.batch.v1."
 _TELLS_EMPTY: Final = frozenset({  # validation tells an empty list from none; the kind drops it before storing
     _BATCH + "PodFailurePolicy", _BATCH + "PodFailurePolicyOnExitCodesRequirement", _BATCH + "SuccessPolicy",
@@ -50,16 +52,26 @@ class DecodeError(ValueError):
 class Notes:
     """What a strict reader would refuse: unknown and duplicate fields, in document order, each once."""
 
-    __slots__ = ("texts",)
+    __slots__ = ("emptied", "texts")
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
+        self.emptied: list[tuple[dict[str, Any], str]] = []
+
+    def settle(self) -> None:
+        """Shows lists that were sent empty as null, which is how they come back from storage.
+
+        Until field management has seen the object they stay as they were sent: an empty list is owned, null is not.
+        """
+        for holder, key in self.emptied:
+            holder[key] = None
+        self.emptied.clear()
 
     def unknown(self, trail: Trail, name: str) -> None:
-        self.add(f'unknown field "{render((trail, name))}"')
+        self.add(f"unknown field {go_quote(render((trail, name)))}")
 
     def repeated(self, trail: Trail, name: str) -> None:
-        self.add(f'duplicate field "{render((trail, name))}"')
+        self.add(f"duplicate field {go_quote(render((trail, name)))}")
 
     def add(self, text: str) -> None:
         if len(self.texts) < MAX_STRICT_ERRORS:
@@ -89,7 +101,12 @@ def json_kind(value: Any) -> str:
 
 def decode(value: Any, type_: Type, notes: Notes | None = None) -> Any:
     """The canonical form of a JSON value; raises DecodeError, and tells unknown fields to `notes`."""
-    return decoder(type_)(value, None, notes if notes is not None else Notes())
+    if notes is not None:
+        return decoder(type_)(value, None, notes)
+    notes = Notes()
+    made = decoder(type_)(value, None, notes)
+    notes.settle()
+    return made
 
 
 def decoder(type_: Type) -> Decoder:
@@ -167,6 +184,7 @@ def _struct(type_: Type) -> Decoder:
     always: list[tuple[str, Type]] = []
     empty_lists: set[str] = set()
     omit_zero_structs: set[str] = set()
+    inlined: dict[str, str] = {}
 
     def prepare() -> dict[str, tuple[Decoder, bool]]:
         nonlocal plan
@@ -184,6 +202,7 @@ def _struct(type_: Type) -> Decoder:
         omit_zero_structs.update(
             n for n, f in type_.fields.items() if f.omitzero and not f.type.pointer and f.type.kind == "struct"
         )
+        inlined.update({n: f.go for f in type_.declared if f.inline for n in f.type.fields if n not in _TYPE_META})
         plan = made
         return made
 
@@ -201,20 +220,22 @@ def _struct(type_: Type) -> Decoder:
                 made = decode_item(item, (trail, key), notes)
             except DecodeError as error:
                 error.path.append(key)
+                if key in inlined:
+                    error.path.append(inlined[key])
                 error.struct = error.struct or go_name
                 raise
             if made or not drops_zero:
                 out[key] = made
 
-    def finish(out: dict[str, Any]) -> dict[str, Any]:
+    def finish(out: dict[str, Any], notes: Notes) -> dict[str, Any]:
         if plan is None:
             prepare()
         for key, kind in always:
             if key not in out:
                 out[key] = zero(kind)
         for key in empty_lists:
-            if not out[key]:
-                out[key] = None
+            if out[key] is not None and not out[key]:
+                notes.emptied.append((out, key))
         for key in omit_zero_structs:
             if key in out and not out[key]:
                 del out[key]
@@ -231,7 +252,7 @@ def _struct(type_: Type) -> Decoder:
             decode_fields(out, ((key, item),), trail, notes)
             if isinstance(before, dict) and isinstance(out[key], dict):
                 out[key] = {**before, **out[key]}
-        return finish(out)
+        return finish(out, notes)
 
     def decode_struct(value: Any, trail: Trail, notes: Notes) -> Any:
         if type(value) is not dict:
@@ -240,7 +261,7 @@ def _struct(type_: Type) -> Decoder:
             raise DecodeError(json_kind(value), type_.go)
         out: dict[str, Any] = {}
         decode_fields(out, value.items(), trail, notes)
-        return finish(out)
+        return finish(out, notes)
 
     return decode_struct
 

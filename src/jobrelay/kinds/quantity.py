@@ -11,7 +11,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
-_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
+_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
+_SHAPE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)[eEinumkKMGTP]*[-+]?\d*", re.ASCII)
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_NAMES: Final = {power: suffix for suffix, power in _DECIMAL.items()}
@@ -47,7 +48,7 @@ def parse(text: str) -> Quantity:
     """Parses a quantity; raises QuantityError with the server's own words."""
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise QuantityError(SUFFIX_WRONG if re.match(r"[+-]?[\d.]", text) and re.search(r"\d", text) and text.count(".") < 2 else FORMAT_WRONG)
+        raise QuantityError(SUFFIX_WRONG if _SHAPE.fullmatch(text) else FORMAT_WRONG)
     sign, digits, exponent, suffix = match.groups()
     number = Fraction(digits if not digits.endswith(".") else digits + "0")
     if exponent:

@@ -111,7 +111,7 @@ def type_of(expression: str) -> Type:
         return Type("list", "[]" + ("*" if elem.pointer else "") + elem.go, elem=elem)
     if expression[0] == "{":
         elem = type_of(expression[1:])
-        return Type("map", "map[string]" + elem.go, elem=elem)
+        return Type("map", "v1.ResourceList" if elem.kind == "Quantity" else "map[string]" + elem.go, elem=elem)
     code, _, go = expression.partition(":")
     if code in SPECIALS:
         return Type(code, SPECIALS[code])

@@ -70,9 +70,10 @@ def _construct_int(loader: Any, node: yaml.ScalarNode) -> int | float:
     if digits[:2] in ("0b", "0x", "0o"):
         return sign * int(digits, 0)
     try:
-        return sign * int(digits, 8 if digits[0] == "0" and len(digits) > 1 else 10)
+        value = sign * int(digits, 8 if digits[0] == "0" and len(digits) > 1 else 10)
     except ValueError:
         return sign * float(digits)
+    return value if -(2**63) <= value < 2**64 else float(value)
 
 
 def _construct_bool(loader: Any, node: yaml.ScalarNode) -> bool:

@@ -6,7 +6,7 @@ type table; custom resources come in as plain JSON and are shaped by their schem
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -28,6 +28,12 @@ def summarize(body: bytes, limit: int = 30) -> str:
 
 class Unreadable(Exception):
     """A body that is not an object of any kind; the text is completed by the caller, who knows the kind wanted."""
+
+
+class Message(NamedTuple):
+    """The bytes of a protobuf object, to be read once its kind is known."""
+
+    raw: bytes
 
 
 def parse(body: bytes, media: str, notes: Notes | None) -> tuple[Any, str, str]:
@@ -76,10 +82,9 @@ def type_meta(value: Any) -> tuple[str, str]:
 def _parse_protobuf(body: bytes) -> tuple[Any, str, str]:
     try:
         api_version, kind, raw = protobuf.decode_envelope(body)
-        type_ = type_for_kind(api_version, kind) or type_for_kind("v1", kind)
-        return (protobuf.decode_message(raw, type_) if type_ is not None else {}), api_version, kind
     except protobuf.ProtobufError as error:
         raise Unreadable(str(error)) from None
+    return Message(raw), api_version, kind
 
 
 def managed_fields(value: Any) -> list[Any] | None:
@@ -107,10 +112,15 @@ def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, 
     if (actual_version, actual_kind) != (api_version, kind):
         raise _wrong_kind(actual_version, actual_kind, api_version, kind)
     try:
+        if isinstance(value, Message):
+            value = protobuf.decode_message(value.raw, type_)
+        notes = notes or Notes()
         made = decode(value if value is not None else {}, type_, notes)
-    except DecodeError as error:
+    except (DecodeError, protobuf.ProtobufError) as error:
         raise _unhandled(actual_version, actual_kind, kind, str(error)) from None
-    report(request, notes, directive, lambda text: _unhandled(actual_version, actual_kind, kind, text))
+    if directive != "Ignore":
+        report(request, notes, directive, lambda text: _unhandled(actual_version, actual_kind, kind, text))
+    request.settle = notes.settle
     made["apiVersion"], made["kind"] = api_version, kind
     result: dict[str, Any] = made
     return result

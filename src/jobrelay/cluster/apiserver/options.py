@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
-from jobrelay.kinds import field
+from jobrelay.kinds import field, protobuf
 from jobrelay.kinds.decode import DecodeError, decode
 from jobrelay.kinds.field import FieldError, Path
 from jobrelay.kinds.types import type_of
@@ -197,9 +197,11 @@ def _delete_body(request: ApiRequest) -> dict[str, Any]:
             version = api_version or "meta.k8s.io/v1"
             text = f'no kind "{kind}" is registered for version "{version}" in scheme "{body.SCHEME}"'
             raise errors.bad_request(text)
+        if isinstance(value, body.Message):
+            value = protobuf.decode_message(value.raw, type_of(_DELETE_OPTIONS))
         given: dict[str, Any] = decode(value if value is not None else {}, type_of(_DELETE_OPTIONS))
     except body.Unreadable as error:
         raise errors.bad_request(str(error)) from None
-    except DecodeError as error:
+    except (DecodeError, protobuf.ProtobufError) as error:
         raise errors.bad_request(str(error)) from None
     return given

@@ -116,6 +116,7 @@ class Patch:
         if new is None:
             self.writer.check_name({"metadata": {}}, self.request.info.name)
         assert new is not None
+        self.request.settle = notes.settle
         return new, body.managed_fields(patched)
 
     def _read(self, patched: Any, notes: Notes) -> Obj | None:
@@ -165,6 +166,7 @@ class Patch:
         for text in sorted(unknown.texts):
             notes.add(text)
         self._report(notes, refuse)
+        self.request.settle = unknown.settle
         return new, body.managed_fields(patched)
 
     # Server-side apply.

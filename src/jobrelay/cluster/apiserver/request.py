@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -50,12 +50,17 @@ class Info:
         return bool(self.version)
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(slots=True)
 class ApiRequest:
     """A whole request.
 
     `headers` has lower-case names; `peer` is the user of a client certificate, if there was one; `sent_managed` are the
-    managedFields in the body before decoding, where an empty list still differs from none.
+    managedFields in the body before decoding, where an empty list still differs from none; `settle` ends that difference
+    for the rest of the object (see `Notes.settle`).
     """
 
     method: str
@@ -67,6 +72,7 @@ class ApiRequest:
     user: User = ANONYMOUS
     warnings: list[str] = field(default_factory=list)
     sent_managed: list[Any] | None = None
+    settle: Callable[[], None] = _nothing
     info: Info = field(default_factory=lambda: Info("get", "/"))
 
     def header(self, name: str) -> str:

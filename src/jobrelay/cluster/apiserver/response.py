@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Sink(Protocol):
@@ -44,7 +44,25 @@ class ApiResponse:
         found = {"Cache-Control": "no-cache, private"} | self.headers
         if self.media:
             found["Content-Type"] = self.media
-        return [*found.items(), *(("Warning", f'299 - "{_quoted(text)}"') for text in self.warnings)]
+        return [*found.items(), *(("Warning", f'299 - "{_quoted(text)}"') for text in _shortened(self.warnings))]
+
+
+_ALL_WARNINGS: Final = 4 * 1024  # characters; beyond that each is cut
+_ONE_WARNING: Final = 256
+
+
+def _shortened(warnings: list[str]) -> list[str]:
+    """The warnings that fit: if they are too long together each is cut, and what then still does not fit is left out."""
+    if sum(map(len, warnings)) <= _ALL_WARNINGS:
+        return warnings
+    kept, size = [], 0
+    for text in warnings:
+        cut = text[:_ONE_WARNING]
+        size += len(cut)
+        if size > _ALL_WARNINGS:
+            break
+        kept.append(cut)
+    return kept
 
 
 def _quoted(text: str) -> str:

@@ -28,6 +28,7 @@ from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
 from jobrelay.kinds.deprecations import deprecation_warning
+from jobrelay.kinds.times import TimeError, parse_duration
 
 log = structlog.get_logger(__name__)
 Verb = Callable[[ApiRequest, Served], Awaitable[ApiResponse]]
@@ -76,6 +77,8 @@ class ApiServer:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:
             return await self.paths.answer(request)
+        if timeout := request.first("timeout"):
+            _check_timeout(timeout)
         requester = context.Requester(request.user.name, request.user.uid, request.user.groups, request.user.extra)
         context.current.set(context.Request(self.services.now(), requester))
         return await self._on_resource(request, request.info)
@@ -106,6 +109,13 @@ class ApiServer:
         if info.prefix == "apis" and not known:
             return errors.page_not_found()
         return errors.no_such_resource()
+
+
+def _check_timeout(text: str) -> None:
+    try:
+        parse_duration(text)
+    except TimeError as error:
+        raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def _refusal(request: ApiRequest, error: errors.ApiError) -> ApiResponse:

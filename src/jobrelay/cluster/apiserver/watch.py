@@ -247,7 +247,7 @@ def _place(made: _Watch, version: int) -> None:
         snapshot = store.snapshot(key, store.committed)
         items = [item for item in snapshot.walk(made.namespace) if made.selection.matches(item)]
         initial = [made.initial(item) for item in items]
-        if options.send_initial_events and options.bookmarks:
+        if options.bookmarks:
             initial.append(made.bookmark(snapshot.version, _INITIAL_END))
         made.prepare(initial, snapshot.version, [])
         return

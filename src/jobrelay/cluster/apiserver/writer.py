@@ -87,9 +87,8 @@ class Writer:
     def _insert(self, obj: Obj) -> bytes:
         metadata = obj["metadata"]
         name = metadata["name"]
-        if (version := metadata.pop("resourceVersion", "")) and not self.options.dry_run:
-            if self._checked(version):
-                raise errors.unknown("resourceVersion should not be set on objects to be created")
+        if self._checked(metadata.get("resourceVersion", "")) and not self.options.dry_run:
+            raise errors.unknown("resourceVersion should not be set on objects to be created")
         present = self.services.store.get(self.served.key, self.namespace, name)
         if present is not None:
             taken = errors.already_exists(self.served.group, self.served.plural, name)
@@ -234,6 +233,7 @@ class Writer:
             subresource=self.subresource,
             sent=sent,
         )
+        self.request.settle()
 
     def now(self) -> str:
         return format_time(self.services.now())
