@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.openapi_tools import with_gizmos
 
 from jobrelay.cluster.apiserver import errors
-from jobrelay.cluster.apiserver.openapi.answers import V2_PROTOBUF, OpenApi
+from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 from jobrelay.cluster.apiserver.openapi.library import Document, Shelf
 from jobrelay.cluster.apiserver.request import ApiRequest, split_target
 from jobrelay.cluster.apiserver.resources import ResourceTable
@@ -95,10 +95,14 @@ async def test_yaml_is_not_served(server: Server, path: str) -> None:
     assert (answer.code, answer.body) == (406, b"")
 
 
-async def test_version_2_comes_in_protobuf(server: Server) -> None:
-    answer = await server.get("/openapi/v2", accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
-    assert (answer.code, answer.media) == (200, V2_PROTOBUF)
-    assert answer.body.startswith(b"\x0a\x032.0")
+@pytest.mark.parametrize(
+    ("path", "version", "start"), [("v2", "v2", b"\x0a\x032.0"), ("v3/version", "v3", b"\x0a\x053.0.0")]
+)
+async def test_documents_come_in_protobuf(server: Server, path: str, version: str, start: bytes) -> None:
+    asked = f"application/com.github.proto-openapi.spec.{version}@v1.0+protobuf"
+    answer = await server.get(f"/openapi/{path}", accept=f"application/json;q=0.5, {asked}")
+    assert (answer.code, answer.media) == (200, asked.replace("@", "."))
+    assert answer.body.startswith(start)
 
 
 async def test_large_answers_are_compressed_for_those_who_take_it(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""OpenAPI version 2 in protobuf."""
+"""OpenAPI documents in protobuf."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cluster.openapi_tools import Obj, part, read_message
 
-from jobrelay.cluster.apiserver.openapi import gnostic
+from jobrelay.cluster.apiserver.openapi import gnostic, gnostic_v2, gnostic_v3
 from jobrelay.cluster.apiserver.openapi.documents import document_v2
 from jobrelay.cluster.apiserver.resources import ResourceTable
 
@@ -29,7 +29,7 @@ SCHEMAS = st.recursive(
     ),
     max_leaves=8,
 )
-NAMES = {number: name for name, (number, _) in gnostic.MESSAGES["Schema"][0].items()}
+NAMES = {number: name for name, (number, _) in gnostic_v2.MESSAGES["Schema"][0].items()}
 
 
 def read_any(data: bytes) -> Any:
@@ -67,13 +67,13 @@ def read_schemas(data: bytes) -> Obj:
 
 @given(schema=SCHEMAS)
 def test_schemas_survive(schema: Obj) -> None:
-    message = read_message(gnostic.encode({"definitions": {"a": schema}}))
+    message = read_message(gnostic_v2.encode({"definitions": {"a": schema}}))
     assert read_schemas(dict(message)[9]) == {"a": schema}
 
 
 @pytest.fixture(scope="module")
 def message() -> dict[int, bytes]:
-    return dict(read_message(gnostic.encode(document_v2([part(ResourceTable(), "batch", "v1")]))))
+    return dict(read_message(gnostic_v2.encode(document_v2([part(ResourceTable(), "batch", "v1")]))))
 
 
 def test_the_head_of_a_document(message: dict[int, bytes]) -> None:
@@ -82,9 +82,7 @@ def test_the_head_of_a_document(message: dict[int, bytes]) -> None:
 
 
 def test_kinds_are_found_by_their_extension(message: dict[int, bytes]) -> None:
-    definitions = dict(
-        (name, schema) for (_, name), (_, schema) in (read_message(d) for _, d in read_message(message[9]))
-    )
+    definitions = {name: schema for (_, name), (_, schema) in (read_message(d) for _, d in read_message(message[9]))}
     extensions = [
         read_message(value) for number, value in read_message(definitions[b"io.k8s.api.batch.v1.Job"]) if number == 31
     ]
@@ -94,12 +92,32 @@ def test_kinds_are_found_by_their_extension(message: dict[int, bytes]) -> None:
 
 
 def test_methods_have_their_own_fields(message: dict[int, bytes]) -> None:
-    paths = dict((name, item) for (_, name), (_, item) in (read_message(p) for _, p in read_message(message[8])))
+    paths = {name: item for (_, name), (_, item) in (read_message(p) for _, p in read_message(message[8]))}
     item = read_message(paths[b"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"])
     assert [number for number, _ in item] == [2, 3, 5, 8, 9, 9, 9]
     assert (5, b"patchBatchV1NamespacedJob") in read_message(dict(item)[8])
 
 
-@pytest.mark.parametrize(("value", "data"), [(0, b""), (1, b"\x58\x01"), (300, b"\x58\xac\x02")])
-def test_numbers_are_varints_and_zero_is_left_out(value: int, data: bytes) -> None:
-    assert gnostic._field(11, "int64", value) == data
+@pytest.mark.parametrize(("value", "data"), [(0, b"\0"), (300, b"\xac\x02"), (-1, b"\xff" * 9 + b"\x01")])
+def test_varints(value: int, data: bytes) -> None:
+    assert gnostic.varint(value) == data
+
+
+def test_zero_is_left_out() -> None:
+    message = read_message(gnostic_v2.encode({"definitions": {"a": {"minLength": 0, "maxLength": 0}}}))
+    assert read_schemas(dict(message)[9]) == {"a": {}}
+
+
+@pytest.mark.parametrize(
+    ("default", "data"), [("", b"\x1a\0"), (False, b"\x10\0"), (0, b"\x09" + bytes(8)), ("x", b"\x1a\x01x"), ({}, b"")]
+)
+def test_defaults_of_version_3_show_zero(default: Any, data: bytes) -> None:
+    encoded = gnostic_v3.encode({"components": {"schemas": {"a": {"default": default}}}})
+    schema = gnostic.piece(1, gnostic.piece(33, data))
+    assert encoded == gnostic.piece(5, gnostic.piece(1, gnostic.piece(1, gnostic.named("a", schema))))
+
+
+def test_references_of_version_3_are_messages() -> None:
+    encoded = gnostic_v3.encode({"components": {"schemas": {"a": {"$ref": "#/b"}}}})
+    reference = gnostic.piece(2, gnostic.text(1, "#/b"))
+    assert encoded == gnostic.piece(5, gnostic.piece(1, gnostic.piece(1, gnostic.named("a", reference))))

@@ -17,8 +17,8 @@ from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
 
-V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-_OLD_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_PROTOBUF: Final = "application/com.github.proto-openapi.spec.{}.v1.0+protobuf"
+_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.{}@v1.0+protobuf"
 _PLAIN: Final = "text/plain; charset=utf-8"
 _COMPRESSED_FROM: Final = 128 * 1024
 
@@ -46,43 +46,45 @@ class OpenApi:
             return ApiResponse(200, self.catalogue.index(), _PLAIN)
         if not path.startswith("/openapi/v3/"):
             raise errors.page_not_found()
-        document = self.catalogue.v3(path.removeprefix("/openapi/v3/"))
+        return await self._v3(request, path.removeprefix("/openapi/v3/"))
+
+    async def _v3(self, request: ApiRequest, path: str) -> ApiResponse:
+        media = _accepted(request, "v3")
+        document = self.catalogue.v3(path, protobuf=media != negotiate.JSON)
         if document is None:
             return ApiResponse(404, b"", _PLAIN)
-        return await self._v3(request, document)
-
-    async def _v3(self, request: ApiRequest, document: Document) -> ApiResponse:
         headers = {"Vary": "Accept"}
-        if not _accepted(request, (negotiate.JSON,)):
+        if not media:
             return ApiResponse(406, b"", _PLAIN, headers)
         headers["Etag"] = f'"{document.etag}"'
         wanted = request.first("hash")
         if wanted and wanted != document.etag:
             headers["Location"] = f"{request.path}?hash={document.etag}"
-            return ApiResponse(301, b"", negotiate.JSON, headers)
+            return ApiResponse(301, b"", media, headers)
         if wanted:
             expires = self._now() + dt.timedelta(days=365)
             headers["Cache-Control"] = "public, immutable"
             headers["Expires"] = f"{expires:%a, %d %b %Y %H:%M:%S} UTC"
-        return await _document(request, document, negotiate.JSON, headers)
+        return await _document(request, document, media, headers)
 
     async def _v2(self, request: ApiRequest) -> ApiResponse:
         headers = {"Vary": "Accept-Encoding, Accept"}
-        media = _accepted(request, (negotiate.JSON, V2_PROTOBUF, _OLD_V2_PROTOBUF))
+        media = _accepted(request, "v2")
         if not media:
             return ApiResponse(406, b"", _PLAIN, headers)
-        document = self.catalogue.v2() if media == negotiate.JSON else self.catalogue.v2_protobuf()
+        document = self.catalogue.v2(protobuf=media != negotiate.JSON)
         headers["Etag"] = f'"{document.etag}"'
-        return await _document(request, document, negotiate.JSON if media == negotiate.JSON else V2_PROTOBUF, headers)
+        return await _document(request, document, media, headers)
 
 
-def _accepted(request: ApiRequest, offered: tuple[str, ...]) -> str:
-    """The offered media type that the client likes best, or nothing."""
+def _accepted(request: ApiRequest, version: str) -> str:
+    """The media type that the client likes best, or nothing."""
+    protobuf = _PROTOBUF.format(version)
     for clause in negotiate.parse_accept(request.header("accept") or "*/*"):
-        if clause.media in ("*/*", "application/*"):
-            return offered[0]
-        if clause.media in offered:
-            return clause.media
+        if clause.media in (negotiate.JSON, "*/*", "application/*"):
+            return negotiate.JSON
+        if clause.media in (protobuf, _PROTOBUF_ASKED.format(version)):
+            return protobuf
     return ""
 
 

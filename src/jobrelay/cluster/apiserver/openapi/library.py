@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 import jobrelay
-from jobrelay.cluster.apiserver.openapi import documents, gnostic
+from jobrelay.cluster.apiserver.openapi import documents, gnostic_v2, gnostic_v3
 from jobrelay.cluster.apiserver.openapi.documents import Part
 from jobrelay.cluster.apiserver.resources import ResourceTable
 
@@ -81,19 +81,17 @@ class Catalogue:
         entries = {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={etag}"} for path, etag in self._etags.items()}
         return msgspec.json.encode({"paths": entries})
 
-    def v3(self, path: str) -> Document | None:
+    def v3(self, path: str, *, protobuf: bool = False) -> Document | None:
         part = self._parts.get(path)
         if part is None:
             return None
-        return Document(self._etags[path], lambda: msgspec.json.encode(documents.document_v3(part)))
+        encode = gnostic_v3.encode if protobuf else msgspec.json.encode
+        return Document(self._etags[path], lambda: encode(documents.document_v3(part)))
 
-    def v2(self) -> Document:
+    def v2(self, *, protobuf: bool = False) -> Document:
         parts = list(self._parts.values())
-        return Document(self._whole, lambda: msgspec.json.encode(documents.document_v2(parts)))
-
-    def v2_protobuf(self) -> Document:
-        parts = list(self._parts.values())
-        return Document(self._whole, lambda: gnostic.encode(documents.document_v2(parts)))
+        encode = gnostic_v2.encode if protobuf else msgspec.json.encode
+        return Document(self._whole, lambda: encode(documents.document_v2(parts)))
 
 
 def parts(resources: ResourceTable) -> Iterator[Part]:
