@@ -12,6 +12,10 @@ from .objects import config_map, job, pod
 
 pytestmark = pytest.mark.kubectl
 
+KINDS = """nodes namespaces secrets serviceaccounts services endpoints events pvc pv limits quota rc podtemplates jobs cronjobs
+deployments replicasets statefulsets daemonsets leases roles rolebindings clusterroles clusterrolebindings pc pdb sc netpol
+ingress runtimeclasses deviceclasses crds validatingwebhookconfigurations hpa endpointslices csr"""
+
 
 @pytest.fixture
 def three(kubectl: Kubectl) -> Kubectl:
@@ -169,11 +173,6 @@ def test_a_subresource(kubectl: Kubectl) -> None:
     assert kubectl.object("get", "deployment", "web", "--subresource=scale")["spec"]["replicas"] == 3
 
 
-@pytest.mark.parametrize(
-    "kind",
-    "nodes namespaces secrets serviceaccounts services endpoints events pvc pv limits quota rc podtemplates jobs cronjobs "
-    "deployments replicasets statefulsets daemonsets leases roles rolebindings clusterroles clusterrolebindings pc pdb sc "
-    "netpol ingress runtimeclasses deviceclasses crds validatingwebhookconfigurations hpa endpointslices csr".split(),
-)
+@pytest.mark.parametrize("kind", KINDS.split())
 def test_every_kind_is_served(kubectl: Kubectl, kind: str) -> None:
     assert kubectl.object("get", kind)["kind"] == "List"
