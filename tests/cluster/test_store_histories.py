@@ -21,7 +21,7 @@ from .stores import RESOURCE, KeptInMemory, committed, delete, put
 
 NAMES = st.sampled_from("abc")
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["put", "delete", "read", "list"]), NAMES, st.integers(0, 2)), min_size=1, max_size=10
+    st.tuples(st.sampled_from(["put", "delete", "read", "list_all"]), NAMES, st.integers(0, 2)), min_size=1, max_size=10
 )
 
 
@@ -82,7 +82,7 @@ class History:
         item = self.store.read(RESOURCE, "default", name)
         self.reads.append(Read(began, self.tick(), {name: item.version} if item else {}, only=name))
 
-    async def list(self, name: str) -> None:
+    async def list_all(self, name: str) -> None:
         began = self.tick()
         self.reads.append(Read(began, self.tick(), committed(self.store)))
 
