@@ -8,6 +8,7 @@ need a task and several awaits per event.
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import ssl
 from typing import Any, Final
@@ -69,6 +70,9 @@ async def _read(raw: web.BaseRequest) -> tuple[bytes, bool]:
     """The body, and whether it is longer than what is accepted (the rest is then not read)."""
     if not raw.body_exists:
         return b"", False
+    if raw.content.is_eof():
+        body = raw.content.read_nowait()
+        return (b"", True) if len(body) > BODY_LIMIT else (body, False)
     pieces, size = [], 0
     try:
         async for piece in raw.content.iter_any():
@@ -84,9 +88,12 @@ async def _read(raw: web.BaseRequest) -> tuple[bytes, bool]:
 def _peer(raw: web.BaseRequest) -> User | None:
     """The user that a verified client certificate names: CN is the name, O are the groups."""
     certificate: Any = raw.transport.get_extra_info("peercert") if raw.transport is not None else None
-    if not certificate:
-        return None
-    names = [pair for part in certificate.get("subject", ()) for pair in part]
+    return _named(certificate.get("subject", ())) if certificate else None
+
+
+@functools.lru_cache(1024)
+def _named(subject: tuple[tuple[tuple[str, str], ...], ...]) -> User | None:
+    names = [pair for part in subject for pair in part]
     common = next((value for key, value in names if key == "commonName"), "")
     groups = tuple(value for key, value in names if key == "organizationName")
     return User(common, groups) if common else None

@@ -6,6 +6,7 @@ Kubernetes negotiates twice: its router first checks the plain media type, then 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,6 +70,7 @@ def _matches(clause: Clause) -> str | None:
 STREAMS: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 
+@functools.lru_cache(128)
 def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
     """The representation for an Accept header; raises 406 when there is none. `streams`: the path can be watched."""
     if not header:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
@@ -103,7 +102,7 @@ def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[s
 
 
 def with_group(user: User, group: str) -> User:
-    return user if group in user.groups else dataclasses.replace(user, groups=(*user.groups, group))
+    return user if group in user.groups else User(user.name, (*user.groups, group), user.uid, user.extra)
 
 
 def forbidden(user: User, wanted: Attributes, reason: str) -> errors.ApiError:
