@@ -67,7 +67,8 @@ class CustomKind:
     @functools.cached_property
     def fingerprint(self) -> bytes:
         """Changes whenever the published schema may have changed."""
-        return hashlib.sha256(msgspec.json.encode(self._crd["spec"])).digest()
+        spec = self._crd["spec"]
+        return hashlib.sha256(msgspec.json.encode([spec["scope"], spec["names"], self._version])).digest()
 
     def published(self, *, v2: bool) -> tuple[Obj, Obj]:
         """The schemas of the kind and of its list, as OpenAPI documents show them."""
