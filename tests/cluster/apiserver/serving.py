@@ -170,7 +170,9 @@ class Server:
     ) -> ApiRequest:  # fmt: skip
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         path, query = split_target(target)
-        return ApiRequest(method, path, query, {name.lower(): text for name, text in (headers or {}).items()}, raw, user)
+        return ApiRequest(
+            method, path, query, {name.lower(): text for name, text in (headers or {}).items()}, raw, user
+        )
 
     async def call(
         self, method: str, target: str, body: Any = None, *, user: User | None = ADMIN,
@@ -189,7 +191,9 @@ class Server:
         found: Obj = answer.body
         return found
 
-    async def watch(self, target: str, *, user: User | None = ADMIN, headers: Mapping[str, str] | None = None) -> Watcher:
+    async def watch(
+        self, target: str, *, user: User | None = ADMIN, headers: Mapping[str, str] | None = None
+    ) -> Watcher:
         joined = target + ("&" if "?" in target else "?") + "watch=true"
         answer = await self.api.handle(self.request("GET", joined, None, user, headers))
         assert answer.stream is not None, answer.body
@@ -225,7 +229,12 @@ def job(name: str = "j", **spec: Any) -> Obj:
 
 
 def role(*rules: Obj, name: str = "r", kind: str = "Role") -> Obj:
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "rules": list(rules)}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "rules": list(rules),
+    }
 
 
 def binding(user: str, to: str = "r", *, kind: str = "RoleBinding", role_kind: str = "Role", name: str = "b") -> Obj:
