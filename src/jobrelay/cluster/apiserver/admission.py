@@ -19,7 +19,7 @@ from jobrelay.kinds.strategy import Obj, Update
 from jobrelay.kinds.times import format_time
 
 DUPLICATE_OWNERS: Final = (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 IMMORTAL_NAMESPACES: Final = ("default", "kube-system", "kube-public")
@@ -39,7 +39,8 @@ def dedup_owners(attempt: Attempt) -> None:
             kept.append(reference)
     if repeated:
         attempt.metadata["ownerReferences"] = kept
-        attempt.request.warn(DUPLICATE_OWNERS + ", ".join(repeated))
+        when = " after mutating admission happens" if attempt.request.method == "PATCH" else ""
+        attempt.request.warn(DUPLICATE_OWNERS.format(when) + ", ".join(repeated))
 
 
 def namespace_lifecycle(attempt: Attempt) -> None:
@@ -116,6 +117,7 @@ def keep_system_metadata(attempt: Attempt) -> None:
     """What no update can change is taken from the stored object."""
     assert attempt.old is not None
     new, old = attempt.metadata, attempt.old["metadata"]
+    new.pop("selfLink", None)
     if "generation" in old:
         new["generation"] = old["generation"]
     else:

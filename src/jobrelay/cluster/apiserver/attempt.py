@@ -34,5 +34,7 @@ class Attempt:
 
     def invalid(self, found: list[FieldError]) -> errors.ApiError:
         group = "" if self.served.key == "events" else self.served.group
-        kind = self.new.get("kind", "") if self.served.custom else self.served.kind
+        kind = self.served.kind
+        if self.served.custom is not None:
+            group, kind = self.new.get("apiVersion", "").rpartition("/")[0], self.new.get("kind", "")
         return errors.invalid(group, kind, self.metadata.get("name", ""), found)

@@ -68,7 +68,8 @@ def type_meta(value: Any) -> tuple[str, str]:
         )
     found = []
     for key in ("apiVersion", "kind"):
-        text = fields.get(key) or ""
+        text = fields.get(key)
+        text = "" if text is None else text
         if not isinstance(text, str):
             raise Unreadable(
                 f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(text)} into Go struct field .{key} of type string"

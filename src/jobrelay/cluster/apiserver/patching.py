@@ -7,6 +7,7 @@ looser rules. Each has words of its own for what it refuses.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,7 +17,8 @@ from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.writer import Writer
 from jobrelay.kinds import field, gojson, yaml
-from jobrelay.kinds.decode import DecodeError, Notes
+from jobrelay.kinds.crd.objects import type_problem
+from jobrelay.kinds.decode import DecodeError, Notes, decode
 from jobrelay.kinds.field import Path
 from jobrelay.kinds.patch import (
     ConversionError,
@@ -108,6 +110,9 @@ class Patch:
             type_ = None if self.served.custom else self.served.type
             return _refusal(patched_text(old, patched, type_, sort_new=self.media == MERGE), why)
 
+        if self.served.custom is not None and not _has_kind(patched):
+            text = patched_text(old, patched, None, sort_new=self.media == MERGE)
+            raise _refusal(text, type_problem(patched, text.encode()))
         try:
             new = self._read(patched, notes)
         except (DecodeError, body.Unreadable) as error:
@@ -133,9 +138,21 @@ class Patch:
                 notes.unknown(None, name)
             return None
         kind = kind or self.served.kind
-        if (version, kind) != (self.served.api_version, self.served.kind):
-            raise body.Unreadable(body.misfit((version, kind), self.served.api_version, self.served.kind))
-        return self.served.decode(patched, notes)
+        if (version, kind) == (self.served.api_version, self.served.kind):
+            return self.served.decode(patched, notes)
+        other = self.writer.services.resources.by_kind(version, kind)
+        if other is not None and other.key == self.served.key:
+            return self._converted(other.decode(patched, notes), other)
+        if (type_ := type_for_kind(version, kind)) is not None:
+            decode(patched, type_)
+        raise body.Unreadable(body.misfit((version, kind), self.served.api_version, self.served.kind))
+
+    def _converted(self, obj: Obj, other: Served) -> Obj:
+        """An object that a patch has turned into another version of its kind, in the version of the request."""
+        other.strategy.default(obj)
+        stored = other.to_storage(obj) if other.to_storage is not None else obj
+        made = self.served.from_storage(stored) if self.served.from_storage is not None else stored
+        return {**made, "apiVersion": self.served.api_version, "kind": self.served.kind}
 
     def _check_internal(self, kind: str) -> None:
         """A document without a version is taken for the server's internal one of the group."""
@@ -188,10 +205,7 @@ class Patch:
             now=self.writer.now(),
             subresource=self.writer.subresource,
         )
-        try:
-            new = self.served.decode(merged, None)
-        except DecodeError as error:
-            raise errors.unknown(str(error)) from None
+        new = self._applied(merged)
         self.served.strategy.default(new)
         ownership.record(new, managed)
         self._report_duplicates(duplicates)
@@ -200,6 +214,15 @@ class Patch:
             raise errors.conflict(self.served.group, self.served.plural, self.request.info.name, why)
         return new
 
+    def _applied(self, merged: Obj) -> Obj:
+        """What an apply has made; custom resources are taken as they are, nulls included."""
+        if self.served.custom is not None:
+            return copy.deepcopy({**merged, "metadata": merged.get("metadata") or {}})
+        try:
+            return self.served.decode(merged, None)
+        except DecodeError as error:
+            raise errors.unknown(str(error)) from None
+
     def _report_duplicates(self, duplicates: list[str]) -> None:
         if duplicates and self.options.field_validation == "Strict":
             text = "yaml: unmarshal errors:\n" + "\n".join(f"  {line}" for line in duplicates)
@@ -207,6 +230,10 @@ class Patch:
         if self.strict:
             for line in duplicates:
                 self.request.warn(line)
+
+
+def _has_kind(patched: Any) -> bool:
+    return isinstance(patched, dict) and bool(patched.get("kind")) and not type_problem(patched, b"")
 
 
 def _refusal(shown: str, why: str) -> errors.ApiError:

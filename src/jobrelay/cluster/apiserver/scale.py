@@ -11,12 +11,13 @@ from typing import Final
 
 from jobrelay.cluster.apiserver import body, errors, negotiate, options, ownership, patching, represent
 from jobrelay.cluster.apiserver.handlers import Handlers, output_for
-from jobrelay.cluster.apiserver.options import WriteOptions
+from jobrelay.cluster.apiserver.negotiate import Output
+from jobrelay.cluster.apiserver.options import APPLY, WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.cluster.apiserver.writer import Writer, stored_json
 from jobrelay.kinds import apps, field
 from jobrelay.kinds.apply import to_parent, to_scale
 from jobrelay.kinds.crd import paths
@@ -29,6 +30,10 @@ _SCALE: Final = Served(
 )
 _NO_REPLICAS: Final = -(2**31)  # stands for a count that a custom resource does not have
 _REPLICAS: Final = ("spec", "replicas")
+_UNCONVERTIBLE: Final = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper "
+    "version: request to convert CR to an invalid group/version: autoscaling/v1"
+)  # a custom resource whose replicas nobody owns cannot be scaled by an apply on a real server either
 
 
 class Scales:
@@ -38,14 +43,17 @@ class Scales:
     async def answer(self, request: ApiRequest, served: Served) -> ApiResponse:
         out = output_for(request)
         if request.info.verb == "get":
-            return represent.finish(represent.encode(await self._get(request, served)), out)
+            return self._answer(request, await self._get(request, served), out)
         media = patching.patch_type(request, served) if request.info.verb == "patch" else ""
         kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
         write = _Write(self._services, request, served, given, media)
         raw, _ = write.writer.update(request.info.name, write.make, uid=write.uid)
         await self._services.store.settled()
-        return represent.finish(represent.encode(_written(served, represent.stored(represent.outgoing(served, raw)))), out)
+        return self._answer(request, _written(served, represent.stored(represent.outgoing(served, raw))), out)
+
+    def _answer(self, request: ApiRequest, scale: Obj, out: Output) -> ApiResponse:
+        return represent.answer_object(_SCALE, stored_json(scale), out, self._services.now(), request.first("includeObject"))
 
     async def _get(self, request: ApiRequest, served: Served) -> Obj:
         await self._services.store.settled()
@@ -81,7 +89,13 @@ class _Write:
 
     def _read(self, directive: str) -> Obj:
         media = negotiate.input_media(self._request.header("content-type"), self._served.media)
-        scale = body.read(self._request, (_SCALE.api_version, _SCALE.kind, _SCALE.type), directive=directive, media=media)
+        wanted = (_SCALE.api_version, _SCALE.kind, _SCALE.type)
+        try:
+            scale = body.read(self._request, wanted, directive=directive, media=media)
+        except errors.ApiError:
+            if self._served.custom is None:
+                raise
+            raise errors.bad_request(f'no kind is registered for the type v1.Scale in scheme "{body.SCHEME}"') from None
         self._scale.match_namespace(scale["metadata"])
         self._scale.check_name(scale, self._request.info.name)
         return scale
@@ -115,6 +129,8 @@ class _Write:
         return view
 
     def _changed(self, view: Obj) -> Obj:
+        if self._media == APPLY and self._served.custom is not None and not view["metadata"].get("managedFields"):
+            raise errors.unknown(_UNCONVERTIBLE)
         if self._sent is None:
             return patching.Patch(self._scale, self._media).make(view)
         scale = copy.deepcopy(self._sent)

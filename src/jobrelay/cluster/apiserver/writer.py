@@ -135,6 +135,8 @@ class Writer:
     def _create_by_update(self, make: MakeNew) -> bytes:
         obj = make(None)
         self.match_namespace(obj["metadata"])
+        self.check_name(obj, self.request.info.name)
+        self._checked(obj["metadata"].pop("resourceVersion", ""))
         return self._create_once(obj)
 
     def _replace(self, attempt: Attempt, old: Obj, item: Item, name: str) -> bytes:
@@ -213,7 +215,8 @@ class Writer:
         path = _REGISTRY_PATHS.get(self.served.key) or (
             f"{self.served.group}/{self.served.plural}" if self.served.custom else self.served.plural
         )
-        key = "/".join(filter(None, ("/registry", path, self.namespace, name)))
+        prefix = "" if self.options.dry_run else "/registry"
+        key = prefix + "".join(f"/{part}" for part in (path, self.namespace, name) if part)
         why = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {given}, UID in object meta: {actual}"

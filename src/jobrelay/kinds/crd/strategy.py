@@ -205,6 +205,7 @@ def custom_strategy(kind: CustomKind) -> Strategy:
         subresources["scale"] = update
     return Strategy(
         default=kind.default,
+        canonicalize=kind.default,
         prepare_create=kind.prepare_create,
         validate_create=kind.validate_create,
         warn_create=lambda obj: _finalizer_warnings(set(obj["metadata"].get("finalizers") or ())),
