@@ -13,8 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
-MAX_DEPTH: Final = 10_000
+MAX_DEPTH: Final = 900  # Go allows 10,000; an object that deep is no Kubernetes object
 _BLANKS: Final = b" \t\r\n"
+
+
+_TOO_DEEP: Final = "invalid character '[' exceeded max depth"
 
 
 class JsonError(ValueError):
@@ -58,7 +61,7 @@ def loads(raw: bytes) -> Any:
     try:
         return _without_surrogates(json.loads(text, parse_float=Float))
     except (ValueError, RecursionError):
-        raise JsonError("exceeded max depth") from None
+        raise JsonError(_TOO_DEEP) from None
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -75,10 +78,13 @@ def _without_surrogates(value: Any) -> Any:
 def loads_keeping_repeats(raw: bytes) -> Any:
     """As `loads`, but objects with a repeated key come as Pairs."""
     value = loads(raw)
-    if raw.translate(None, _BLANKS).count(b'":') == _keys_below(value):
-        return value
-    text = raw.decode("utf-8", errors="replace")
-    return json.loads(text, parse_float=Float, object_pairs_hook=_object)
+    try:
+        if raw.translate(None, _BLANKS).count(b'":') == _keys_below(value):
+            return value
+        text = raw.decode("utf-8", errors="replace")
+        return json.loads(text, parse_float=Float, object_pairs_hook=_object)
+    except RecursionError:
+        raise JsonError(_TOO_DEEP) from None
 
 
 def plain(value: Any) -> Any:
@@ -124,13 +130,10 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
 
 def _keys_below(value: Any) -> int:
     """How many keys all objects in a value have together."""
-    if type(value) is dict:
-        count, items = len(value), value.values()
-    elif type(value) is list:
-        count, items = 0, value
-    else:
+    if type(value) is not dict and type(value) is not list:
         return 0
-    for item in items:
+    count = len(value) if type(value) is dict else 0
+    for item in value.values() if type(value) is dict else value:
         if type(item) is dict or type(item) is list:
             count += _keys_below(item)
     return count
@@ -183,8 +186,8 @@ class _Scanner:
             raise self.stop("after top-level value")
 
     def value(self, depth: int) -> None:
-        if depth > 900:
-            raise _Stop("exceeded max depth")
+        if depth > MAX_DEPTH:
+            raise self.stop("exceeded max depth")
         char = self.peek()
         if char == "{":
             self.object(depth)

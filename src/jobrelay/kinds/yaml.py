@@ -16,6 +16,9 @@ import yaml
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_NEWER = re.compile(rb"\s*%YAML\s+(?!1\.1\b)")
+
+
 class YamlError(ValueError):
     """Text that is not YAML; the message is Go's."""
 
@@ -90,6 +93,9 @@ def _construct_unknown(loader: Any, suffix: str, node: yaml.Node) -> Any:
 
 
 _KubernetesLoader.add_multi_constructor("!", _construct_unknown)
+_KubernetesLoader.add_constructor(
+    "tag:yaml.org,2002:binary", lambda loader, node: loader.construct_yaml_binary(node).decode("utf-8", "replace")
+)
 _KubernetesLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 _KubernetesLoader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
 
@@ -97,6 +103,8 @@ _KubernetesLoader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
 def load(text: bytes | str, duplicates: list[str] | None = None) -> Any:
     """The first document of a YAML text as JSON values."""
     found: list[str] = duplicates if duplicates is not None else []
+    if _NEWER.match(text if isinstance(text, bytes) else text.encode()):
+        raise YamlError("yaml: found incompatible YAML document")
     try:
         loader = _KubernetesLoader(text)
         loader.duplicates = found

@@ -73,6 +73,9 @@ class Writer:
         return self._create_once(obj)
 
     def _create_once(self, obj: Obj) -> bytes:
+        if self.served.custom is not None and self.served.custom.terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise errors.forbidden(self.served.group, self.served.plural, obj["metadata"].get("name", ""), why)
         attempt = self._attempt("CREATE", obj, None)
         admission.run(admission.CREATE, attempt)
         raw = self._insert(obj)
@@ -89,6 +92,8 @@ class Writer:
         name = metadata["name"]
         if self._checked(metadata.get("resourceVersion", "")) and not self.options.dry_run:
             raise errors.unknown("resourceVersion should not be set on objects to be created")
+        if not metadata.get("resourceVersion"):
+            metadata.pop("resourceVersion", None)
         present = self.services.store.get(self.served.key, self.namespace, name)
         if present is not None:
             taken = errors.already_exists(self.served.group, self.served.plural, name)
