@@ -160,9 +160,6 @@ def check_route(request: ApiRequest, served: Served) -> None:
     verbs = served.subresources[info.subresource].verbs if info.subresource else served.verbs
     if info.verb not in verbs:
         raise errors.method_not_supported(served.group, served.plural, info.verb)
-    if info.verb == "create" and served.custom.terminating:
-        why = "create not allowed while custom resource definition is terminating"
-        raise errors.method_not_supported(served.group, served.plural, why)
 
 
 def served_versions(crd: Obj) -> list[Served]:

@@ -71,6 +71,8 @@ class Deleter:
 
     def _check_preconditions(self, obj: Obj) -> None:
         metadata, kind = obj["metadata"], self.served.kind
+        if self.served.key == crds.KEY:
+            self._check_definition(metadata)
         if self.options.uid is not None and self.options.uid != metadata["uid"]:
             why = (
                 f"the UID in the precondition ({self.options.uid}) does not match the UID in record ({metadata['uid']}). "
@@ -83,6 +85,13 @@ class Deleter:
                 f"record ({metadata['resourceVersion']}). The object might have been modified"
             )
             raise errors.conflict(self.served.group, kind, metadata["name"], why)
+
+    def _check_definition(self, metadata: dict[str, Any]) -> None:
+        """Definitions are checked before anything else, in other words."""
+        for label, key, wanted in (("UID", "uid", self.options.uid), ("ResourceVersion", "resourceVersion", self.options.version)):
+            if wanted is not None and wanted != metadata[key]:
+                why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {metadata[key]}"
+                raise errors.conflict(self.served.group, self.served.plural, metadata["name"], why)
 
     def _grace(self, obj: Obj) -> tuple[bool, bool]:
         """Whether the object changes for a graceful deletion, and whether one is already under way."""
