@@ -18,6 +18,7 @@ from jobrelay.kinds.pod.containers import (
     validate_ephemeral_containers,
     validate_init_containers,
 )
+from jobrelay.kinds.pod.remembered import remember_silence
 from jobrelay.kinds.pod.resources import validate_container_resources, validate_pod_resources
 from jobrelay.kinds.pod.scheduling import (
     validate_dns_config,
@@ -51,7 +52,7 @@ def validate_pod_template_spec(template: Fields, path: Path) -> Errors:
     errors += validate_annotations(annotations, path.child("annotations"))
     errors += validate_pod_annotations(annotations, spec, path.child("annotations"))
     at = path.child("spec")
-    errors += validate_pod_spec(spec, at)
+    errors += _validate_template(spec, at)
     errors += validate_annotations_match_fields(annotations, spec, at)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden(at.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"))
@@ -124,6 +125,9 @@ def validate_pod_spec(spec: Fields, path: Path, metadata: Fields | None = None) 
     errors += validate_os(spec, path)
     errors += _validate_workload(spec.get("workloadRef"), path.child("workloadRef"))
     return errors + _validate_file_key_volumes(spec, path)
+
+
+_validate_template = remember_silence(validate_pod_spec)
 
 
 def _validate_choices(spec: Fields, path: Path) -> Errors:

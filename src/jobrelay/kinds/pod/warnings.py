@@ -12,6 +12,7 @@ from jobrelay.kinds.ips import ip_warnings
 from jobrelay.kinds.names import is_valid_label_value
 from jobrelay.kinds.pod.common import Fields, visit_containers
 from jobrelay.kinds.pod.overlaps import overlap_warnings
+from jobrelay.kinds.pod.remembered import remember_silence
 from jobrelay.kinds.pod.security import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -51,7 +52,10 @@ def pod_template_warnings(template: Fields | None, path: Path, old: Fields | Non
     """Warnings about a template that stands at `path`. What was stored before does not matter."""
     if template is None:
         return []
-    return pod_spec_warnings(template.get("spec") or {}, template.get("metadata") or {}, path, is_template=True)
+    spec, metadata = template.get("spec") or {}, template.get("metadata") or {}
+    if not metadata.get("annotations"):
+        return _bare_template_warnings(spec, path)
+    return pod_spec_warnings(spec, metadata, path, is_template=True)
 
 
 def pod_spec_warnings(spec: Fields, metadata: Fields, path: Path, *, is_template: bool) -> list[str]:
@@ -81,6 +85,9 @@ def pod_spec_warnings(spec: Fields, metadata: Fields, path: Path, *, is_template
     for i, alias in enumerate(spec.get("hostAliases") or ()):
         warnings += ip_warnings(at.child("hostAliases").index(i).child("ip"), alias.get("ip", ""))
     return warnings
+
+
+_bare_template_warnings = remember_silence(lambda spec, path: pod_spec_warnings(spec, {}, path, is_template=True))
 
 
 def _node_warnings(spec: Fields, path: Path) -> list[str]:
