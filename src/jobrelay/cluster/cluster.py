@@ -117,7 +117,7 @@ class Cluster:
             return listen(self._port)
         last = self._files.settings().get("port")
         if not last:
-            return listen_anywhere()
+            return listen(0) if self._temporary else listen_anywhere()
         try:
             return listen(last)
         except PortTaken as error:

@@ -15,7 +15,7 @@ from typing import Final
 from jobrelay.cluster.errors import PortTaken
 
 HOST: Final = "127.0.0.1"
-_LASTING: Final = range(20_000, 32_000)
+_LASTING: Final = range(16_500, 20_000)
 _TRIES: Final = 30
 
 

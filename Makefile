@@ -1,0 +1,62 @@
+# Everything sets itself up: `make demo` and `make test` need Python 3.11 or newer and nothing else.
+
+PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$each && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+# What is passed on: make test ARGS="tests/cli -k port"
+ARGS ?=
+# How many tests run at the same time
+JOBS ?= auto
+
+.PHONY: help demo test lint format types bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo     two embedded clusters at work, in about 20 seconds'
+	@echo 'make test     the tests that need nothing but this clone'
+	@echo 'make lint     ruff, mypy and import-linter'
+	@echo 'make types    mypy alone'
+	@echo 'make format   ruff format'
+	@echo 'make bench    speed and memory'
+	@echo 'make clean    remove what the others have made'
+
+$(VENV)/bin/python:
+	@test -n '$(PYTHON)' || { echo 'error: Python 3.11 or newer is needed' >&2; \
+		echo 'hint: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+
+# Stamps: installing again only when what is needed has changed.
+$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+demo: $(VENV)/.runtime
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
