@@ -69,6 +69,8 @@ class _Builder:
             return _or(*map(self.make, expr.args))
         if expr.function == "_?_:_":
             return _conditional(*map(self.make, expr.args))
+        if expr.function == "@in" and isinstance(expr.args[1], ListLiteral) and not expr.args[1].items:
+            return lambda scope: False
         nodes = ([expr.target] if expr.target is not None else []) + expr.args
         args = [self.make(node) for node in nodes]
         if expr.function in _LAZY and expr.target is not None:
