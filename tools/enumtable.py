@@ -1,7 +1,7 @@
 """Writes the values of Kubernetes' enumerations, which the published OpenAPI documents show, to enums.json.
 
-A Go type marked `+enum` is one; its values are the constants of that type in its package. Only the values are kept. Run by
-`make types`; needs Go. The versions of the modules are those of typetable/go.mod.
+A Go type marked `+enum` is one; its values are the constants of that type in its package. Only the values are kept. To
+be run when the version of Kubernetes changes; needs Go. The versions of the modules are those of typetable/go.mod.
 """
 
 from __future__ import annotations

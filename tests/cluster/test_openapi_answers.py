@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import gzip
+import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
 import pytest
-from tests.cluster.openapi_tools import with_gizmos
 
+import jobrelay
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 from jobrelay.cluster.apiserver.openapi.library import Document, Shelf
 from jobrelay.cluster.apiserver.request import ApiRequest, split_target
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
+from tests.cluster.openapi_tools import with_gizmos
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 BATCH = "/openapi/v3/apis/batch/v1"
@@ -144,13 +149,22 @@ class Press:
 
 async def test_a_document_is_built_once() -> None:
     shelf, press = Shelf(), Press()
-    first, second = [await shelf.read(press.document("a"), "media") for _ in range(2)]
+    first, second = await asyncio.gather(*(shelf.read(press.document("a"), "media") for _ in range(2)))
     assert gzip.decompress(first) == gzip.decompress(second) == b"a"
     assert press.built == ["a"]
 
 
 async def test_the_least_used_document_goes_first() -> None:
     shelf, press = Shelf(limit=60), Press()
-    for name in ("a", "b", "c", "b", "a"):
+    for name in ("a", "b", "a", "c", "a", "b"):
         await shelf.read(press.document(name), "media")
-    assert press.built == ["a", "b", "c", "a"]
+    assert press.built == ["a", "b", "c", "b"]
+
+
+def test_nothing_is_loaded_before_somebody_asks() -> None:
+    code = "import sys, jobrelay.cluster.apiserver.server; print([m for m in sys.modules if '.openapi' in m])"
+    source = pathlib.Path(jobrelay.__file__).parents[1]
+    told = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(source)}, check=True, capture_output=True, text=True
+    )
+    assert told.stdout == "[]\n"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.cluster.openapi_tools import Obj, all_references, part, with_gizmos
 
 from jobrelay.cluster.apiserver.openapi.documents import Part, document_v2, document_v3
 from jobrelay.cluster.apiserver.openapi.library import Catalogue, parts
 from jobrelay.cluster.apiserver.resources import ResourceTable
+from tests.cluster.openapi_tools import Obj, all_references, part, with_gizmos
 
 JOBS = "/apis/batch/v1/namespaces/{namespace}/jobs"
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch"}

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cluster.openapi_tools import Obj, part, read_message
 
 from jobrelay.cluster.apiserver.openapi import gnostic, gnostic_v2, gnostic_v3
 from jobrelay.cluster.apiserver.openapi.documents import document_v2
 from jobrelay.cluster.apiserver.resources import ResourceTable
+from tests.cluster.openapi_tools import Obj, part, read_message
 
 SCALARS = st.fixed_dictionaries(
     {},

@@ -13,6 +13,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,25 +38,38 @@ class Document:
 
 
 class Shelf:
-    """Built documents, compressed; the least used ones go when there are too many."""
+    """Built documents, compressed; the least used ones go when there are too many.
+
+    Documents are built one after the other in a thread of the shelf's own, so nobody else's work waits for them.
+    """
 
     def __init__(self, limit: int = _SHELF_BYTES) -> None:
         self._limit, self._size = limit, 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
+        self._worker = ThreadPoolExecutor(1, "openapi")
 
     async def read(self, document: Document, media: str) -> bytes:
         """The gzip form of a document, built if it has to be."""
         key = f"{document.etag} {media}"
-        kept = self._kept.get(key)
-        return kept if kept is not None else await asyncio.to_thread(self._obtain, key, document.build)
+        kept = self._find(key)
+        if kept is not None:
+            return kept
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self._obtain, key, document.build)
+
+    def _find(self, key: str) -> bytes | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
 
     def _obtain(self, key: str, build: Callable[[], bytes]) -> bytes:
-        with self._lock:
-            if key not in self._kept:
-                self._keep(key, gzip.compress(build(), _LEVEL, mtime=0))
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        found = self._find(key)
+        if found is None:
+            found = gzip.compress(build(), _LEVEL, mtime=0)
+            with self._lock:
+                self._keep(key, found)
+        return found
 
     def _keep(self, key: str, data: bytes) -> None:
         self._kept[key] = data
