@@ -112,8 +112,10 @@ class Namespaces:
         item = self._services.store.get(KEY, "", name)
         assert item is not None
         namespace = represent.stored(item.raw)
-        spec = namespace.get("spec") or {}
-        finalizers = [f for f in spec.get("finalizers") or [] if f != "kubernetes"]
+        before = (namespace.get("spec") or {}).get("finalizers") or []
+        finalizers = [f for f in before if f != "kubernetes"]
+        if finalizers == before and (finalizers or namespace_held(namespace)):
+            return
         namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
         namespace["metadata"]["resourceVersion"] = str(self._services.store.next_version())
         raw = stored_json(namespace)

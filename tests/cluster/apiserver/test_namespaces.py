@@ -1,0 +1,93 @@
+"""The life of namespaces, and of what is in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from .serving import MERGE, Server, config
+
+NAMESPACES = "/api/v1/namespaces"
+INSIDE = "/api/v1/namespaces/n/configmaps"
+
+
+@pytest.fixture
+async def living(server: Server) -> AsyncIterator[Server]:
+    controllers = server.start_controllers()
+    await server.ok("POST", NAMESPACES, {"metadata": {"name": "n"}})
+    await server.settle()
+    yield server
+    controllers.stop()
+
+
+async def test_a_new_namespace_is_active_and_labelled(server: Server) -> None:
+    made = await server.ok("POST", NAMESPACES, {"metadata": {"name": "n"}})
+    assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "n"}
+    assert (made["spec"], made["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
+
+
+async def test_a_new_namespace_is_filled(living: Server) -> None:
+    assert (await living.call("GET", INSIDE)).names == ["kube-root-ca.crt"]
+    assert (await living.call("GET", f"{NAMESPACES}/n/serviceaccounts")).names == ["default"]
+
+
+async def test_nothing_is_created_in_a_namespace_that_is_missing(server: Server) -> None:
+    answer = await server.call("POST", INSIDE, config())
+    assert (answer.code, answer.message) == (404, 'namespaces "n" not found')
+    assert (await server.call("GET", INSIDE)).names == []
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+async def test_some_namespaces_stay(server: Server, name: str) -> None:
+    answer = await server.call("DELETE", f"{NAMESPACES}/{name}")
+    assert (answer.code, answer.message) == (403, f'namespaces "{name}" is forbidden: this namespace may not be deleted')
+
+
+async def test_a_deleted_namespace_takes_nothing_new(server: Server) -> None:
+    await server.ok("POST", NAMESPACES, {"metadata": {"name": "n"}})
+    assert (await server.ok("DELETE", f"{NAMESPACES}/n"))["status"] == {"phase": "Terminating"}
+    answer = await server.call("POST", INSIDE, config())
+    assert answer.message == (
+        'configmaps "a" is forbidden: unable to create new content in namespace n because it is being terminated'
+    )
+    assert answer.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+
+
+@pytest.mark.looptime
+async def test_a_deleted_namespace_is_emptied_and_goes(living: Server) -> None:
+    await living.ok("POST", INSIDE, config())
+    await living.ok("DELETE", f"{NAMESPACES}/n")
+    await asyncio.sleep(4)
+    assert (await living.call("GET", f"{INSIDE}/a")).code == 200
+    await asyncio.sleep(2)
+    assert (await living.call("GET", INSIDE)).names == []
+    assert (await living.call("GET", f"{NAMESPACES}/n")).code == 404
+
+
+@pytest.mark.looptime
+async def test_a_namespace_waits_for_finalizers_in_it(living: Server) -> None:
+    sent = config()
+    sent["metadata"]["finalizers"] = ["x.example/y"]
+    await living.ok("POST", INSIDE, sent)
+    await living.ok("DELETE", f"{NAMESPACES}/n")
+    await asyncio.sleep(10)
+    assert (await living.ok("GET", f"{NAMESPACES}/n"))["status"]["phase"] == "Terminating"
+    await living.ok("PATCH", f"{INSIDE}/a", {"metadata": {"finalizers": None}}, media=MERGE)
+    await asyncio.sleep(2)
+    assert (await living.call("GET", f"{NAMESPACES}/n")).code == 404
+
+
+@pytest.mark.looptime
+async def test_a_namespace_with_a_finalizer_of_its_own_stays_until_it_is_finalized(living: Server) -> None:
+    namespace = await living.ok("GET", f"{NAMESPACES}/n")
+    namespace["spec"]["finalizers"].append("x.example/y")
+    await living.ok("PUT", f"{NAMESPACES}/n/finalize", namespace)
+    await living.ok("DELETE", f"{NAMESPACES}/n")
+    await asyncio.sleep(10)
+    left = await living.ok("GET", f"{NAMESPACES}/n")
+    assert left["spec"]["finalizers"] == ["x.example/y"]
+    await living.ok("PUT", f"{NAMESPACES}/n/finalize", {**left, "spec": {}})
+    await living.settle()
+    assert (await living.call("GET", f"{NAMESPACES}/n")).code == 404
