@@ -113,6 +113,7 @@ class PathsV2:
 
     def __init__(self) -> None:
         self.shared: dict[str, Obj] = {}
+        self._names: dict[bytes, str] = {}
 
     def paths(self, operations: Iterable[Operation]) -> Obj:
         made = {path: self._item(found) for path, found in by_path(operations).items()}
@@ -161,9 +162,11 @@ class PathsV2:
         return made if parameter.name in _UNSHARED else self._share(made)
 
     def _share(self, parameter: Obj) -> Obj:
-        name = f"{parameter['name']}-{_hash(msgspec.json.encode(parameter))}"
-        self.shared[name] = parameter
-        return {"$ref": f"#/parameters/{name}"}
+        key = msgspec.json.encode(parameter)
+        if key not in self._names:
+            self._names[key] = f"{parameter['name']}-{_hash(key)}"
+            self.shared[self._names[key]] = parameter
+        return {"$ref": f"#/parameters/{self._names[key]}"}
 
 
 def _hash(text: bytes) -> str:
