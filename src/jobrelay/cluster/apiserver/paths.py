@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import output_for
+from jobrelay.cluster.apiserver.health import health
 from jobrelay.cluster.apiserver.metrics import Metrics
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
@@ -23,7 +24,6 @@ VERSION: Final = {
     "buildDate": "2026-01-01T00:00:00Z", "goVersion": f"python{platform.python_version()}", "compiler": "cpython",
     "platform": "linux/amd64",
 }  # fmt: skip
-_HEALTH: Final = ("/healthz", "/livez", "/readyz")
 Answer = Callable[[ApiRequest], Awaitable[ApiResponse]]
 
 
@@ -35,13 +35,13 @@ class Paths:
     async def answer(self, request: ApiRequest) -> ApiResponse:
         if request.path.startswith("/openapi"):
             return await self._documents().answer(request)
+        if (answer := health(request)) is not None:
+            return answer
         path = request.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD"):
-            raise errors.method_not_allowed() if path.startswith(("/api", "/apis")) else errors.page_not_found()
+            raise errors.method_not_allowed() if path.startswith(("/api", "/version")) else errors.page_not_found()
         if path == "/version":
             return represent.finish(represent.encode(VERSION), output_for(request))
-        if path.startswith(_HEALTH):
-            return ApiResponse(200, b"ok", "text/plain; charset=utf-8")
         if path == "/metrics":
             return ApiResponse(200, self._metrics.text().encode(), "text/plain; version=0.0.4; charset=utf-8")
         found = self._discovery.answer(request)
