@@ -126,10 +126,6 @@ def compile_rules_at(node: Node, *, is_resource: bool) -> Rules | None:
     return _tree(node, decls.decl_type(node, is_resource=is_resource), ruled, is_resource=is_resource)
 
 
-def has_rules(schema: Schema) -> bool:
-    return _collect(schema, set())
-
-
 def _collect(schema: Schema, ruled: set[int]) -> bool:
     """Whether a schema has rules anywhere; remembers the ids of all places on the way to them."""
     found = "x-kubernetes-validations" in schema
