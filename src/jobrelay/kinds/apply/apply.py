@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.kinds.apply import lastapplied
+from jobrelay.kinds.apply.created import STRIPPED, ResetFields, excluded_fields
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, read, write
 from jobrelay.kinds.apply.fieldset import (
     Fields,
@@ -24,19 +25,7 @@ from jobrelay.kinds.apply.fieldset import (
     recursive_difference,
     union,
 )
-from jobrelay.kinds.apply.managed import (
-    STRIPPED,
-    Convert,
-    Kind,
-    Obj,
-    ResetFields,
-    Schemas,
-    Versions,
-    excluded_fields,
-    settle,
-    track,
-    unmanaged,
-)
+from jobrelay.kinds.apply.managed import Convert, Kind, Obj, Schemas, Versions, settle, track, unmanaged
 from jobrelay.kinds.apply.merge import merge
 from jobrelay.kinds.apply.schema import Node, Schema
 from jobrelay.kinds.apply.typed import TypedError, field_set, remove, validate, with_named_fields

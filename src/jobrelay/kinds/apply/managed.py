@@ -13,23 +13,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.kinds.apply.compare import NOTHING, Comparison, compare
+from jobrelay.kinds.apply.created import STRIPPED, ResetFields, created_fields, excluded_fields
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, cap, read, write
-from jobrelay.kinds.apply.fieldset import Fields, difference, from_paths, intersection, ordered, union
+from jobrelay.kinds.apply.fieldset import Fields, difference, intersection, ordered, union
 from jobrelay.kinds.apply.schema import Schema, built_in_schema
 from jobrelay.kinds.apply.typed import TypedError, validate
 
 Obj = dict[str, Any]
-ResetFields = tuple[tuple[str, ...], ...]
 Schemas = Callable[[str], Schema | None]  # the schema of the same kind in another version
 Convert = Callable[[Obj, str], Obj]  # the object in another version
 SELF: Final = "current-operation"
-_UNTRACKED: Final = (
-    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-    "resourceVersion",
-)  # fmt: skip
-STRIPPED: Final = from_paths(
-    (("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in _UNTRACKED)),
-)
 
 
 def update_managed_fields(
@@ -58,6 +51,9 @@ def update_managed_fields(
         if live is not None and not managers:
             return None
         writer = Entry(manager or "unknown", "Update", api_version, {}, now, subresource)
+        if live is None and not managers:
+            fields = created_fields(unmanaged(new), schema, reset_fields)
+            return [writer.with_fields(fields).wire()] if fields else None
         kind = Kind(schema, excluded_fields(reset_fields), schemas, convert)
         return write(track(schema.empty if live is None else live, new, managers, writer, kind))
     except TypedError:
@@ -131,16 +127,6 @@ def unmanaged(obj: Obj) -> Obj:
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return obj
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
-
-
-def excluded_fields(reset_fields: ResetFields) -> Fields:
-    found = _EXCLUDED.get(reset_fields)
-    if found is None:
-        found = _EXCLUDED[reset_fields] = from_paths(reset_fields)
-    return found
-
-
-_EXCLUDED: Final[dict[ResetFields, Fields]] = {}
 
 
 class Versions:
