@@ -292,7 +292,7 @@ class Fuzzer:
         here: Any = obj
         while True:
             fields = type_.fields if type_ is not None and type_.kind == "struct" else {}
-            if fields and self.chance(25):
+            if fields and isinstance(here, dict) and self.chance(25):
                 field = self.random.choice(list(fields.values()))
                 here[field.name] = self.typed(field.type)
                 return obj

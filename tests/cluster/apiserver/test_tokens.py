@@ -1,0 +1,90 @@
+"""Tokens of service accounts: asked for, used, and no longer accepted."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from .serving import PODS, Obj, Server, pod
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+ISSUER = "https://kubernetes.default.svc"
+
+
+async def issue(server: Server, **spec: object) -> str:
+    made = await server.ok("POST", f"{ACCOUNTS}/default/token", {"spec": spec})
+    token: str = made["status"]["token"]
+    return token
+
+
+async def whoami(server: Server, token: str) -> tuple[int, Obj]:
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = await server.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=None, headers=headers)
+    return answer.code, answer.body["status"]["userInfo"] if answer.code == 201 else answer.body
+
+
+async def test_a_token_is_for_an_hour_and_for_this_cluster(server: Server) -> None:
+    made = await server.ok("POST", f"{ACCOUNTS}/default/token", {})
+    assert (made["kind"], made["spec"]["audiences"], made["spec"]["expirationSeconds"]) == ("TokenRequest", [ISSUER], 3600)
+    assert made["status"]["expirationTimestamp"] == "2026-01-01T13:00:00Z"
+
+
+async def test_a_token_stands_for_its_account(server: Server) -> None:
+    code, user = await whoami(server, await issue(server))
+    groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
+    assert (code, user["username"], user["groups"]) == (201, "system:serviceaccount:default:default", groups)
+
+
+async def test_a_token_ends(server: Server) -> None:
+    token = await issue(server, expirationSeconds=600)
+    server.now += dt.timedelta(seconds=599)
+    assert (await whoami(server, token))[0] == 201
+    server.now += dt.timedelta(seconds=2)
+    code, status = await whoami(server, token)
+    assert (code, status["message"], status["reason"]) == (401, "Unauthorized", "Unauthorized")
+
+
+async def test_a_token_dies_with_its_account(server: Server) -> None:
+    token = await issue(server)
+    await server.ok("DELETE", f"{ACCOUNTS}/default")
+    await server.ok("POST", ACCOUNTS, {"metadata": {"name": "default"}})
+    assert (await whoami(server, token))[0] == 401
+
+
+async def test_a_token_dies_with_the_pod_that_it_is_bound_to(server: Server) -> None:
+    made = await server.ok("POST", PODS, pod())
+    token = await issue(server, boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
+    _, user = await whoami(server, token)
+    assert user["extra"]["authentication.kubernetes.io/pod-uid"] == [made["metadata"]["uid"]]
+    await server.ok("DELETE", f"{PODS}/p")
+    assert (await whoami(server, token))[0] == 401
+
+
+async def test_a_token_for_others_is_not_for_the_server(server: Server) -> None:
+    token = await issue(server, audiences=["vault"])
+    assert (await whoami(server, token))[0] == 401
+    review = await server.ok("POST", REVIEWS, {"spec": {"token": token, "audiences": ["vault", "other"]}})
+    assert (review["status"]["authenticated"], review["status"]["audiences"]) == (True, ["vault"])
+
+
+async def test_a_review_tells_why_a_token_is_not_accepted(server: Server) -> None:
+    token = await issue(server, audiences=["vault"])
+    status = (await server.ok("POST", REVIEWS, {"spec": {"token": token}}))["status"]
+    why = f'[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["{ISSUER}"]]'
+    assert status == {"user": {}, "error": why}
+
+
+async def test_a_changed_token_is_worth_nothing(server: Server) -> None:
+    head, body, signature = (await issue(server)).split(".")
+    for token in (f"{head}.{body[:-4]}AAAA.{signature}", f"{head}.{body}.", "x", "a.b.c", f"{head}.{body}.{'é' * 8}"):
+        assert (await whoami(server, token))[0] == 401
+
+
+async def test_requests_for_tokens_are_checked(server: Server) -> None:
+    short = await server.call("POST", f"{ACCOUNTS}/default/token", {"spec": {"expirationSeconds": 5}})
+    assert (short.code, "may not specify a duration less than 10 minutes" in short.message) == (422, True)
+    missing = await server.call("POST", f"{ACCOUNTS}/none/token", {})
+    assert (missing.code, missing.message) == (404, 'serviceaccounts "none" not found')
+    reference = {"kind": "Pod", "apiVersion": "v1", "name": "none"}
+    unbound = await server.call("POST", f"{ACCOUNTS}/default/token", {"spec": {"boundObjectRef": reference}})
+    assert (unbound.code, unbound.message) == (404, 'pods "none" not found')
