@@ -44,7 +44,9 @@ def established(crd: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("case", recorded("definitions")["cases"], ids=lambda case: json.dumps(case["spec"]["versions"])[:80])
+@pytest.mark.parametrize(
+    "case", recorded("definitions")["cases"], ids=lambda case: json.dumps(case["spec"]["versions"])[:80]
+)
 def test_a_definition_is_judged_as_by_the_real_server(case: dict[str, Any]) -> None:
     crd = created({"kind": "CustomResourceDefinition", "metadata": case["metadata"], "spec": case["spec"]})
     assert causes(crds.validate_create(crd)) == case["causes"]
@@ -85,7 +87,9 @@ def test_a_stored_version_cannot_go() -> None:
     crds.prepare_update(new, old)
     texts = [error.text() for error in crds.validate_update(new, old)]
     assert len(texts) == 1
-    assert texts[0].startswith('status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously')
+    assert texts[0].startswith(
+        'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously'
+    )
 
 
 def test_scope_and_kind_are_immutable_once_established() -> None:
@@ -150,7 +154,9 @@ def test_short_names_of_another_group_are_free() -> None:
 
 def test_only_new_unknown_formats_are_warned_about_on_update() -> None:
     old = established(definition(object_with(a={"type": "string", "format": "foo"})))
-    new = established(definition(object_with(a={"type": "string", "format": "foo"}, b={"type": "string", "format": "bar"})))
+    new = established(
+        definition(object_with(a={"type": "string", "format": "foo"}, b={"type": "string", "format": "bar"}))
+    )
     assert crds.warn_update(new, old) == ['unrecognized format "bar"']
 
 
@@ -165,13 +171,22 @@ def test_a_protected_group_shows_its_approval() -> None:
     crd["spec"]["group"] = "a.k8s.io"
     crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
     first = accepted_status(crd, [], NOW)["conditions"][0]
-    assert (first["type"], first["status"], first["reason"]) == ("KubernetesAPIApprovalPolicyConformant", "False", "UnapprovedAnnotation")
+    assert (first["type"], first["status"], first["reason"]) == (
+        "KubernetesAPIApprovalPolicyConformant",
+        "False",
+        "UnapprovedAnnotation",
+    )
     assert first["message"] == 'not approved: "unapproved, a test"'
 
 
 def test_deletion_shows_in_a_condition() -> None:
     crd = established(definition({"type": "object"}))
     crd["status"] = terminating_status(crd, "InstanceDeletionPending", "soon", NOW)
-    done = terminating_status(crd, "InstanceDeletionCompleted", "removed all instances", "2026-01-02T03:05:00Z", active=False)
+    done = terminating_status(
+        crd, "InstanceDeletionCompleted", "removed all instances", "2026-01-02T03:05:00Z", active=False
+    )
     assert [(c["type"], c["status"]) for c in crd["status"]["conditions"]][-1] == ("Terminating", "True")
-    assert (done["conditions"][-1]["status"], done["conditions"][-1]["lastTransitionTime"]) == ("False", "2026-01-02T03:05:00Z")
+    assert (done["conditions"][-1]["status"], done["conditions"][-1]["lastTransitionTime"]) == (
+        "False",
+        "2026-01-02T03:05:00Z",
+    )

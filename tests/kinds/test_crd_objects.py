@@ -30,7 +30,9 @@ def test_an_object_is_judged_as_by_the_real_server(case: dict[str, Any]) -> None
 
 
 def test_metadata_is_decoded_as_for_built_in_kinds() -> None:
-    with pytest.raises(CustomDecodeError, match=r"cannot unmarshal number into Go struct field ObjectMeta.name of type string"):
+    with pytest.raises(
+        CustomDecodeError, match=r"cannot unmarshal number into Go struct field ObjectMeta.name of type string"
+    ):
         KIND.decode({**rig({"size": 1}), "metadata": {"name": 5}})
 
 
@@ -62,7 +64,7 @@ def test_a_body_without_kind_is_unrecognized() -> None:
     [
         (b"null", "Object 'Kind' is missing in 'null' (6e756c6c)"),
         (b"{}", "Object 'Kind' is missing in '{}' ({})"),
-        (b'{"kind":5}', "json: cannot unmarshal number into Go struct field .kind of type string ({\"kind\":5})"),
+        (b'{"kind":5}', 'json: cannot unmarshal number into Go struct field .kind of type string ({"kind":5})'),
         (b"[]", 'Kind string "json:\\"kind,omitempty\\"" } (5b5d)'),
     ],
 )
@@ -92,4 +94,6 @@ def test_whole_floats_are_integers() -> None:
 
 def test_a_forbidden_property_is_named() -> None:
     kind = spec_kind(m={"type": "object", "additionalProperties": False, "x-kubernetes-preserve-unknown-fields": True})
-    assert create_texts(kind, {"m": {"a": 1}}) == ['spec.m: Invalid value: "a": spec.m.a in body is a forbidden property']
+    assert create_texts(kind, {"m": {"a": 1}}) == [
+        'spec.m: Invalid value: "a": spec.m.a in body is a forbidden property'
+    ]

@@ -11,7 +11,11 @@ from jobrelay.kinds.crd.strategy import custom_kind, from_storage, strategy_for,
 
 from .crd_cases import definition, kind_of, rig
 
-SCALE = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count", "labelSelectorPath": ".status.selector"}
+SCALE = {
+    "specReplicasPath": ".spec.count",
+    "statusReplicasPath": ".status.count",
+    "labelSelectorPath": ".status.selector",
+}
 COUNTED = {
     "type": "object",
     "properties": {
@@ -22,7 +26,9 @@ COUNTED = {
 
 
 def test_the_scale_of_an_object() -> None:
-    obj = rig({"count": 3}, status={"count": 2, "selector": "a=b"}, metadata={"name": "a", "uid": "u", "labels": {"x": "y"}})
+    obj = rig(
+        {"count": 3}, status={"count": 2, "selector": "a=b"}, metadata={"name": "a", "uid": "u", "labels": {"x": "y"}}
+    )
     assert crd_scale_of(obj, SCALE) == {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -65,7 +71,10 @@ def test_selectable_fields() -> None:
 
 
 def test_subresources_follow_the_definition() -> None:
-    plain, full = strategy_for(definition(COUNTED), "v1"), strategy_for(definition(COUNTED, subresources={"status": {}, "scale": SCALE}), "v1")
+    plain, full = (
+        strategy_for(definition(COUNTED), "v1"),
+        strategy_for(definition(COUNTED, subresources={"status": {}, "scale": SCALE}), "v1"),
+    )
     assert (set(plain.subresources), plain.reset_fields) == (set(), {})
     assert set(full.subresources) == {"status", "scale"}
     assert full.reset_fields == {"": (("status",),), "status": (("spec",),)}
@@ -80,8 +89,13 @@ def test_finalizers_without_a_domain_are_warned_about() -> None:
 
 def test_versions_are_converted_through_the_storage_version() -> None:
     crd = definition(COUNTED)
-    newer = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"shape": {"type": "string", "default": "round"}}}}}
-    crd["spec"]["versions"].append({"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": newer}})
+    newer = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"shape": {"type": "string", "default": "round"}}}},
+    }
+    crd["spec"]["versions"].append(
+        {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": newer}}
+    )
     old, new = custom_kind(crd, "v1"), custom_kind(crd, "v2")
     assert to_storage(rig({"shape": "flat", "count": 3}), old)["spec"] == {"count": 3}
     assert from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, new, new)["spec"] == {"shape": "round"}
@@ -91,7 +105,11 @@ def test_versions_are_converted_through_the_storage_version() -> None:
 
 def test_deprecated_versions_point_to_the_best_other_one() -> None:
     crd = definition(COUNTED)
-    for name, more in (("v1alpha1", {"deprecated": True}), ("v1beta1", {"deprecated": True, "deprecationWarning": "use v1"}), ("v2beta1", {})):
+    for name, more in (
+        ("v1alpha1", {"deprecated": True}),
+        ("v1beta1", {"deprecated": True, "deprecationWarning": "use v1"}),
+        ("v2beta1", {}),
+    ):
         crd["spec"]["versions"].append({"name": name, "served": True, "storage": False, **more})
     texts = [custom_kind(crd, name).deprecation for name in ("v1", "v1alpha1", "v1beta1")]
     assert texts == ["", "a.example.com/v1alpha1 Rig is deprecated; use a.example.com/v1 Rig", "use v1"]
@@ -99,12 +117,23 @@ def test_deprecated_versions_point_to_the_best_other_one() -> None:
 
 def test_versions_are_ordered_by_maturity() -> None:
     names = ["foo", "v1alpha1", "v2", "v10", "v1beta2", "v11alpha2", "v3beta1", "bar"]
-    assert sorted(names, key=version_priority, reverse=True) == ["v10", "v2", "v3beta1", "v1beta2", "v11alpha2", "v1alpha1", "bar", "foo"]
+    assert sorted(names, key=version_priority, reverse=True) == [
+        "v10",
+        "v2",
+        "v3beta1",
+        "v1beta2",
+        "v11alpha2",
+        "v1alpha1",
+        "bar",
+        "foo",
+    ]
 
 
 def test_published_schema_has_metadata_and_identity() -> None:
     made = openapi_schema(definition(COUNTED), "v1")
-    assert made["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
+    assert made["properties"]["metadata"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+    ]
     assert made["x-kubernetes-group-version-kind"] == [{"group": "a.example.com", "kind": "Rig", "version": "v1"}]
     assert made["properties"]["spec"] == COUNTED["properties"]["spec"]  # type: ignore[index]
     assert model_name("a.example.com", "v1", "Rig") == "com.example.a.v1.Rig"
@@ -120,8 +149,15 @@ def test_version_2_leaves_out_what_it_cannot_say() -> None:
         },
     }
     properties = openapi_schema(definition(schema), "v1", v2=True)["properties"]
-    assert (properties["n"], properties["any"], properties["ios"]) == ({}, {"type": "string"}, {"x-kubernetes-int-or-string": True})
-    assert openapi_schema(definition(schema), "v1")["properties"]["ios"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+    assert (properties["n"], properties["any"], properties["ios"]) == (
+        {},
+        {"type": "string"},
+        {"x-kubernetes-int-or-string": True},
+    )
+    assert openapi_schema(definition(schema), "v1")["properties"]["ios"]["anyOf"] == [
+        {"type": "integer"},
+        {"type": "string"},
+    ]
 
 
 def test_published_list() -> None:

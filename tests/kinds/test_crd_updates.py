@@ -15,11 +15,19 @@ KIND = kind_of(ANSWERS["schema"], kind="Upd", subresources={"status": {}})
 
 
 def stored(case: dict[str, Any]) -> dict[str, Any]:
-    meta = {"name": case["name"], "uid": "u", "resourceVersion": "5", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    meta = {
+        "name": case["name"],
+        "uid": "u",
+        "resourceVersion": "5",
+        "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
     return {"apiVersion": "a.example.com/v1", "kind": "Upd", "metadata": meta, **case["old"]}
 
 
-@pytest.mark.parametrize("case", ANSWERS["cases"], ids=lambda case: json.dumps(case.get("spec", case.get("status")))[:50])
+@pytest.mark.parametrize(
+    "case", ANSWERS["cases"], ids=lambda case: json.dumps(case.get("spec", case.get("status")))[:50]
+)
 def test_an_update_is_judged_as_by_the_real_server(case: dict[str, Any]) -> None:
     old = stored(case)
     part = "spec" if "spec" in case else "status"
@@ -73,7 +81,11 @@ def test_list_duplicates_are_told_only_when_new() -> None:
 
 def test_null_is_no_known_item_of_a_map() -> None:
     items = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}}
-    kind = spec_kind(m={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]})
+    kind = spec_kind(
+        m={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    )
     meta = {"name": "a", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
     errors = kind.validate_update(rig({"m": [None]}, metadata=meta), rig({"m": [{"k": "a"}]}, metadata=meta))
-    assert [error.text() for error in errors] == ['spec.m[0]: Invalid value: "null": spec.m[0] in body must be of type object: "null"']
+    assert [error.text() for error in errors] == [
+        'spec.m[0]: Invalid value: "null": spec.m[0] in body must be of type object: "null"'
+    ]

@@ -242,7 +242,11 @@ def _multiple_problem(name: str, value: float, factor: float) -> list[Problem]:
     shown = go_number(factor)
     if factor <= 0:
         return [Problem("invalid", name, f"factor MultipleOf declared for {name} must be positive: {shown}", factor)]
-    fits = value % factor == 0 if isinstance(value, int) else is_whole(1 / factor * value if factor < 1 else value / factor)
+    fits = (
+        value % factor == 0
+        if isinstance(value, int)
+        else is_whole(1 / factor * value if factor < 1 else value / factor)
+    )
     return [] if fits else [Problem("invalid", name, f"{name} in body should be a multiple of {shown}", value)]
 
 
@@ -303,7 +307,9 @@ def _object_check(node: Node) -> Check:
         if fewest is not None and size < fewest:
             problems.append(Problem("invalid", name, f"{name} in body should have at least {fewest} properties", size))
         if most is not None and size > most:
-            problems.append(Problem("too many", name, f"{name} in body should have at most {most} properties", size, most))
+            problems.append(
+                Problem("too many", name, f"{name} in body should have at most {most} properties", size, most)
+            )
         for key, item in value.items():
             child = node.named(key)
             where = f"{name}.{key}" if name or child is None else key

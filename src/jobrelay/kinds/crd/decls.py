@@ -150,7 +150,9 @@ class ObjectView(Mapping[str, Any]):
     def names(self) -> dict[str, str]:
         if self._names is None:
             properties = self._node.schema.get("properties") or {}
-            shown = ((escape(name), name) for name, value in self.raw.items() if name in properties and value is not None)
+            shown = (
+                (escape(name), name) for name, value in self.raw.items() if name in properties and value is not None
+            )
             self._names = {spelled: name for spelled, name in shown if spelled is not None}
         return self._names
 
@@ -171,7 +173,9 @@ class ObjectView(Mapping[str, Any]):
 
     def same_map(self, other: Any) -> bool:
         """Undeclared fields count too: they are compared as they are."""
-        if len(self) != len(other) or any(key not in other or not equal(value, other[key]) for key, value in self.items()):
+        if len(self) != len(other) or any(
+            key not in other or not equal(value, other[key]) for key, value in self.items()
+        ):
             return False
         if not isinstance(other, ObjectView):
             return len(self.names) == len(self.raw)

@@ -19,7 +19,12 @@ def has_defaults(schema: Any) -> bool:
         return False
     if "default" in schema:
         return True
-    children = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties"), schema.get("not")]
+    children = [
+        *(schema.get("properties") or {}).values(),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+        schema.get("not"),
+    ]
     for key in ("allOf", "anyOf", "oneOf"):
         children += schema.get(key) or ()
     return any(has_defaults(child) for child in children)
@@ -73,7 +78,9 @@ def _default_errors(node: Node, path: Path, *, require_pruned: bool, is_resource
     wrong = embedded.coerce(value, node, path, [], is_resource=node.embedded)
     if wrong is not None:
         return [*errors, wrong]
-    more = embedded.validate_embedded(value, node, path, is_resource=node.embedded) or checks.validate(node, value, path)
+    more = embedded.validate_embedded(value, node, path, is_resource=node.embedded) or checks.validate(
+        node, value, path
+    )
     if more:
         return errors + more
     return errors + _rule_errors(compile_rules_at(node, is_resource=is_resource), value, path)

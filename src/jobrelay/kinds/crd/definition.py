@@ -96,7 +96,9 @@ def validate_status(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def _immutable_name(name: str, spec: Obj, before: Obj) -> list[FieldError]:
-    return validate_immutable_field(spec["names"].get(name, ""), before["names"].get(name, ""), _SPEC.child("names", name))
+    return validate_immutable_field(
+        spec["names"].get(name, ""), before["names"].get(name, ""), _SPEC.child("names", name)
+    )
 
 
 def _meta_errors(crd: Obj) -> list[FieldError]:

@@ -31,7 +31,9 @@ def decode_metadata(metadata: Any, prefix: str, unknown: list[str]) -> dict[str,
     return made
 
 
-def coerce(value: Any, node: Node | None, path: Path, unknown: list[str], *, is_resource: bool = False) -> FieldError | None:
+def coerce(
+    value: Any, node: Node | None, path: Path, unknown: list[str], *, is_resource: bool = False
+) -> FieldError | None:
     """Decodes the metadata of every embedded object in place; returns the first thing that is not possible."""
     if node is None:
         return None

@@ -30,7 +30,9 @@ _CARD = re.compile(
 )
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
 _SCALA_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
-_SCALA_UNITS: Final = re.compile(r"ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*", re.IGNORECASE)
+_SCALA_UNITS: Final = re.compile(
+    r"ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*", re.IGNORECASE
+)
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:[^\s]+|/[^\x00-\x20\x7f]*|\*)")
 
 
@@ -40,7 +42,9 @@ def _matches(pattern: str) -> Callable[[str], bool]:
 
 
 def _uuid(version: str, variant: str = "[0-9a-f]") -> Callable[[str], bool]:
-    return _matches(rf"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}[0-9a-f]{{3}}-?{variant}[0-9a-f]{{3}}-?[0-9a-f]{{12}}")
+    return _matches(
+        rf"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}[0-9a-f]{{3}}-?{variant}[0-9a-f]{{3}}-?[0-9a-f]{{12}}"
+    )
 
 
 def is_date(text: str) -> bool:
@@ -152,8 +156,10 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "duration": is_duration,
     "datetime": is_date_time,
     "k8sshortname": lambda text: len(text) <= 63 and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", text) is not None,
-    "k8slongname": lambda text: len(text) <= 253
-    and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", text) is not None,
+    "k8slongname": lambda text: (
+        len(text) <= 253
+        and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", text) is not None
+    ),
 }
 
 

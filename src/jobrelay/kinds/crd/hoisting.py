@@ -108,7 +108,11 @@ def _go_version(version: Obj) -> Obj:
 
 def _go_subresources(subresources: Obj) -> Obj:
     scale = subresources.get("scale")
-    names = {"SpecReplicasPath": "specReplicasPath", "StatusReplicasPath": "statusReplicasPath", "LabelSelectorPath": "labelSelectorPath"}
+    names = {
+        "SpecReplicasPath": "specReplicasPath",
+        "StatusReplicasPath": "statusReplicasPath",
+        "LabelSelectorPath": "labelSelectorPath",
+    }
     return {
         "Status": {} if subresources.get("status") is not None else None,
         "Scale": None if scale is None else {go: scale.get(json) for go, json in names.items()},
@@ -116,8 +120,18 @@ def _go_subresources(subresources: Obj) -> Obj:
 
 
 def _go_columns(columns: list[Obj] | None) -> list[Obj] | None:
-    names = {"Name": "name", "Type": "type", "Format": "format", "Description": "description", "Priority": "priority", "JSONPath": "jsonPath"}
-    made = [{go: column.get(json, 0 if json == "priority" else "") for go, json in names.items()} for column in columns or ()]
+    names = {
+        "Name": "name",
+        "Type": "type",
+        "Format": "format",
+        "Description": "description",
+        "Priority": "priority",
+        "JSONPath": "jsonPath",
+    }
+    made = [
+        {go: column.get(json, 0 if json == "priority" else "") for go, json in names.items()}
+        for column in columns or ()
+    ]
     return made or None
 
 
@@ -136,7 +150,10 @@ def _go_part(name: str, value: Any) -> Any:
         return {key: _go_schema(value[key]) for key in sorted(value)}
     if name == "items":
         many = isinstance(value, list)
-        return {"Schema": None if many else _go_schema(value), "JSONSchemas": [_go_schema(v) for v in value] if many else None}
+        return {
+            "Schema": None if many else _go_schema(value),
+            "JSONSchemas": [_go_schema(v) for v in value] if many else None,
+        }
     if name in ("additionalProperties", "additionalItems"):
         plain = isinstance(value, bool)
         return {"Allows": value if plain else True, "Schema": None if plain else _go_schema(value)}

@@ -20,9 +20,25 @@ KIND_TEXT: Final = (
     "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the "
     f"client submits requests to. Cannot be updated. In CamelCase. {_CONVENTIONS}#types-kinds"
 )
-_EMBEDDED_API_VERSION: Final = f"apiVersion defines the versioned schema of this representation of an object. {_CONVENTIONS}#resources"
-_EMBEDDED_KIND: Final = f"kind is a string value representing the type of this object. In CamelCase. {_CONVENTIONS}#types-kinds"
-_DROPPED: Final = frozenset({"$schema", "$ref", "id", "example", "externalDocs", "definitions", "dependencies", "patternProperties", "additionalItems"})
+_EMBEDDED_API_VERSION: Final = (
+    f"apiVersion defines the versioned schema of this representation of an object. {_CONVENTIONS}#resources"
+)
+_EMBEDDED_KIND: Final = (
+    f"kind is a string value representing the type of this object. In CamelCase. {_CONVENTIONS}#types-kinds"
+)
+_DROPPED: Final = frozenset(
+    {
+        "$schema",
+        "$ref",
+        "id",
+        "example",
+        "externalDocs",
+        "definitions",
+        "dependencies",
+        "patternProperties",
+        "additionalItems",
+    }
+)
 _LOGIC: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
 _EITHER: Final = ({"type": "integer"}, {"type": "string"})
 
@@ -127,7 +143,11 @@ def _reduce(made: Obj) -> bool:
     if nullable or preserves:
         made.pop("items", None)
         made.pop("properties", None)
-    if nullable or (preserves and made.get("type") == "object") or (made.get("type") == "array" and "items" not in made):
+    if (
+        nullable
+        or (preserves and made.get("type") == "object")
+        or (made.get("type") == "array" and "items" not in made)
+    ):
         made.pop("type", None)
     return preserves
 

@@ -47,7 +47,9 @@ def set_nested(obj: dict[str, Any], path: str, value: Any) -> None:
     for count, name in enumerate(names[:-1]):
         inner = obj.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise PathError(f"value cannot be set because .{'.'.join(names[: count + 1])} is not a map[string]interface{{}}")
+            raise PathError(
+                f"value cannot be set because .{'.'.join(names[: count + 1])} is not a map[string]interface{{}}"
+            )
         obj = inner
     obj[names[-1]] = value
 

@@ -44,7 +44,9 @@ def _prune(value: Any, node: Node | None, path: str, unknown: list[str], *, is_r
                 _prune(item, items, f"{path}[{index}]", unknown)
 
 
-def _prune_object(value: dict[str, Any], node: Node | None, path: str, unknown: list[str], *, is_resource: bool) -> None:
+def _prune_object(
+    value: dict[str, Any], node: Node | None, path: str, unknown: list[str], *, is_resource: bool
+) -> None:
     if node is None:
         unknown.extend(_join(path, key) for key in value)
         value.clear()

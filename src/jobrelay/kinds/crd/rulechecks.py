@@ -95,7 +95,10 @@ class Compiler(RuleChecker):
             checked = rule.checked
         except CompileError as error:
             self.total.add(path.child("rule"), 0)
-            return [field.invalid(path.child("rule"), go_rule(rule.raw), f"compilation failed: {error}"), *_unused_old(rule, path)]
+            return [
+                field.invalid(path.child("rule"), go_rule(rule.raw), f"compilation failed: {error}"),
+                *_unused_old(rule, path),
+            ]
         if checked.result.kind != "bool":
             detail = "cel expression must evaluate to a bool"
             return [field.invalid(path.child("rule"), go_rule(rule.raw), detail), *_unused_old(rule, path)]

@@ -224,7 +224,9 @@ class _Run:
             if passed is not True:
                 self._refuse(rule, node, new, path, variables, pair)
 
-    def _refuse(self, rule: Rule, node: Node, new: Any, path: Path, variables: dict[str, Any], pair: Correlated | None) -> None:
+    def _refuse(
+        self, rule: Rule, node: Node, new: Any, path: Path, variables: dict[str, Any], pair: Correlated | None
+    ) -> None:
         where = path.child(rule.field_path) if rule.field_path else path
         value = NO_VALUE if node.type in ("object", "array") else new
         error = _reason_error(rule.raw.get("reason", ""), where, value, rule.message(variables))

@@ -19,7 +19,30 @@ TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
 _PLAIN: Final = frozenset(
-    ["type", "properties", "items", "description", "format", "title", "required", "enum", "minimum", "maximum", "minLength", "maxLength", "nullable", "pattern", "minItems", "maxItems", "x-kubernetes-int-or-string", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "example", "externalDocs"]
+    [
+        "type",
+        "properties",
+        "items",
+        "description",
+        "format",
+        "title",
+        "required",
+        "enum",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "nullable",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "x-kubernetes-int-or-string",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "example",
+        "externalDocs",
+    ]
 )
 _FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
@@ -111,7 +134,9 @@ def _type_and_default(schema: Schema, path: Path, scope: Scope, options: Options
         detail = f"must not be set {scope.why_no_defaults}" if scope.why_no_defaults else "must not be set"
         errors.append(fields.forbidden(path.child("default"), detail))
     if type_ == "null":
-        errors.append(fields.forbidden(path.child("type"), "type cannot be set to null, use nullable as an alternative"))
+        errors.append(
+            fields.forbidden(path.child("type"), "type cannot be set to null, use nullable as an alternative")
+        )
     if isinstance(schema.get("items"), list) and schema["items"]:
         errors.append(fields.forbidden(path.child("items"), "items must be a schema object and not an array"))
 
@@ -142,7 +167,9 @@ def _additional(schema: Schema, path: Path, scope: Scope, options: Options, rule
     if isinstance(additional, dict):
         inner = scope
         if scope.in_meta:
-            inner = replace(scope, defaults=False, why_no_defaults="inside additionalProperties applying to object metadata")
+            inner = replace(
+                scope, defaults=False, why_no_defaults="inside additionalProperties applying to object metadata"
+            )
         validate_schema(additional, where, inner, options, rules.values(), found)
 
 
@@ -192,7 +219,9 @@ def _extensions(schema: Schema, path: Path, options: Options, errors: list[Field
         if not wrong and options.atomic_sets and list_type == "set" and isinstance(schema.get("items"), dict):
             errors += _set_items(schema["items"], path.child("items"))
         if list_type not in ("atomic", "set", "map"):
-            errors.append(fields.not_supported(path.child("x-kubernetes-list-type"), list_type, ("atomic", "set", "map")))
+            errors.append(
+                fields.not_supported(path.child("x-kubernetes-list-type"), list_type, ("atomic", "set", "map"))
+            )
     _map_keys(schema, list_type, path, errors)
     if options.map_keys:
         errors += map_key_errors(schema, path)
@@ -244,7 +273,9 @@ def _key_properties(keys: list[str], items: Schema, path: Path, errors: list[Fie
             errors.append(fields.invalid(where, keys, "entries must all be names of item properties"))
         elif found.get("type") in ("array", "object"):
             at = path.child("items", "properties").key(key).child("type")
-            errors.append(fields.invalid(at, "object", "must be a scalar type if parent array's x-kubernetes-list-type is map"))
+            errors.append(
+                fields.invalid(at, "object", "must be a scalar type if parent array's x-kubernetes-list-type is map")
+            )
         if key in keys[:index]:
             errors.append(fields.invalid(where, keys, "must not contain duplicate entries"))
 
@@ -262,9 +293,14 @@ def map_key_errors(schema: Schema, path: Path) -> list[FieldError]:
         found = (items.get("properties") or {}).get(key)
         if found is None:
             continue
-        where, why = path.child("items", "properties").key(key), "this property is in x-kubernetes-list-map-keys, so it "
+        where, why = (
+            path.child("items", "properties").key(key),
+            "this property is in x-kubernetes-list-map-keys, so it ",
+        )
         if key not in (items.get("required") or ()) and "default" not in found:
-            errors.append(fields.required(where.child("default"), why + "must have a default or be a required property"))
+            errors.append(
+                fields.required(where.child("default"), why + "must have a default or be a required property")
+            )
         if found.get("nullable"):
             errors.append(fields.forbidden(where.child("nullable"), why + "cannot be nullable"))
     return errors

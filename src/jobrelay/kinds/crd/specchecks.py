@@ -124,7 +124,9 @@ def _deprecation_problems(deprecated: bool, warning: str | None) -> list[str]:
     for at, char in enumerate(warning):
         if not char.isprintable():
             index = len(warning[:at].encode())
-            problems.append(f"must only contain printable UTF-8 characters; non-printable character found at index {index}")
+            problems.append(
+                f"must only contain printable UTF-8 characters; non-printable character found at index {index}"
+            )
             break
     return problems
 
@@ -143,7 +145,9 @@ def _version_list(versions: list[Obj], path: Path) -> list[FieldError]:
 
 
 def _required_names(names: Obj, path: Path) -> list[FieldError]:
-    return [fields.required(path.child(name)) for name in ("plural", "singular", "kind", "listKind") if not names.get(name)]
+    return [
+        fields.required(path.child(name)) for name in ("plural", "singular", "kind", "listKind") if not names.get(name)
+    ]
 
 
 def names_errors(names: Obj, path: Path) -> list[FieldError]:
@@ -159,7 +163,9 @@ def names_errors(names: Obj, path: Path) -> list[FieldError]:
             errors.append(fields.invalid(path.child(name), names[name], detail))
     errors += _labels(names.get("shortNames"), path.child("shortNames"))
     if names.get("kind") and names["kind"] == names.get("listKind"):
-        errors.append(fields.invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same"))
+        errors.append(
+            fields.invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same")
+        )
     return errors + _labels(names.get("categories"), path.child("categories"))
 
 
@@ -174,7 +180,10 @@ def _labels(values: list[str] | None, path: Path) -> list[FieldError]:
 def _shared(inner: Hoisted, demands: Demands, path: Path) -> list[FieldError]:
     """What all versions have in common."""
     first = inner.versions[0].get("name", "") if inner.versions else ""
-    has_status = any((s or {}).get("status") is not None for s in (inner.subresources, *(v.get("subresources") for v in inner.versions)))
+    has_status = any(
+        (s or {}).get("status") is not None
+        for s in (inner.subresources, *(v.get("subresources") for v in inner.versions))
+    )
     errors = schema_errors(inner.schema, has_status, demands.for_version(first), path.child("validation"))
     errors += _subresources(inner.subresources, path.child("subresources"))
     errors += _columns(inner.columns, path.child("additionalPrinterColumns"))
@@ -226,7 +235,9 @@ def _root_errors(schema: Obj, path: Path) -> list[FieldError]:
                 detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
                 return [fields.invalid(path.child("type"), value, detail)]
         elif hoisting.FIELD_NAMES[name] not in _ALLOWED_AT_ROOT:
-            detail = f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
+            detail = (
+                f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
+            )
             return [fields.invalid(path, hoisting.go_schema(schema), detail)]
     return []
 

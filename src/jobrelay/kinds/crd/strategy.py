@@ -27,9 +27,7 @@ from jobrelay.kinds.strategy import Obj, Strategy, Update
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
-_NOT_CHECKED: Final = (
-    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
-)
+_NOT_CHECKED: Final = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 _VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
@@ -199,7 +197,9 @@ def custom_strategy(kind: CustomKind) -> Strategy:
     reset: dict[str, tuple[tuple[str, ...], ...]] = {}
     update = Update(prepare=kind.prepare_update, validate=kind.validate_update, warn=kind.warn_update)
     if kind.has_status:
-        subresources["status"] = Update(prepare=kind.prepare_status, validate=kind.validate_status, warn=kind.warn_status)
+        subresources["status"] = Update(
+            prepare=kind.prepare_status, validate=kind.validate_status, warn=kind.warn_status
+        )
         reset = {"": (("status",),), "status": (("spec",),)}
     if kind.scale is not None:
         subresources["scale"] = update

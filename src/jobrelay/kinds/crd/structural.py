@@ -82,5 +82,6 @@ def _mentions(schema: Schema, keyword: str) -> bool:
     if any(_mentions(child, keyword) for child in (schema.get("properties") or _NO_CHILDREN).values()):
         return True
     return any(
-        isinstance(schema.get(key), dict) and _mentions(schema[key], keyword) for key in ("items", "additionalProperties")
+        isinstance(schema.get(key), dict) and _mentions(schema[key], keyword)
+        for key in ("items", "additionalProperties")
     )

@@ -23,7 +23,26 @@ _NESTED_EMPTY: Final = (
     ("x-kubernetes-map-type", "undefined"), ("x-kubernetes-validations", "empty"),
 )  # fmt: skip
 _PLAIN: Final = frozenset(
-    ["description", "type", "format", "title", "properties", "items", "required", "enum", "minimum", "maximum", "minLength", "maxLength", "default", "nullable", "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"]
+    [
+        "description",
+        "type",
+        "format",
+        "title",
+        "properties",
+        "items",
+        "required",
+        "enum",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "default",
+        "nullable",
+        "additionalProperties",
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
+    ]
 )
 
 
@@ -88,7 +107,11 @@ def _unusual(schema: Schema, level: str, path: Path, errors: list[FieldError]) -
     )
     all_of = schema.get("allOf") or []
     _values(
-        schema, schema.get("anyOf") == _INT_OR_STRING, bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING, path, errors
+        schema,
+        schema.get("anyOf") == _INT_OR_STRING,
+        bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING,
+        path,
+        errors,
     )
 
 
@@ -97,17 +120,27 @@ def _type_errors(schema: Schema, level: str, path: Path, errors: list[FieldError
     embedded = schema.get("x-kubernetes-embedded-resource")
     if embedded and type_ != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"
-        errors.append(field.invalid(path.child("type"), type_, detail) if type_ else field.required(path.child("type"), detail))
-    elif not type_ and not schema.get("x-kubernetes-int-or-string") and not schema.get("x-kubernetes-preserve-unknown-fields"):
+        errors.append(
+            field.invalid(path.child("type"), type_, detail) if type_ else field.required(path.child("type"), detail)
+        )
+    elif (
+        not type_
+        and not schema.get("x-kubernetes-int-or-string")
+        and not schema.get("x-kubernetes-preserve-unknown-fields")
+    ):
         errors.append(field.required(path.child("type"), f"must not be empty {_NO_TYPE[level]}"))
     if embedded and "additionalProperties" in schema:
         errors.append(
-            field.forbidden(path.child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set")
+            field.forbidden(
+                path.child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"
+            )
         )
     if level == "root" and type_ and type_ != "object":
         errors.append(field.invalid(path.child("type"), type_, "must be object at the root"))
     if embedded and not schema.get("x-kubernetes-preserve-unknown-fields") and not schema.get("properties"):
-        detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        detail = (
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        )
         errors.append(field.required(path.child("properties"), detail))
 
 
@@ -125,7 +158,9 @@ def _meta_errors(schema: Schema, level: str, path: Path, errors: list[FieldError
     if metadata.get("type", "") != "object":
         errors.append(field.invalid(where.child("type"), metadata.get("type", ""), "must be object"))
     names = set(metadata.get("properties") or ())
-    if level == "root" and (metadata.keys() - {"type", "default", "properties"} or not names <= {"name", "generateName"}):
+    if level == "root" and (
+        metadata.keys() - {"type", "default", "properties"} or not names <= {"name", "generateName"}
+    ):
         detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         errors.append(field.forbidden(where, detail))
 

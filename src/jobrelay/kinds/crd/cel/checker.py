@@ -215,7 +215,9 @@ class _Checker:
         if isinstance(expr.target, Literal) and isinstance(args, ListLiteral):
             wanted, given = clause_count(expr.target.value), len(args.items)
             if given > wanted:
-                self.late.append((expr.at, f"too many arguments supplied to string.format (expected {wanted}, got {given})"))
+                self.late.append(
+                    (expr.at, f"too many arguments supplied to string.format (expected {wanted}, got {given})")
+                )
 
     def _no_overload(self, expr: Call, args: list[CelType]) -> CelType:
         shown = [self._shown(arg) for arg in args]
@@ -272,7 +274,9 @@ class _Checker:
     def _unwrapping_macro(self, expr: Macro, found: CelType) -> CelType:
         inner = found.params[0] if found.kind == "optional" else DYN
         if found.kind not in ("optional", "dyn", "error"):
-            return self._issue(expr.at, f"found no matching overload for 'hasValue' applied to '{self._shown(found)}.()'")
+            return self._issue(
+                expr.at, f"found no matching overload for 'hasValue' applied to '{self._shown(found)}.()'"
+            )
         self.scopes.append({expr.variables[0]: inner})
         result = self._check(expr.args[0])
         self.scopes.pop()
@@ -323,12 +327,20 @@ class _Checker:
         for at, message in self.late:
             self._issue(at, message)
         for literal in self.lists:
-            groups = [literal.items] if isinstance(literal, ListLiteral) else [list(g) for g in zip(*literal.entries, strict=True)]
+            groups = (
+                [literal.items]
+                if isinstance(literal, ListLiteral)
+                else [list(g) for g in zip(*literal.entries, strict=True)]
+            )
             for group in groups:
                 self._validate_group(group, literal.optional, final)
         for call in self.literal_calls:
             argument = call.args[-1]
-            if isinstance(argument, Literal) and isinstance(argument.value, str) and literal_problem(call.function, argument.value):
+            if (
+                isinstance(argument, Literal)
+                and isinstance(argument.value, str)
+                and literal_problem(call.function, argument.value)
+            ):
                 self._issue(argument.at, f"invalid {call.function} argument")
 
     def _validate_group(self, group: list[Expr], optional: frozenset[int], final: dict[int, CelType]) -> None:

@@ -9,7 +9,17 @@ from typing import Any, Final
 from jobrelay.kinds.crd.cel.values import CelError, Duration, Timestamp, TypeValue, is_number, kind_of, type_name
 
 _CLAUSE = re.compile(r"%(?:\.(\d*))?(.)?", re.DOTALL)
-_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
 
 
 def quoted(text: str) -> str:
@@ -91,13 +101,17 @@ def _decimal(value: Any) -> str:
         return "NaN" if math.isnan(value) else ("∞" if value > 0 else "-∞")
     if kind_of(value) in ("int", "uint"):
         return str(int(value))
-    raise CelError(f"error during formatting: decimal clause can only be used on integers, was given {type_name(value)}")
+    raise CelError(
+        f"error during formatting: decimal clause can only be used on integers, was given {type_name(value)}"
+    )
 
 
 def _float(verb: str, value: Any, precision: int) -> str:
     if not is_number(value):
         what = "scientific" if verb == "e" else "fixed-point"
-        raise CelError(f"error during formatting: {what} clause can only be used on doubles, was given {type_name(value)}")
+        raise CelError(
+            f"error during formatting: {what} clause can only be used on doubles, was given {type_name(value)}"
+        )
     if verb == "f":
         return f"{float(value):.{precision}f}"
     mantissa, _, exponent = f"{float(value):.{precision}e}".partition("e")

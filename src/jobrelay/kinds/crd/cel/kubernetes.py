@@ -63,9 +63,17 @@ def _declare_quantity() -> None:
         declare("isGreaterThan", f"{type_}.({type_}) bool", lambda a, b: a.value > b.value)
         declare("isLessThan", f"{type_}.({type_}) bool", lambda a, b: a.value < b.value)
         declare("compareTo", f"{type_}.({type_}) int", lambda a, b: _order(a.value, b.value))
-    declare("add", "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity", lambda a, b: Opaque(QUANTITY, a.value + b.value))
+    declare(
+        "add",
+        "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity",
+        lambda a, b: Opaque(QUANTITY, a.value + b.value),
+    )
     declare("add", "kubernetes.Quantity.(int) kubernetes.Quantity", lambda a, b: Opaque(QUANTITY, a.value + b))
-    declare("sub", "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity", lambda a, b: Opaque(QUANTITY, a.value - b.value))
+    declare(
+        "sub",
+        "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity",
+        lambda a, b: Opaque(QUANTITY, a.value - b.value),
+    )
     declare("sub", "kubernetes.Quantity.(int) kubernetes.Quantity", lambda a, b: Opaque(QUANTITY, a.value - b))
 
 
@@ -203,7 +211,11 @@ def _declare_urls() -> None:
     declare("getHostname", "kubernetes.URL.() string", lambda url: unquote(_hostname(url.value)))
     declare("getPort", "kubernetes.URL.() string", lambda url: _port(url.value))
     declare("getEscapedPath", "kubernetes.URL.() string", lambda url: url.value.path)
-    declare("getQuery", "kubernetes.URL.() map(string, list(string))", lambda url: parse_qs(url.value.query, keep_blank_values=True))
+    declare(
+        "getQuery",
+        "kubernetes.URL.() map(string, list(string))",
+        lambda url: parse_qs(url.value.query, keep_blank_values=True),
+    )
 
 
 def _strfmt(name: str, problem: str) -> Callable[[str], list[str]]:
@@ -236,7 +248,11 @@ def _check_format(format_: Opaque, text: str) -> Optional:
 def _declare_formats() -> None:
     for name in FORMATS:
         declare(f"format.{name}", "() kubernetes.NamedFormat", lambda name=name: Opaque(FORMAT, name))
-    declare("format.named", "(string) optional(kubernetes.NamedFormat)", lambda name: Optional(Opaque(FORMAT, name), present=name in FORMATS))
+    declare(
+        "format.named",
+        "(string) optional(kubernetes.NamedFormat)",
+        lambda name: Optional(Opaque(FORMAT, name), present=name in FORMATS),
+    )
     declare("validate", "kubernetes.NamedFormat.(string) optional(list(string))", _check_format)
 
 
@@ -249,7 +265,11 @@ _SEMVER = re.compile(
 def _semver(text: str, tolerant: bool = False) -> Opaque:
     match = _SEMVER.fullmatch(_normalised(text) if tolerant else text)
     if match is None:
-        raise CelError("No Major.Minor.Patch elements found" if text.count(".") < 2 else f"Invalid character(s) found in {go_quote(text)}")
+        raise CelError(
+            "No Major.Minor.Patch elements found"
+            if text.count(".") < 2
+            else f"Invalid character(s) found in {go_quote(text)}"
+        )
     numbers = tuple(int(part) for part in match.groups()[:3])
     release = match.group(4)
     parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in release.split(".")) if release else ()

@@ -150,7 +150,11 @@ def _invoke(function: str, overloads: list[Overload], args: list[Eval], *, known
 def get_field(value: Any, field: str) -> Any:
     """`value.field`."""
     if kind_of(value) != "map":
-        raise CelError(f"no such overload: {type_name(value)}.ref-key") if kind_of(value) != "dyn" else no_overload("select", value)
+        raise (
+            CelError(f"no such overload: {type_name(value)}.ref-key")
+            if kind_of(value) != "dyn"
+            else no_overload("select", value)
+        )
     if field not in value:
         raise CelError(f"no such key: {field}")
     return value[field]

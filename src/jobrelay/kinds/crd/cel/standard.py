@@ -107,7 +107,14 @@ def _declare_comparisons() -> None:
 
         for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
             declare(name, f"({kind}, {kind}) bool", ordered, f"less_{kind}")
-        for a, b in (("int", "double"), ("int", "uint"), ("uint", "double"), ("uint", "int"), ("double", "int"), ("double", "uint")):
+        for a, b in (
+            ("int", "double"),
+            ("int", "uint"),
+            ("uint", "double"),
+            ("uint", "int"),
+            ("double", "int"),
+            ("double", "uint"),
+        ):
             declare(name, f"({a}, {b}) bool", ordered, f"less_{a}_{b}")
     declare("@in", "(A, list(A)) bool", lambda a, items: any(equal(a, item) for item in items), "in_list")
     declare("@in", "(A, map(A, B)) bool", _in_map, "in_map")
@@ -119,7 +126,9 @@ def _in_map(key: Any, found: Any) -> bool:
 
 def find_key(found: Any, key: Any) -> tuple[Any] | None:
     """The key as the map has it, in a tuple, or None: numbers are found by value."""
-    if isinstance(key, (list, dict)) or (not isinstance(key, str) and not values.is_number(key) and not isinstance(key, bool)):
+    if isinstance(key, (list, dict)) or (
+        not isinstance(key, str) and not values.is_number(key) and not isinstance(key, bool)
+    ):
         return None
     if isinstance(key, float) and not key.is_integer():
         return None
@@ -342,13 +351,17 @@ def _is_zero(value: Any) -> bool:
 
 def _declare_optionals() -> None:
     declare("optional.of", "(A) optional(A)", lambda a: Optional(a, present=True))
-    declare("optional.ofNonZeroValue", "(A) optional(A)", lambda a: Optional() if _is_zero(a) else Optional(a, present=True))
+    declare(
+        "optional.ofNonZeroValue", "(A) optional(A)", lambda a: Optional() if _is_zero(a) else Optional(a, present=True)
+    )
     declare("optional.none", "() optional(A)", Optional)
     declare("optional.unwrap", "(list(optional(A))) list(A)", lambda items: [o.value for o in items if o.present])
     declare("unwrapOpt", "list(optional(A)).() list(A)", lambda items: [o.value for o in items if o.present])
     declare("value", "optional(A).() A", _optional_value)
     declare("hasValue", "optional(A).() bool", lambda optional: optional.present)
-    declare("or", "optional(A).(optional(A)) optional(A)", lambda optional, other: optional if optional.present else other)
+    declare(
+        "or", "optional(A).(optional(A)) optional(A)", lambda optional, other: optional if optional.present else other
+    )
     declare("orValue", "optional(A).(A) A", lambda optional, other: optional.value if optional.present else other)
 
 

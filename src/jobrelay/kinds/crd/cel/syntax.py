@@ -26,9 +26,29 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 RESERVED: Final = frozenset(
-    ["as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"]
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
-_START: Final = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+_START: Final = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
 _START_OPTIONAL: Final = _START.replace("'!', ", "'!', '?', ")
 _END: Final = "<EOF>"
 MAX_DEPTH: Final = 100
@@ -127,7 +147,15 @@ def parse(source: str) -> Expr:
 _RELATIONS: Final = {"==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "in": "@in"}
 _SUMS: Final = {"+": "_+_", "-": "_-_"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
-_ONE_VARIABLE: Final = {"all": (2,), "exists": (2,), "exists_one": (2,), "existsOne": (2,), "map": (2, 3), "filter": (2,), "sortBy": (2,)}
+_ONE_VARIABLE: Final = {
+    "all": (2,),
+    "exists": (2,),
+    "exists_one": (2,),
+    "existsOne": (2,),
+    "map": (2, 3),
+    "filter": (2,),
+    "sortBy": (2,),
+}
 _TWO_VARIABLES: Final = {
     "all": (3,), "exists": (3,), "existsOne": (3,), "exists_one": (3,), "transformList": (3, 4), "transformMap": (3, 4),
     "transformMapEntry": (3, 4),
@@ -279,7 +307,9 @@ class _Parser:
         if name.kind == "quoted":
             return Select(dot.at, operand, name.text[1:-1], optional=optional)
         if name.kind != "ident":
-            self._fail(name, f"Syntax error: no viable alternative at input '.{name.text if name.kind != 'end' else ''}'")
+            self._fail(
+                name, f"Syntax error: no viable alternative at input '.{name.text if name.kind != 'end' else ''}'"
+            )
         if opened := (None if optional else self._accept("(")):
             return self._method(opened, operand, name.text)
         return Select(dot.at, operand, name.text, optional=optional)

@@ -84,7 +84,9 @@ def _declare_strings() -> None:
     declare("lowerAscii", "string.() string", _lower)
     declare("upperAscii", "string.() string", _upper)
     declare("replace", "string.(string, string) string", lambda text, old, new: text.replace(old, new))
-    declare("replace", "string.(string, string, int) string", lambda text, old, new, count: text.replace(old, new, count))
+    declare(
+        "replace", "string.(string, string, int) string", lambda text, old, new, count: text.replace(old, new, count)
+    )
     declare("split", "string.(string) list(string)", _split)
     declare("split", "string.(string, int) list(string)", _split)
     declare("substring", "string.(int) string", _substring)
@@ -203,8 +205,18 @@ def _declare_list_extensions() -> None:
     declare("reverse", "list(A).() list(A)", lambda items: list(items)[::-1])
     declare("distinct", "list(A).() list(A)", _distinct)
     declare("sets.contains", "(list(A), list(A)) bool", _contains_all, "list_sets_contains_list")
-    declare("sets.equivalent", "(list(A), list(A)) bool", lambda a, b: _contains_all(a, b) and _contains_all(b, a), "list_sets_equivalent_list")
-    declare("sets.intersects", "(list(A), list(A)) bool", lambda a, b: any(equal(x, y) for x in a for y in b), "list_sets_intersects_list")
+    declare(
+        "sets.equivalent",
+        "(list(A), list(A)) bool",
+        lambda a, b: _contains_all(a, b) and _contains_all(b, a),
+        "list_sets_equivalent_list",
+    )
+    declare(
+        "sets.intersects",
+        "(list(A), list(A)) bool",
+        lambda a, b: any(equal(x, y) for x in a for y in b),
+        "list_sets_intersects_list",
+    )
 
 
 _declare_strings()

@@ -192,4 +192,8 @@ def _most_general(a: CelType, b: CelType) -> CelType:
 
 
 def _looser(a: CelType, b: CelType) -> bool:
-    return a.kind == b.kind and bool(a.params) and any(_most_general(x, y) is x for x, y in zip(a.params, b.params, strict=False))
+    return (
+        a.kind == b.kind
+        and bool(a.params)
+        and any(_most_general(x, y) is x for x, y in zip(a.params, b.params, strict=False))
+    )

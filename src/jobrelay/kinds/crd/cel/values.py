@@ -176,7 +176,26 @@ def compare(a: Any, b: Any) -> int:
 
 
 _UNNAMED: Final = frozenset(
-    ["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in", "compare", "startsWith", "endsWith", "contains", "matches"]
+    [
+        "_+_",
+        "_-_",
+        "_*_",
+        "_/_",
+        "_%_",
+        "-_",
+        "!_",
+        "_<_",
+        "_<=_",
+        "_>_",
+        "_>=_",
+        "_[_]",
+        "@in",
+        "compare",
+        "startsWith",
+        "endsWith",
+        "contains",
+        "matches",
+    ]
 )
 
 
