@@ -9,12 +9,12 @@ NAMESPACE: Final = "bench"
 PATH: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
 
-def manifest(name: str) -> dict[str, Any]:
+def manifest(name: str, *extra: str) -> dict[str, Any]:
     container = {
         "name": "main",
         "image": "registry.example.com/train:1.4",
         "command": ["python", "train.py"],
-        "args": ["--epochs", "3"],
+        "args": ["--epochs", "3", *extra],
         "env": [{"name": "LEVEL", "value": "info"}],
         "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
     }
@@ -37,8 +37,8 @@ def manifest(name: str) -> dict[str, Any]:
     }
 
 
-def body(name: str) -> bytes:
-    return json.dumps(manifest(name), separators=(",", ":")).encode()
+def body(name: str, *extra: str) -> bytes:
+    return json.dumps(manifest(name, *extra), separators=(",", ":")).encode()
 
 
 def request(method: str, path: str, content: bytes = b"") -> bytes:
@@ -50,5 +50,8 @@ def request(method: str, path: str, content: bytes = b"") -> bytes:
     return head.encode() + content
 
 
-def creates(first: int, count: int) -> list[bytes]:
-    return [request("POST", PATH, body(f"job-{number:06d}")) for number in range(first, first + count)]
+def creates(first: int, count: int, *, sweep: bool) -> list[bytes]:
+    """Requests that create Jobs, all of one template, or as a sweep of which each has an argument of its own."""
+    numbers = range(first, first + count)
+    bodies = [body(f"job-{number:06d}", *((f"--seed={number}",) if sweep else ())) for number in numbers]
+    return [request("POST", PATH, content) for content in bodies]

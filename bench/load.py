@@ -1,7 +1,7 @@
 """The load generator: N keep-alive connections that create Jobs, or list them, when told to.
 
-    python -m bench.load URL KUBECONFIG CONNECTIONS
-    {"do": "create", "first": 0, "count": 2000}  ->  {"seconds": 1.7, "cpu": 0.4}
+python -m bench.load URL KUBECONFIG CONNECTIONS
+{"do": "create", "first": 0, "count": 2000}  ->  {"seconds": 1.7, "cpu": 0.4}
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ async def _do(senders: list[Sender], order: dict[str, Any]) -> dict[str, Any]:
         content = json.dumps({"metadata": {"name": jobs.NAMESPACE}}).encode()
         return await _send(senders[:1], [jobs.request("POST", "/api/v1/namespaces", content)], b"201")
     if order["do"] == "create":
-        return await _send(senders[: order.get("clients")], jobs.creates(order["first"], order["count"]), b"201")
+        requests = jobs.creates(order["first"], order["count"], sweep=order.get("sweep", False))
+        return await _send(senders, requests, b"201")
     return await _send(senders[:1], [jobs.request("GET", jobs.PATH)] * order["count"], b"200")
 
 

@@ -37,7 +37,9 @@ def table(figures: Sequence[Figure]) -> str:
         verdict = "-" if figure.target is None else "ok" if figure.ok else "NOT"
         rows.append((figure.what, f"{_number(figure.value)} {figure.unit}", target, verdict, figure.note))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows]
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows
+    ]
     return "\n".join(line.rstrip() for line in lines)
 
 

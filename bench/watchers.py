@@ -1,7 +1,7 @@
 """A thousand watchers in one process. Each counts the events it gets; the first one also reads them.
 
-    python -m bench.watchers URL KUBECONFIG WATCHERS
-    {"events": 50}  ->  {"complete": 1000, "names": 50}      once every watcher has that many, or time is up
+python -m bench.watchers URL KUBECONFIG WATCHERS
+{"events": 50}  ->  {"complete": 1000, "names": 50}      once every watcher has that many, or time is up
 """
 
 from __future__ import annotations
