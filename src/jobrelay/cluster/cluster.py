@@ -28,6 +28,7 @@ from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
 from jobrelay.cluster.controllers.aggregation import Aggregation
+from jobrelay.cluster.controllers.garbage import GarbageCollector
 from jobrelay.cluster.controllers.namespaces import Namespaces
 from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
@@ -139,6 +140,7 @@ class Cluster:
         self._namespaces = Namespaces(services, authority.pair.certificate)
         self._namespaces.start()
         Aggregation(services).start()
+        GarbageCollector(services).start()
         return api
 
     def _publish(self, authority: Authority) -> None:

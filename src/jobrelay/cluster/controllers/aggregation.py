@@ -48,7 +48,8 @@ class Aggregation:
     def _write(self, role: dict[str, object]) -> None:
         schema = built_in_schema(API_VERSION, "ClusterRole")
         item = self._services.store.get(KEY, "", role["metadata"]["name"])  # type: ignore[index]
-        assert schema is not None and item is not None
+        assert schema is not None
+        assert item is not None
         live = {"kind": "ClusterRole", "apiVersion": API_VERSION, **represent.stored(item.raw)}
         wanted = {
             "kind": "ClusterRole", "apiVersion": API_VERSION, "metadata": {"name": item.name}, "rules": role["rules"],

@@ -13,28 +13,20 @@ from typing import Any, Final
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.request import ApiRequest, Info, User
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer, stored_json
+from jobrelay.cluster.controllers.own import own_request
 from jobrelay.cluster.store import Change
 
 KEY: Final = "namespaces"
 DELAY: Final = 5.0
 RETRY: Final = 1.0
-MANAGER: Final = "kube-controller-manager"
 ROOT_CA: Final = "kube-root-ca.crt"
 _DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
     "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
-
-
-def own_request(namespace: str) -> ApiRequest:
-    """A request of the cluster's own."""
-    info = Info("create", "", namespace=namespace)
-    user = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
-    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=user, info=info)
 
 
 class Namespaces:

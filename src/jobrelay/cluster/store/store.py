@@ -116,6 +116,7 @@ class Store:
         self._batch: list[tuple[str, Key, Change]] = []
         self._done: asyncio.Future[None] | None = None
         self._tokens = iter(range(2**62))
+        self._everywhere: list[Callable[[str, Change], None]] = []
         self.commits = 0
         self._version, rows = self._backend.load()
         self._start = self._committed = self._version
@@ -215,6 +216,8 @@ class Store:
         self._committed = self._version
         for resource, _, change in batch:
             self._publish(self._table(resource), change)
+            for everywhere in self._everywhere:
+                everywhere(resource, change)
         done.set_result(None)
 
     def _publish(self, table: _Table, change: Change) -> None:
@@ -272,6 +275,14 @@ class Store:
         listeners = self._table(resource).listeners
         listeners[token] = listener
         return lambda: (listeners.pop(token, None), None)[1]
+
+    def subscribe_all(self, listener: Callable[[str, Change], None]) -> None:
+        """Calls `listener` for every change of every resource committed from now on."""
+        self._everywhere.append(listener)
+
+    def resources(self) -> list[str]:
+        """The resources that hold objects."""
+        return [resource for resource, table in self._tables.items() if table.items]
 
     def forget(self, resource: str) -> None:
         """Drops the history of a resource that is no longer served."""

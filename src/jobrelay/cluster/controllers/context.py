@@ -1,0 +1,32 @@
+"""What the cluster's controllers share: one client, one cache per resource, one clock, one manager that runs them.
+
+Controllers talk to the API server as any other program would, only without a socket, so the same code could run against
+any Kubernetes. Caches are made on first use and shared, so that ten controllers that look at pods cost one watch.
+"""
+
+from __future__ import annotations
+
+from jobrelay.control import Group, Manager
+from jobrelay.kube import Cache, Client, Resource
+from jobrelay.kube.clock import Clock, SystemClock
+from jobrelay.kube.transport import Transport
+
+USER_AGENT = "kube-controller-manager"
+
+
+class Context:
+    """Handed to every controller when it is set up; `manager.run()` then runs them all."""
+
+    def __init__(self, transport: Transport, *, clock: Clock | None = None) -> None:
+        self.clock = clock or SystemClock()
+        self.client = Client(transport, clock=self.clock, user_agent=USER_AGENT)
+        self.manager = Manager(clock=self.clock)
+        self._caches: dict[Resource, Cache] = {}
+
+    def cache(self, resource: Resource) -> Cache:
+        """The shared cache of all objects of a resource."""
+        found = self._caches.get(resource)
+        if found is None:
+            found = self._caches[resource] = Cache(self.client, resource, clock=self.clock)
+            self.manager.add(found, Group.CACHES)
+        return found

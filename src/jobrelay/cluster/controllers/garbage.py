@@ -1,0 +1,242 @@
+"""The garbage collector: objects go when all of their owners are gone.
+
+It keeps one index, from an owner's uid to its dependents, fed by the store's commits. Three things set it to work: an owner
+that is gone (its dependents are looked at), an owner that is being deleted with `foregroundDeletion` (its dependents go
+first, and the finalizer falls when none of them blocks any more) or with `orphan` (its dependents forget it), and a new
+object whose owner never was. Looking again is always safe: every step starts from what the store holds now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
+from jobrelay.cluster.apiserver.errors import ApiError
+from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.cluster.controllers.own import own_request
+from jobrelay.cluster.store import Change, Item
+from jobrelay.kinds.strategy import Obj
+
+log = structlog.get_logger(__name__)
+
+
+class Ref(NamedTuple):
+    """Where an object is stored."""
+
+    resource: str
+    namespace: str
+    name: str
+
+
+class _Owner(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    block_owner_deletion: bool = False
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    owner_references: list[_Owner] = []
+    finalizers: list[str] = []
+    deletion_timestamp: str = ""
+
+
+class _Thin(msgspec.Struct):
+    metadata: _Metadata
+
+
+_THIN = msgspec.json.Decoder(_Thin)
+
+
+def _thin(raw: bytes) -> _Metadata:
+    return _THIN.decode(raw).metadata
+
+
+class GarbageCollector:
+    def __init__(self, services: Services) -> None:
+        self._services, self._store = services, services.store
+        self._dependents: dict[str, set[Ref]] = {}
+        self._waiting: dict[Ref, None] = {}
+        self._scheduled = False
+
+    def start(self) -> None:
+        self._store.subscribe_all(self._changed)
+        for resource in self._store.resources():
+            for item in list(self._store.snapshot(resource).walk("")):
+                self._note(Ref(resource, item.namespace, item.name), None, item)
+        self._schedule()
+
+    # The index.
+
+    def _changed(self, resource: str, change: Change) -> None:
+        item = change.after or change.before
+        assert item is not None
+        ref = Ref(resource, item.namespace, item.name)
+        self._note(ref, change.before, change.after)
+        if change.after is None:
+            self._gone(item.namespace, _thin(change.raw))
+        self._schedule()
+
+    def _note(self, ref: Ref, before: Item | None, after: Item | None) -> None:
+        owned_before = before is not None and b'"ownerReferences"' in before.raw
+        owned_after = after is not None and b'"ownerReferences"' in after.raw
+        if before is not None and owned_before and (not owned_after or after is None):
+            for owner in _thin(before.raw).owner_references:
+                self._dependents.get(owner.uid, set()).discard(ref)
+        if after is None:
+            return
+        deleting = b'"deletionTimestamp"' in after.raw
+        if not owned_after and not deleting:
+            return
+        metadata = _thin(after.raw)
+        for owner in metadata.owner_references:
+            self._dependents.setdefault(owner.uid, set()).add(ref)
+        if metadata.owner_references or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
+            self._waiting[ref] = None
+
+    def _gone(self, namespace: str, metadata: _Metadata) -> None:
+        """An object is gone: its dependents are looked at, and its owners may have waited for that."""
+        self._waiting.update(dict.fromkeys(self._dependents.pop(metadata.uid, ())))
+        for owner in metadata.owner_references:
+            served = self._services.resources.by_kind(owner.api_version, owner.kind)
+            if served is not None:
+                self._waiting[Ref(served.key, namespace if served.namespaced else "", owner.name)] = None
+
+    def _schedule(self) -> None:
+        if self._waiting and not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._work)
+
+    def _work(self) -> None:
+        self._scheduled = False
+        waiting, self._waiting = self._waiting, {}
+        for ref in waiting:
+            try:
+                self._look(ref)
+            except ApiError as error:
+                log.warning("garbage collection failed", object="/".join(ref), error=error.message)
+
+    # One object.
+
+    def _look(self, ref: Ref) -> None:
+        item = self._store.get(*ref)
+        if item is None:
+            return
+        metadata = _thin(item.raw)
+        if metadata.deletion_timestamp:
+            if ORPHAN in metadata.finalizers:
+                self._orphan(ref, metadata)
+            elif FOREGROUND in metadata.finalizers:
+                self._foreground(ref, metadata)
+        elif metadata.owner_references:
+            self._check_owners(ref, metadata)
+
+    def _orphan(self, ref: Ref, metadata: _Metadata) -> None:
+        for dependent in list(self._dependents.get(metadata.uid, ())):
+            self._drop_owners(dependent, {metadata.uid})
+        self._dependents.pop(metadata.uid, None)
+        self._drop_finalizer(ref, ORPHAN)
+
+    def _foreground(self, ref: Ref, metadata: _Metadata) -> None:
+        blocked = False
+        for dependent in list(self._dependents.get(metadata.uid, ())):
+            item = self._store.get(*dependent)
+            if item is None:
+                continue
+            theirs = _thin(item.raw)
+            blocked |= any(o.uid == metadata.uid and o.block_owner_deletion for o in theirs.owner_references)
+            if not theirs.deletion_timestamp:
+                self._check_owners(dependent, theirs)
+        if not blocked:
+            self._drop_finalizer(ref, FOREGROUND)
+
+    def _check_owners(self, ref: Ref, metadata: _Metadata) -> None:
+        solid, dangling, waiting = False, set(), set()
+        for owner in metadata.owner_references:
+            state = self._state(ref, owner)
+            if state == "unknown":
+                return
+            if state == "solid":
+                solid = True
+            else:
+                (dangling if state == "absent" else waiting).add(owner.uid)
+        if solid:
+            if dangling or waiting:
+                self._drop_owners(ref, dangling | waiting)
+            return
+        foreground = bool(waiting) and bool(self._dependents.get(metadata.uid))
+        self._delete(ref, metadata, foreground=foreground)
+
+    def _state(self, ref: Ref, owner: _Owner) -> str:
+        """Whether an owner is solid, absent, waiting for its dependents, or of a kind that is not served."""
+        served = self._services.resources.by_kind(owner.api_version, owner.kind)
+        if served is None or (served.namespaced and not ref.namespace):
+            return "unknown"
+        item = self._store.get(served.key, ref.namespace if served.namespaced else "", owner.name)
+        if item is None:
+            return "absent"
+        metadata = _thin(item.raw)
+        if metadata.uid != owner.uid:
+            return "absent"
+        return "waiting" if metadata.deletion_timestamp and FOREGROUND in metadata.finalizers else "solid"
+
+    # Writes.
+
+    def _delete(self, ref: Ref, metadata: _Metadata, *, foreground: bool) -> None:
+        if ORPHAN in metadata.finalizers:
+            policy = "Orphan"
+        else:
+            policy = "Foreground" if foreground or FOREGROUND in metadata.finalizers else "Background"
+        served = self._served(ref)
+        if served is not None:
+            options = DeleteOptions(propagation=policy, uid=metadata.uid)
+            Deleter(self._services, own_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
+
+    def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
+        def change(metadata: dict[str, Any]) -> None:
+            kept = [r for r in metadata.get("ownerReferences") or [] if r["uid"] not in uids]
+            _set(metadata, "ownerReferences", kept)
+
+        self._update(ref, change)
+
+    def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
+        def change(metadata: dict[str, Any]) -> None:
+            _set(metadata, "finalizers", [f for f in metadata.get("finalizers") or [] if f != finalizer])
+
+        self._update(ref, change)
+
+    def _update(self, ref: Ref, change: Callable[[dict[str, Any]], None]) -> None:
+        served = self._served(ref)
+        if served is None or self._store.get(*ref) is None:
+            return
+        writer = Writer(self._services, own_request(ref.namespace), served, WriteOptions())
+
+        def make(old: Obj | None) -> Obj:
+            assert old is not None
+            new = represent.stored(represent.encode(old))
+            change(new["metadata"])
+            writer.track(old, new)
+            return new
+
+        writer.update(ref.name, make)
+
+    def _served(self, ref: Ref) -> Served | None:
+        return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
+
+
+def _set(metadata: dict[str, Any], key: str, value: list[Any]) -> None:
+    if value:
+        metadata[key] = value
+    else:
+        metadata.pop(key, None)
