@@ -268,7 +268,7 @@ class Fuzzer:
             return {self.text(): self.typed(type_.elem, depth + 1) for _ in range(self.random.choice([0, 1, 2]))}
         if kind == "b":
             return self.chance(50)
-        if kind in ("i32", "i64") or kind.startswith("u") and kind[1:].isdigit():
+        if kind in ("i32", "i64") or (kind.startswith("u") and kind[1:].isdigit()):
             return self.random.choice(NUMBERS[:10] if self.chance(80) else NUMBERS)
         if kind in ("IntOrString", "Quantity") and self.chance(40):
             return self.random.choice(NUMBERS)

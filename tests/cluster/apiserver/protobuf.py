@@ -53,7 +53,7 @@ def _single(number: int, value: Any, type_: Type) -> bytes:
     kind = type_.kind
     if kind == "struct":
         return _message(number, _struct(value, type_))
-    if kind in ("b", "i32", "i64") or kind[0] == "u" and kind[1:].isdigit():
+    if kind in ("b", "i32", "i64") or (kind[0] == "u" and kind[1:].isdigit()):
         return varint(number << 3) + varint(value) if isinstance(value, int) else b""
     if kind == "f64":
         return varint(number << 3 | 1) + struct.pack("<d", value) if isinstance(value, float) else b""

@@ -1,47 +1,181 @@
-"""The server's own figures, in Prometheus' text form and under Kubernetes' names."""
+"""The server's own figures, under Kubernetes' names and labels where it has some.
+
+In the path of a request there are only plain counters: one lookup of its series, one addition for its code, one for its
+duration. Everything else (objects, open watches, the store, the process) is looked up when somebody asks for the text.
+
+Labels can take only values that the server itself knows: a request for a resource or path that is not served is counted
+without naming it, so that no client can make the number of series grow.
+"""
 
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
+from typing import Final, NamedTuple
 
-from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.exposition import Labels, Sample, family, process_figures, single
+from jobrelay.cluster.apiserver.options import APPLY
+from jobrelay.cluster.apiserver.request import ApiRequest, Info
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
 
-Labels = tuple[str, str, str, str, str, str, int]
+BUCKETS: Final = (0.005, 0.025, 0.1, 0.4, 1.0, 5.0, 30.0)
+_VERBS: Final = {
+    "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE", "watch": "WATCH",
+}  # fmt: skip
+_METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+_CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
+_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3"})
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Outcome:
-    code = 500
+class Key(NamedTuple):
+    """What requests are counted by, apart from the code of the answer."""
+
+    component: str
+    dry_run: str
+    group: str
+    resource: str
+    scope: str
+    subresource: str
+    verb: str
+    version: str
+
+
+class _Series:
+    """The requests of one key: how many by code, how many by duration, and their seconds."""
+
+    __slots__ = ("buckets", "codes", "seconds")
+
+    def __init__(self) -> None:
+        self.codes: dict[int, int] = {}
+        self.buckets = [0] * (len(BUCKETS) + 1)
+        self.seconds = 0.0
+
+
+class Timed:
+    """One request on its way; `code` is set when the answer is known."""
+
+    __slots__ = ("_metrics", "_reading", "_request", "_start", "code")
+
+    def __init__(self, metrics: Metrics, request: ApiRequest) -> None:
+        self._metrics, self._request = metrics, request
+        self._reading = request.method in _READS
+        self.code = 0
+
+    def __enter__(self) -> Timed:
+        self._metrics.in_flight[self._reading] += 1
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._metrics.in_flight[self._reading] -= 1
+        if self.code:  # else the client went away before there was an answer
+            self._metrics.count(self._request, self.code, time.perf_counter() - self._start)
 
 
 class Metrics:
-    """Plain counters in the hot path; text is made only when somebody asks."""
-
     def __init__(self, services: Services, watches: Watches) -> None:
         self._services, self._watches = services, watches
-        self._requests: Counter[Labels] = Counter()
-        self._seconds: Counter[tuple[str, str]] = Counter()
+        self._series: dict[Key, _Series] = {}
+        self.in_flight = {True: 0, False: 0}  # by whether they only read
 
-    @contextmanager
-    def timed(self, request: ApiRequest) -> Iterator[Outcome]:
-        outcome, start = Outcome(), time.perf_counter()
-        yield outcome
-        info = request.info
-        verb = info.verb.upper()
-        scope = "resource" if info.name else ("namespace" if info.namespace else "cluster")
-        self._requests[verb, info.group, info.version, info.resource, info.subresource, scope, outcome.code] += 1
-        self._seconds[verb, info.resource] += time.perf_counter() - start  # type: ignore[assignment]
+    def timed(self, request: ApiRequest) -> Timed:
+        return Timed(self, request)
+
+    def count(self, request: ApiRequest, code: int, seconds: float) -> None:
+        key = self._key(request, request.info)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = _Series()
+        series.codes[code] = series.codes.get(code, 0) + 1
+        series.buckets[bisect_left(BUCKETS, seconds)] += 1
+        series.seconds += seconds
+
+    def _key(self, request: ApiRequest, info: Info) -> Key:
+        dry_run = _dry_run(request.query["dryRun"]) if "dryRun" in request.query else ""
+        served = self._services.resources.get(info.group, info.version, info.resource) if info.resource else None
+        if served is None:
+            verb = "GET" if request.method == "HEAD" else request.method if request.method in _METHODS else "other"
+            path = request.path.rstrip("/")
+            return Key("", dry_run, "", "", "", path if path in _PATHS else "", verb, "")
+        scope = "resource" if info.name or info.selected or info.verb == "create" else "namespace" if info.namespace else "cluster"
+        subresource = info.subresource if info.subresource in served.subresources else ""
+        if subresource in _CONNECTS:
+            verb = "CONNECT"
+        elif info.verb == "patch" and request.header("content-type") == APPLY:
+            verb = "APPLY"
+        else:
+            verb = _VERBS.get(info.verb) or ("GET" if scope == "resource" else "LIST")
+        return Key("apiserver", dry_run, info.group, info.resource, scope, subresource, verb, info.version)
+
+    # The text.
 
     def text(self) -> str:
-        lines = ["# TYPE apiserver_request_total counter"]
-        for (verb, group, version, resource, subresource, scope, code), count in sorted(self._requests.items()):
-            labels = (
-                f'code="{code}",group="{group}",resource="{resource}",scope="{scope}",subresource="{subresource}",'
-                f'verb="{verb}",version="{version}"'
-            )
-            lines.append(f"apiserver_request_total{{{labels}}} {count}")
+        """Everything, in Prometheus' text form."""
+        lines = [*self._requests(), *self._now(), *self._objects(), *self._store(), *process_figures()]
         return "\n".join(lines) + "\n"
+
+    def _requests(self) -> Iterator[str]:
+        series = sorted(self._series.items())
+        counts: list[Sample] = []
+        durations: list[Sample] = []
+        for key, found in series:
+            labels = key._asdict()
+            counts += [("", {"code": str(code), **labels}, count) for code, count in sorted(found.codes.items())]
+            durations += _histogram(labels, found)
+        meaning = "Answers by verb, dry run, resource, scope, component and code."
+        yield from family("apiserver_request_total", "counter", meaning, counts)
+        meaning = "Seconds until the answer (until the first events of a watch)."
+        yield from family("apiserver_request_duration_seconds", "histogram", meaning, durations)
+
+    def _now(self) -> Iterator[str]:
+        kinds = (("mutating", self.in_flight[False]), ("readOnly", self.in_flight[True]))
+        samples: list[Sample] = [("", {"request_kind": kind}, count) for kind, count in kinds]
+        yield from family("apiserver_current_inflight_requests", "gauge", "Requests that wait for their answer.", samples)
+        watching = Counter((watch.served, watch.scope) for watch in self._watches.open)
+        samples = []
+        for (served, scope), count in watching.items():
+            labels = {"component": "apiserver", "group": served.group, "resource": served.plural, "scope": scope}
+            samples.append(("", {**labels, "subresource": "", "verb": "WATCH", "version": served.version}, count))
+        yield from family("apiserver_longrunning_requests", "gauge", "Watches that are open.", sorted(samples, key=str))
+        samples = [
+            ("", {"group": served.group, "resource": served.plural, "version": served.version}, count)
+            for served, count in self._watches.delivered.items()
+        ]
+        yield from family("apiserver_watch_events_total", "counter", "Events sent to watchers.", sorted(samples, key=str))
+
+    def _objects(self) -> Iterator[str]:
+        stored = sorted({served.key for served in self._services.resources if "list" in served.verbs})
+        counted = [(key, self._services.store.count(key)) for key in stored]
+        old: list[Sample] = [("", {"resource": key}, count) for key, count in counted]
+        yield from family("apiserver_storage_objects", "gauge", "Objects in the store.", old)
+        new: list[Sample] = []
+        for key, count in counted:
+            plural, _, group = key.partition(".")
+            new.append(("", {"group": group, "resource": plural}, count))
+        yield from family("apiserver_resource_objects", "gauge", "Objects in the store.", new)
+
+    def _store(self) -> Iterator[str]:
+        store = self._services.store
+        yield from single("jobrelay_store_version", "gauge", "The newest resourceVersion.", store.committed)
+        sizes: list[Sample] = [("_sum", {}, store.writes), ("_count", {}, store.commits)]
+        yield from family("jobrelay_store_batch_size", "summary", "Writes that share a commit.", sizes)
+
+
+def _dry_run(values: list[str]) -> str:
+    return "All" if all(value == "All" for value in values) else "invalid"
+
+
+def _histogram(labels: Labels, series: _Series) -> Iterator[Sample]:
+    total = 0
+    for bound, count in zip((*BUCKETS, None), series.buckets, strict=True):
+        total += count
+        yield "_bucket", {**labels, "le": "+Inf" if bound is None else f"{bound:g}"}, total
+    yield "_sum", labels, series.seconds
+    yield "_count", labels, total

@@ -45,6 +45,11 @@ class Selection:
     def everything(self) -> bool:
         return self._labels is None and not self._names and not self._fields
 
+    @property
+    def named(self) -> bool:
+        """Whether it chooses one name."""
+        return any(label == "metadata.name" and operator == "=" for label, operator, _ in self._names)
+
     def matches(self, item: Item | None) -> bool:
         if item is None:
             return False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -65,7 +65,7 @@ class Watches:
     def __init__(self) -> None:
         self.open: set[_Watch] = set()
         self.frames = Frames()
-        self.delivered = 0
+        self.delivered: Counter[Served] = Counter()
 
     def close(self) -> None:
         for watch in list(self.open):
@@ -93,6 +93,11 @@ class _Watch:
         self._unsubscribe: Callable[[], None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._columns_sent = False
+
+    @property
+    def scope(self) -> str:
+        """How much is watched: one `resource`, a `namespace` or the `cluster`."""
+        return "resource" if self.selection.named else "namespace" if self.namespace else "cluster"
 
     # The life of a watch.
 
@@ -201,7 +206,7 @@ class _Watch:
         self._flushing = False
         if self._sink is None or not self._pending:
             return
-        self.watches.delivered += len(self._pending)
+        self.watches.delivered[self.served] += len(self._pending)
         data = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
         self._pending.clear()
         if self._sink.backlog() > MAX_BACKLOG:

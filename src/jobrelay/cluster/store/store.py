@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, takewhile
 from typing import Final, NamedTuple
 
-from jobrelay.cluster.store.backend import Backend, NoBackend, Row, StoreFailure
+from jobrelay.cluster.store.backend import Backend, ClosedBackend, NoBackend, Row, StoreFailure
 
 Key = tuple[str, str]
 HISTORY: Final = 10_000  # changes per resource; older versions are expired
@@ -117,7 +117,7 @@ class Store:
         self._done: asyncio.Future[None] | None = None
         self._tokens = iter(range(2**62))
         self._everywhere: list[Callable[[str, Change], None]] = []
-        self.commits = 0
+        self.commits = self.writes = 0
         self._version, rows = self._backend.load()
         self._start = self._committed = self._version
         self._load(rows)
@@ -213,6 +213,7 @@ class Store:
             done.set_exception(failure)
             return
         self.commits += 1
+        self.writes += len(batch)
         self._committed = self._version
         for resource, _, change in batch:
             self._publish(self._table(resource), change)
@@ -232,8 +233,10 @@ class Store:
         self._commit()
 
     def close(self) -> None:
+        """Commits what is open; whoever reacts to that last batch by a write of his own gets a failure."""
         self.flush()
         self._backend.close()
+        self._backend = ClosedBackend()
 
     def snapshot(self, resource: str, version: int | None = None) -> Snapshot:
         """The objects of a resource as writers see them, or at a version; walk it before the next await."""
