@@ -212,6 +212,18 @@ async def test_closing_commits_what_is_open(open_backend: Open) -> None:
     again.close()
 
 
+async def test_reactions_to_the_last_batch_fail_quietly(open_backend: Open) -> None:
+    store = Store(open_backend())
+    store.subscribe(RESOURCE, lambda change: put(store, "reaction") if change.version == 1 else None)
+    put(store, "a")
+    store.close()
+    with pytest.raises(StoreFailure, match="closed"):
+        await store.settled()
+    again = Store(open_backend())
+    assert committed(again) == {"a": 1}
+    again.close()
+
+
 def test_a_file_that_is_no_store_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "store.sqlite").write_text("this is a letter, and a long one, and surely not a database" * 50)
     with pytest.raises(StoreFailure, match="cannot be opened as a jobrelay store"):

@@ -41,3 +41,10 @@ class NoBackend:
 
     def close(self) -> None:
         return None
+
+
+class ClosedBackend(NoBackend):
+    """Takes the place of a backend that was closed: who still writes fails, and nothing else happens."""
+
+    def commit(self, rows: Sequence[Row], version: int) -> None:
+        raise StoreFailure("the store is closed")
