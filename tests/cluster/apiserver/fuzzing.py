@@ -129,9 +129,7 @@ class Fuzzer:
 
     def request(self) -> tuple[str, str, bytes, dict[str, str]]:
         """A method, a target, a body and headers."""
-        method = self.random.choice(
-            ["POST", "POST", "POST", "PUT", "PUT", "PATCH", "PATCH", "PATCH", "GET", "DELETE", "HEAD", "OPTIONS"]
-        )
+        method = self.random.choice(METHODS)
         path, media, body = self._written(method)
         headers = {"Content-Type": media}
         if self.chance(10):
@@ -151,7 +149,10 @@ class Fuzzer:
             ] = self.text()
         if self.chance(5):
             path = "/" + "/".join(self.random.choice(PATHS) for _ in range(self.random.randrange(1, 8)))
-        return method, path + self._query(), body, headers
+        query = self._query()
+        if media == APPLY and not self.chance(5):
+            query += ("&" if query else "?") + "fieldManager=m" + ("&force=true" if self.chance(70) else "")
+        return method, path + query, body, headers
 
     def _query(self) -> str:
         if not self.chance(40):
@@ -297,6 +298,8 @@ class Fuzzer:
                 here[field.name] = self.typed(field.type)
                 return obj
             step = self.random.choice(list(here)) if isinstance(here, dict) else self.random.randrange(len(here))
+            if step in ("apiVersion", "kind") and len(here) > 2 and not self.chance(3):
+                continue
             below = (
                 fields[step].type
                 if step in fields

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from jobrelay.cluster.apiserver.exposition import Labels, Sample, family, process_figures, single
 from jobrelay.cluster.apiserver.options import APPLY
@@ -66,7 +66,7 @@ class Timed:
         self._reading = request.method in _READS
         self.code = 0
 
-    def __enter__(self) -> Timed:
+    def __enter__(self) -> Self:
         self._metrics.in_flight[self._reading] += 1
         self._start = time.perf_counter()
         return self
