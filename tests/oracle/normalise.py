@@ -94,7 +94,7 @@ class Normaliser:
             value = {**value, "metadata": _list_metadata(metadata)}
         if value.get("kind") in ("APIGroupList", "APIGroupDiscoveryList"):
             value = {k: [g for g in v if _is_built_in(g)] if isinstance(v, list) else v for k, v in value.items()}
-        answer = {self.text(k): self.value(v, k) for k, v in value.items()}
+        answer = {self.text(k): self.value(v, k) for k, v in sorted(value.items())}
         if value.get("kind") == "Table":
             self.columns = [c.get("name") for c in answer.get("columnDefinitions") or []] or self.columns
             _hide_ages(answer, self.columns)

@@ -11,7 +11,6 @@ from ._objects import JOBS, Object
 from ._rich import LIGHT_JOB, RICH
 
 Path = tuple[str | int, ...]
-FIXED = ({"metadata"}, {"apiVersion"}, {"kind"})
 CHUNK = 120
 
 
@@ -28,8 +27,10 @@ def replacements(value: Any) -> tuple[Any, ...]:
     """What to put in a node's place: nothing, the wrong type, and values at the edge of its own type."""
     if isinstance(value, bool):
         return (None, "true", not value)
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return (None, str(value), -1, 0, 1.5)
+    if value is None:
+        return ("text", 5, {})
     if isinstance(value, str):
         return (None, 5, "", "Bad Value!")
     if isinstance(value, list):
