@@ -214,7 +214,11 @@ async def test_closing_commits_what_is_open(open_backend: Open) -> None:
 
 async def test_reactions_to_the_last_batch_fail_quietly(open_backend: Open) -> None:
     store = Store(open_backend())
-    store.subscribe(RESOURCE, lambda change: put(store, "reaction") if change.version == 1 else None)
+
+    def react(change: Change) -> None:
+        put(store, "reaction")
+
+    store.subscribe(RESOURCE, react)
     put(store, "a")
     store.close()
     with pytest.raises(StoreFailure, match="closed"):
