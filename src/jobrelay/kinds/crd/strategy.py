@@ -10,19 +10,21 @@ from __future__ import annotations
 import copy
 import functools
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.kinds import field
 from jobrelay.kinds.crd import checks, embedded, objects, paths, pruning, scale
 from jobrelay.kinds.crd.listtypes import validate_lists
 from jobrelay.kinds.crd.ratchet import Correlated
-from jobrelay.kinds.crd.rules import Rules, compile_rules
 from jobrelay.kinds.crd.structural import Node
 from jobrelay.kinds.field import FieldError, Path
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import is_qualified_name, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
+
+if TYPE_CHECKING:
+    from jobrelay.kinds.crd.rules import Rules
 
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
@@ -53,7 +55,9 @@ class CustomKind:
 
     @functools.cached_property
     def rules(self) -> Rules | None:
-        """The compiled CEL rules, or None when the schema has none."""
+        """The compiled CEL rules, or None when the schema has none. Their machinery is loaded only where it is used."""
+        from jobrelay.kinds.crd.rules import compile_rules
+
         return compile_rules(self.node)
 
     def decode(self, value: Any) -> tuple[Obj, list[str]]:
