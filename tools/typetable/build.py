@@ -91,7 +91,7 @@ def annotate(types: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
             for key, fact in (("l", "list-type"), ("lk", "list-map-keys"), ("m", "map-type")):
                 if value := facts.get(f"x-kubernetes-{fact}"):
                     field[key] = value
-            if facts.get("default") not in (None, 0, "", {}, False):
+            if facts.get("default") not in (None, 0, "", {}, False) or (facts.get("default") == "" and field.get("o")):
                 field["d"] = facts["default"]
         out[name] = entry
     return out
