@@ -64,7 +64,8 @@ class Notes:
         Until field management has seen the object they stay as they were sent: an empty list is owned, null is not.
         """
         for holder, key in self.emptied:
-            holder[key] = None
+            if not holder.get(key):
+                holder[key] = None
         self.emptied.clear()
 
     def unknown(self, trail: Trail, name: str) -> None:
@@ -132,6 +133,19 @@ def _compiled(kind: str, go: str, name: str, elem: Type | None) -> Decoder:
     }[kind](go)  # fmt: skip
 
 
+def _go_numbers(value: Any) -> Any:
+    """A JSON value whose numbers went through Go's float64: whole ones lose their fraction."""
+    if isinstance(value, dict):
+        return {key: _go_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_go_numbers(item) for item in value]
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise DecodeError(f"number {value.text if isinstance(value, Float) else value}", "float64")
+        return int(value) if value.is_integer() and abs(value) < 1e21 else float(value)
+    return value
+
+
 def _union(name: str) -> Callable[[str], Decoder]:
     from jobrelay.kinds.types import type_of
 
@@ -140,14 +154,14 @@ def _union(name: str) -> Callable[[str], Decoder]:
 
     def make(go: str) -> Decoder:
         if short == "JSON":
-            return lambda value, trail, notes: plain(value)
+            return lambda value, trail, notes: _go_numbers(plain(value))
         schema = type_of(f"{base}.JSONSchemaProps")
 
         def decode_union(value: Any, trail: Trail, notes: Notes) -> Any:
             if isinstance(value, dict):
-                return decoder(schema)(value, trail, notes)
+                return decode(value, schema)
             if short == "JSONSchemaPropsOrArray" and isinstance(value, list):
-                return [decoder(schema)(item, (trail, i), notes) for i, item in enumerate(value)]
+                return [decode(item, schema) for item in value]
             return value
 
         return decode_union
@@ -416,4 +430,19 @@ def _int_or_string(go: str) -> Decoder:
 
 
 def _raw(go: str) -> Decoder:
-    return lambda value, trail, notes: plain(value)
+    return lambda value, trail, notes: _numbers(value)
+
+
+def _numbers(value: Any) -> Any:
+    """A JSON value without repeated keys, whose numbers no longer know how they were written."""
+    if isinstance(value, Pairs):
+        value = plain(value)
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    if isinstance(value, Float):
+        if math.isinf(value):
+            raise DecodeError(f"number {value.text}", "float64")
+        return float(value)
+    return value

@@ -50,6 +50,8 @@ def update_managed_fields(
         managers = _starting_point(live, new, None if schema.custom else sent, subresource)
         if live is not None and not managers:
             return None
+        if schema.custom:
+            validate(unmanaged(new), schema.root)
         writer = Entry(manager or "unknown", "Update", api_version, {}, now, subresource)
         if live is None and not managers:
             fields = created_fields(unmanaged(new), schema, reset_fields)
