@@ -46,7 +46,7 @@ class Watcher(asyncio.Protocol):
 
 async def _open(where: tuple[str, int], context: ssl.SSLContext, count: int) -> list[Watcher]:
     loop = asyncio.get_running_loop()
-    request = jobs.request("GET", f"{jobs.PATH}?watch=1&resourceVersion=0&allowWatchBookmarks=true")
+    request = jobs.request("GET", f"{jobs.PATH}?watch=1&resourceVersion=0")
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(number: int) -> Watcher:
