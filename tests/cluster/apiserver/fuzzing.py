@@ -85,6 +85,40 @@ QUERY = {
     "orphanDependents": ["true", "x"], "container": ["main", "x"], "tailLines": ["-1", "x", "5"], "sinceTime": ["x", "2024-01-01T00:00:00Z"],
     "limitBytes": ["0", "1"], "follow": ["true"], "stream": ["Stdout", "x"], "timeout": ["1.5s", "x"], "command": ["sh"], "export": ["1"],
 }  # fmt: skip
+GADGET_PATH = "/apis/fuzz.example/v1/namespaces/default/gadgets"
+GADGET: Obj = {
+    "apiVersion": "fuzz.example/v1", "kind": "Gadget", "metadata": {"name": "g"},
+    "spec": {"size": 3, "port": "http", "any": {"x": 1.5}, "list": [{"key": "a"}], "words": ["a"], "map": {"k": {"v": 1}}, "when": "2024-01-01T00:00:00Z"},
+    "status": {"ready": 1},
+}  # fmt: skip
+_SPEC: Obj = {
+    "size": {"type": "integer", "default": 1, "minimum": 0, "x-kubernetes-validations": [{"rule": "self <= 10 || self == oldSelf"}]},
+    "port": {"x-kubernetes-int-or-string": True}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "list": {
+        "type": "array", "maxItems": 9, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"],
+        "items": {"type": "object", "required": ["key"], "properties": {"key": {"type": "string", "maxLength": 9}, "n": {"type": "number", "nullable": True}}},
+        "x-kubernetes-validations": [{"rule": "self.all(x, x.key.size() > 0)", "message": "empty key"}],
+    },
+    "words": {"type": "array", "x-kubernetes-list-type": "set", "maxItems": 9, "items": {"type": "string", "pattern": "^[a-z]*$"}},
+    "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"v": {"type": "integer", "multipleOf": 1}}}},
+    "when": {"type": "string", "format": "date-time"},
+    "embedded": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+}  # fmt: skip
+_STATUS: Obj = {"type": "object", "properties": {"ready": {"type": "integer"}}}
+_GADGET_SCHEMA: Obj = {"type": "object", "properties": {"spec": {"type": "object", "properties": _SPEC}, "status": _STATUS}}
+GADGETS: Obj = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gadgets.fuzz.example"},
+    "spec": {
+        "group": "fuzz.example", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
+        "versions": [
+            {
+                "name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _GADGET_SCHEMA},
+                "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.ready"}},
+                "additionalPrinterColumns": [{"name": "When", "type": "date", "jsonPath": ".spec.when"}, {"name": "Any", "type": "string", "jsonPath": ".spec.any"}],
+            }
+        ],
+    },
+}  # fmt: skip
 METHODS = ["POST"] * 8 + ["PUT"] * 8 + ["PATCH"] * 12 + ["GET"] * 3 + ["DELETE", "HEAD", "OPTIONS"]
 TABLE = "as=Table;g=meta.k8s.io;v=v1"
 ACCEPTS = [
@@ -112,6 +146,7 @@ PATHS = ["", "/", "api", "apis", "version", "healthz", "livez", "readyz", "metri
 def corpus() -> list[tuple[str, Obj]]:
     """Valid objects of every kind, with the paths that they are created at."""
     found = [(kind.collection, kind.body) for kind in EVERY] + list(RICH.values())
+    found += [("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", GADGETS)] + [(GADGET_PATH, GADGET)] * 4
     text = re.sub(r"\{\{\w+\}\}", "default", json.dumps(found))
     return [(path, body) for path, body in json.loads(text)]
 

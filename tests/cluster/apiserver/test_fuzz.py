@@ -36,6 +36,7 @@ async def filled() -> Server:
     server = Server()
     for path, body in corpus():
         await server.call("POST", path, body)
+        await server.settle()
     return server
 
 

@@ -43,7 +43,7 @@ class Scales:
     async def answer(self, request: ApiRequest, served: Served) -> ApiResponse:
         out = output_for(request)
         if request.info.verb == "get":
-            return self._answer(request, await self._get(request, served), out)
+            return self._answer(request, self._get(request, served), out)
         media = patching.patch_type(request, served) if request.info.verb == "patch" else ""
         kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
@@ -55,10 +55,9 @@ class Scales:
     def _answer(self, request: ApiRequest, scale: Obj, out: Output) -> ApiResponse:
         return represent.answer_object(_SCALE, stored_json(scale), out, self._services.now(), request.first("includeObject"))
 
-    async def _get(self, request: ApiRequest, served: Served) -> Obj:
-        await self._services.store.settled()
+    def _get(self, request: ApiRequest, served: Served) -> Obj:
         namespace = request.info.namespace if served.namespaced else ""
-        item = self._services.store.get(served.key, namespace, request.info.name)
+        item = self._services.store.read(served.key, namespace, request.info.name)
         if item is None:
             raise errors.not_found(served.group, served.plural, request.info.name)
         obj = represent.stored(represent.outgoing(served, item.raw))

@@ -55,9 +55,9 @@ class ApiServer:
             try:
                 answer = await self._answer(request)
             except errors.ApiError as error:
-                answer = _refusal(request, error)
+                answer = _refusal(request, await self._settled(request, error))
             except StoreFailure as failure:
-                answer = _refusal(request, errors.internal(f"the store could not be written: {failure}"))
+                answer = _refusal(request, _not_written(failure))
             except RecursionError:
                 answer = _refusal(request, errors.bad_request("the body is nested too deeply"))
             except Exception:  # the boundary of a request: nothing may take the server down
@@ -66,6 +66,16 @@ class ApiServer:
             answer.warnings = request.warnings
             outcome.code = answer.code
         return answer
+
+    async def _settled(self, request: ApiRequest, error: errors.ApiError) -> errors.ApiError:
+        """A write may be refused because of writes that are not durable yet: the refusal waits for them, and falls with them."""
+        if request.method in ("GET", "HEAD"):
+            return error
+        try:
+            await self.services.store.settled()
+        except StoreFailure as failure:
+            return _not_written(failure)
+        return error
 
     async def _answer(self, request: ApiRequest) -> ApiResponse:
         request.info = parse_info(request.method, request.path, request.query)
@@ -117,6 +127,10 @@ def _check_timeout(text: str) -> None:
         parse_duration(text)
     except TimeError as error:
         raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
+
+
+def _not_written(failure: StoreFailure) -> errors.ApiError:
+    return errors.internal(f"the store could not be written: {failure}")
 
 
 def _refusal(request: ApiRequest, error: errors.ApiError) -> ApiResponse:

@@ -59,7 +59,7 @@ class Authorizer:
     def _all(self, kind: str) -> list[dict[str, Any]]:
         found = self._cached.get(kind)
         if found is None:
-            snapshot = self._store.snapshot(f"{kind}.{GROUP}")
+            snapshot = self._store.snapshot(f"{kind}.{GROUP}", self._store.committed)
             found = self._cached[kind] = [msgspec.json.decode(item.raw) for item in snapshot.walk("")]
         return found
 
