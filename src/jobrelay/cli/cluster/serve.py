@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import pathlib
+import resource
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -23,8 +24,15 @@ def serve_clusters(folder: pathlib.Path, ports: Mapping[str, int | None], *, mem
     """Runs clusters until a signal comes."""
     clusters = [Cluster(name, folder, memory=memory, port=port) for name, port in ports.items()]
     gc.set_threshold(*_THRESHOLDS)
+    _allow_many_connections()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(clusters))
+
+
+def _allow_many_connections() -> None:
+    """Every watch holds a socket: use as many files as the system lets us, not only as many as it starts us with."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
