@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import pathlib
 import resource
@@ -18,6 +19,7 @@ from jobrelay.cluster import Cluster
 
 log = structlog.get_logger(__name__)
 _THRESHOLDS: Final = (50_000, 20, 100)  # the default makes the collector walk all stored objects far too often
+_FILES: Final = 65_536
 
 
 def serve_clusters(folder: pathlib.Path, ports: Mapping[str, int | None], *, memory: bool) -> None:
@@ -32,7 +34,9 @@ def serve_clusters(folder: pathlib.Path, ports: Mapping[str, int | None], *, mem
 def _allow_many_connections() -> None:
     """Every watch holds a socket: use as many files as the system lets us, not only as many as it starts us with."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    wanted = _FILES if most == resource.RLIM_INFINITY else most
+    with contextlib.suppress(ValueError, OSError):  # some systems name a limit that they do not grant
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
