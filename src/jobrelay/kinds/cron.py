@@ -1,14 +1,17 @@
-"""Cron schedules and time zones: is a text a schedule, and if not, in which words is that said.
+"""Cron schedules and time zones: is a text a schedule, in which words is it refused, and when is it due next.
 
 The grammar is that of the cron library that Kubernetes uses: five fields of numbers, names, ranges and steps, `?` for
-`*`, or a descriptor such as `@daily` or `@every 1h30m`. Sunday is 0 only.
+`*`, or a descriptor such as `@daily` or `@every 1h30m`. Sunday is 0 only. Hand-written, because the refusals are on the
+wire and because hours that a clock change repeats are due twice there, which other cron libraries see differently.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import zoneinfo
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, Protocol
 
 from jobrelay.kinds.field import go_quote
 from jobrelay.kinds.times import TimeError, parse_duration
@@ -31,6 +34,87 @@ _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 class ScheduleError(ValueError):
     """A text that is not a schedule, in the words of the cron library."""
+
+
+class Schedule(Protocol):
+    """When things are due."""
+
+    def next(self, after: dt.datetime) -> dt.datetime | None:
+        """The first time after the one given, in UTC; None when there is none within five years."""
+
+
+class _Fields:
+    """A schedule of five fields in a time zone."""
+
+    def __init__(self, fields: list[str], zone: dt.tzinfo) -> None:
+        self._minutes, self._hours, self._days, self._months, self._weekdays = (
+            _values(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True)
+        )
+        self._any_day = fields[2][:1] in ("*", "?") or fields[4][:1] in ("*", "?")
+        self._zone = zone
+
+    def next(self, after: dt.datetime) -> dt.datetime | None:
+        local = after.astimezone(self._zone)
+        day = local.date()
+        for _ in range(5 * 366):
+            if self._matches(day):
+                due = [moment for moment in self._moments(day) if moment > after]
+                if due:
+                    return min(due)
+            day += dt.timedelta(days=1)
+        return None
+
+    def _matches(self, day: dt.date) -> bool:
+        if day.month not in self._months:
+            return False
+        by_date, by_weekday = day.day in self._days, day.isoweekday() % 7 in self._weekdays
+        return (by_date and by_weekday) if self._any_day else (by_date or by_weekday)
+
+    def _moments(self, day: dt.date) -> Iterator[dt.datetime]:
+        """The moments of a day: an hour that a clock change skips has none, one that it repeats has two."""
+        for hour in self._hours:
+            for minute in self._minutes:
+                for fold in (0, 1):
+                    local = dt.datetime(day.year, day.month, day.day, hour, minute, tzinfo=self._zone, fold=fold)
+                    moment = local.astimezone(dt.UTC)
+                    back = moment.astimezone(self._zone)
+                    if (back.hour, back.minute, back.fold) == (hour, minute, fold):
+                        yield moment
+
+
+class _Every:
+    """`@every 90s`: a fixed distance from the last time."""
+
+    def __init__(self, seconds: int) -> None:
+        self._distance = dt.timedelta(seconds=max(seconds, 1))
+
+    def next(self, after: dt.datetime) -> dt.datetime | None:
+        return (after + self._distance).replace(microsecond=0).astimezone(dt.UTC)
+
+
+_MEANINGS: Final = {
+    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+}  # fmt: skip
+
+
+def parse_schedule(text: str, zone: str = "") -> Schedule:
+    """The schedule that a text means in a time zone ("" is UTC); raises ScheduleError."""
+    check_schedule(text)
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        zone, text = text[text.index("=") + 1 : text.find(" ")], _without_zone(text)
+    if text.startswith(_EVERY):
+        return _Every(parse_duration(text.removeprefix(_EVERY)) // 10**9)
+    fields = [part for part in _SPACE.split(_MEANINGS.get(text, text)) if part]
+    return _Fields(fields, zoneinfo.ZoneInfo(zone) if zone not in ("", "UTC", "Local") else dt.UTC)
+
+
+def _values(field: str, low: int, high: int, names: dict[str, int]) -> list[int]:
+    found: set[int] = set()
+    for part in filter(None, field.split(",")):
+        first, last, step = _check_range(part, low, high, names)
+        found.update(range(first, last + 1, step))
+    return sorted(found)
 
 
 def check_schedule(text: str) -> None:
@@ -69,7 +153,8 @@ def _check_descriptor(text: str) -> None:
         raise ScheduleError(f"failed to parse duration {text}: {error}") from None
 
 
-def _check_range(part: str, low: int, high: int, names: dict[str, int]) -> None:
+def _check_range(part: str, low: int, high: int, names: dict[str, int]) -> tuple[int, int, int]:
+    """The first, the last and the step of one part of a field."""
     span, *steps = part.split("/")
     limits = span.split("-")
     if limits[0] in ("*", "?"):
@@ -94,6 +179,7 @@ def _check_range(part: str, low: int, high: int, names: dict[str, int]) -> None:
         raise ScheduleError(f"beginning of range ({first}) beyond end of range ({last}): {part}")
     if step == 0:
         raise ScheduleError(f"step of range should be a positive number: {part}")
+    return first, last, step
 
 
 def _number(text: str, names: dict[str, int]) -> int:

@@ -1,0 +1,100 @@
+"""The CronJob controller: looks at a CronJob when it, one of its Jobs, or the time changes, and carries out the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.cronjob.decide import Plan, decide
+from jobrelay.control import Controller, Result
+from jobrelay.kinds.times import format_time
+from jobrelay.kube import Key, Object
+from jobrelay.kube.errors import AlreadyExists, Conflict, NotFound
+from jobrelay.kube.resource import CRONJOBS, JOBS
+
+Obj = dict[str, Any]
+
+
+def set_up(context: Context) -> None:
+    context.manager.add(CronJobController(context).controller)
+
+
+class CronJobController:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._cronjobs, self._jobs = context.cache(CRONJOBS), context.cache(JOBS)
+        self._recorder = context.recorder("cronjob-controller")
+        self._jobs.add_index("cronjob", _owner_uids)
+        self.controller: Controller[Key] = Controller("cronjob-controller", self.reconcile, clock=context.clock)
+        self.controller.watch(self._cronjobs)
+        self.controller.watch(self._jobs, _owner_keys)
+
+    async def reconcile(self, key: Key) -> Result | None:
+        cached = self._cronjobs.get(key)
+        if cached is None:
+            return None
+        cronjob = cached.decode()
+        jobs = [job.decode() for job in self._jobs.by_index("cronjob", cronjob["metadata"]["uid"])]
+        plan = decide(cronjob, jobs, self._context.clock.now())
+        await self._carry_out(key, cached, plan)
+        return Result(requeue_after=plan.look_again) if plan.look_again is not None else None
+
+    async def _carry_out(self, key: Key, cronjob: Object, plan: Plan) -> None:
+        for kind, reason, message in plan.events:
+            self._recorder.event(cronjob, kind, reason, message)
+        for job in plan.delete:
+            await self._delete(key, cronjob, job)
+        status = plan.status
+        if plan.create is not None and plan.due is not None:
+            made = await self._create(key, cronjob, plan.create)
+            if made is not None:
+                status = _with_started(status if status is not None else cronjob.decode().get("status") or {}, made)
+                status["lastScheduleTime"] = format_time(plan.due)
+        if status is not None:
+            await self._write_status(key, cronjob, status)
+
+    async def _create(self, key: Key, cronjob: Object, job: Obj) -> Object | None:
+        name = job["metadata"]["name"]
+        try:
+            made = await self._context.client.create(JOBS, job, key.namespace)
+        except AlreadyExists:
+            return None
+        self._recorder.event(cronjob, "Normal", "SuccessfulCreate", f"Created job {name}")
+        return made
+
+    async def _delete(self, key: Key, cronjob: Object, job: Obj) -> None:
+        name = job["metadata"]["name"]
+        try:
+            await self._context.client.delete(
+                JOBS, name, key.namespace, propagation="Background", uid=job["metadata"]["uid"]
+            )
+        except (NotFound, Conflict):
+            return
+        self._recorder.event(cronjob, "Normal", "SuccessfulDelete", f"Deleted job {name}")
+
+    async def _write_status(self, key: Key, cronjob: Object, status: Obj) -> None:
+        body = cronjob.decode()
+        body["status"] = status
+        await self._context.client.replace_status(CRONJOBS, body)
+
+
+def _with_started(status: Obj, job: Object) -> Obj:
+    metadata = job.metadata
+    reference = {
+        "kind": "Job", "apiVersion": "batch/v1", "namespace": metadata.namespace, "name": metadata.name,
+        "uid": metadata.uid, "resourceVersion": metadata.resource_version,
+    }  # fmt: skip
+    return {**status, "active": [*(status.get("active") or []), reference]}
+
+
+def _owner_uids(job: Object) -> Iterable[str]:
+    return [o.uid for o in job.metadata.owner_references if o.controller and o.kind == "CronJob"]
+
+
+def _owner_keys(old: Object | None, new: Object | None) -> Iterable[Key]:
+    job = new or old
+    if job is None:
+        return []
+    owners = [o for o in job.metadata.owner_references if o.controller and o.kind == "CronJob"]
+    return [Key(job.metadata.namespace, owner.name) for owner in owners]
