@@ -104,7 +104,9 @@ class Kubectl:
 
 
 def _text(given: Any) -> str | None:
-    """Text as it is; an object or several as a stream of documents."""
+    """Text as it is, an object as JSON, several as a stream of YAML documents."""
     if given is None or isinstance(given, str):
         return given
-    return "\n---\n".join(json.dumps(one) for one in (given if isinstance(given, list) else [given]))
+    if not isinstance(given, list):
+        return json.dumps(given)
+    return "".join(f"---\n{json.dumps(one)}\n" for one in given)

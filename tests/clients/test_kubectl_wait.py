@@ -59,7 +59,8 @@ def test_a_value(waiting: Kubectl) -> None:
 
 def test_deletion(waiting: Kubectl) -> None:
     with meanwhile(waiting, "delete", "pod", "p"):
-        assert waiting("wait", "pod/p", "--for=delete") == "pod/p condition met\n"
+        waiting("wait", "pod/p", "--for=delete")
+    assert "NotFound" in waiting.error("get", "pod", "p")
 
 
 def test_deletion_of_what_is_not_there(kubectl: Kubectl) -> None:
