@@ -1,0 +1,109 @@
+"""Objects go when their owners are gone, in the way that the deletion asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from jobrelay.cluster.controllers.garbage import GarbageCollector
+
+from ..apiserver.serving import Server
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    made = Server()
+    GarbageCollector(made.services).start()
+    yield made
+    made.api.watches.close()
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def make(server: Server, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name}
+    if owners:
+        metadata["ownerReferences"] = list(owners)
+    answer = await server.call("POST", CONFIGMAPS, {"metadata": metadata})
+    assert answer.code == 201, answer.body
+    uid = answer.body["metadata"]["uid"]
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "blockOwnerDeletion": True}
+
+
+async def names(server: Server) -> set[str]:
+    await settle()
+    return set((await server.call("GET", CONFIGMAPS)).names) - {"kube-root-ca.crt"}
+
+
+async def delete(server: Server, name: str, policy: str) -> None:
+    await server.call("DELETE", f"{CONFIGMAPS}/{name}", {"propagationPolicy": policy})
+
+
+async def test_dependents_go_after_their_owner(server: Server) -> None:
+    owner = await make(server, "owner")
+    await make(server, "child", await make(server, "parent", owner))
+    await delete(server, "owner", "Background")
+    assert await names(server) == set()
+
+
+async def test_dependents_go_before_their_owner(server: Server) -> None:
+    await make(server, "child", await make(server, "owner"))
+    await delete(server, "owner", "Foreground")
+    assert await names(server) == set()
+
+
+async def test_a_held_dependent_holds_its_owner(server: Server) -> None:
+    owner = await make(server, "owner")
+    body = {"metadata": {"name": "child", "finalizers": ["example.com/hold"], "ownerReferences": [owner]}}
+    await server.call("POST", CONFIGMAPS, body)
+    await delete(server, "owner", "Foreground")
+    assert await names(server) == {"owner", "child"}
+    await server.call(
+        "PATCH", f"{CONFIGMAPS}/child", {"metadata": {"finalizers": None}}, media="application/merge-patch+json"
+    )
+    assert await names(server) == set()
+
+
+async def test_orphans_stay_without_their_owner(server: Server) -> None:
+    await make(server, "child", await make(server, "owner"))
+    await delete(server, "owner", "Orphan")
+    assert await names(server) == {"child"}
+    child = (await server.call("GET", f"{CONFIGMAPS}/child")).body
+    assert "ownerReferences" not in child["metadata"]
+
+
+async def test_one_owner_that_is_left_keeps_a_dependent(server: Server) -> None:
+    first, second = await make(server, "first"), await make(server, "second")
+    await make(server, "child", first, second)
+    await delete(server, "first", "Background")
+    assert await names(server) == {"second", "child"}
+    child = (await server.call("GET", f"{CONFIGMAPS}/child")).body
+    assert [owner["name"] for owner in child["metadata"]["ownerReferences"]] == ["second"]
+
+
+async def test_an_owner_that_never_was_keeps_nothing(server: Server) -> None:
+    await make(server, "child", {"apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "u"})
+    assert await names(server) == set()
+
+
+async def test_an_owner_of_an_unknown_kind_is_left_to_others(server: Server) -> None:
+    await make(server, "child", {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "u"})
+    assert await names(server) == {"child"}
+
+
+async def test_what_was_there_before_the_start_is_known(server: Server) -> None:
+    other = Server()
+    owner = await make(other, "owner")
+    await make(other, "child", owner)
+    GarbageCollector(other.services).start()
+    await delete(other, "owner", "Background")
+    assert await names(other) == set()
+    other.api.watches.close()
