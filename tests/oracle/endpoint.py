@@ -34,6 +34,8 @@ class Endpoint:
         self.missing: set[str] = set()
         """What this server was found not to put into a new namespace: not waited for again."""
         self.session: aiohttp.ClientSession | None = None
+        self.nobody: aiohttp.ClientSession | None = None
+        """Connections without a client certificate, for requests that bring their own credentials."""
 
     @classmethod
     def from_text(cls, text: str) -> Endpoint:
@@ -61,23 +63,27 @@ class Endpoint:
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=12)
         self.session = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=self.tls))
+        self.nobody = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=_trusting()))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.session is not None:
-            await self.session.close()
+        for session in (self.session, self.nobody):
+            if session is not None:
+                await session.close()
 
     async def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> RawAnswer:
         assert self.session is not None
+        assert self.nobody is not None
+        session = self.nobody if "Authorization" in headers else self.session
         sent = {"User-Agent": USER_AGENT, **headers}
         if self.token and "Authorization" not in sent:
             sent["Authorization"] = f"Bearer {self.token}"
         if sent.get("Authorization") == "none":
             del sent["Authorization"]
         try:
-            async with self.session.request(
+            async with session.request(
                 method, URL(self.url + path, encoded=True), headers=sent, data=body, allow_redirects=False,
                 skip_auto_headers=("Content-Type", "Accept-Encoding"),
             ) as response:

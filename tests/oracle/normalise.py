@@ -19,7 +19,7 @@ PEM = re.compile(r"(?:-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?)+", re.
 SERVER = re.compile(r"127\.0\.0\.1:\d+")
 CLUSTER_IP = re.compile(r"\b10\.(?:0|96)\.\d+\.\d+\b")
 POINTER = re.compile(r"\(?0x[0-9a-f]{6,}\)?")
-RECORD = re.compile(r"(in record \()(\d+)\)")
+RECORD = re.compile(r"(ResourceVersion in (?:record|the precondition) \()(\d+)\)")
 EMBEDDED = re.compile(r'(resourceVersion\\*":\\*")(\d+)')
 CURRENT = re.compile(r"(current: )\d+")
 AGE = re.compile(r"(\d+[smhdy])+")
@@ -72,7 +72,7 @@ class Normaliser:
     def version(self, value: str) -> str:
         if not value.isdigit() or value == "0":
             return value
-        return self.named("RV", value)
+        return value if f'"{value}"' in self.sent else self.named("RV", value)
 
     def value(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
@@ -82,6 +82,8 @@ class Normaliser:
             return sorted(items, key=_manager) if key == "managedFields" else items
         if key == "storageVersionHash" and self.own_group:
             return "HASH"
+        if key == "serverAddress":
+            return "SERVER"
         if isinstance(value, str):
             return self.version(value) if key == "resourceVersion" else self.text(value)
         if key in ("nodePort", "healthCheckNodePort") and value in NODE_PORTS and str(value) not in self.sent:

@@ -216,8 +216,6 @@ def _services() -> Iterator[Step]:
         yield patch(f"{SERVICES}/v14", body)
     yield patch(f"{SERVICES}/v1/status", {"status": {"loadBalancer": {"ingress": [{"ip": "1.1.1.1"}]}}})
     yield patch(f"{SERVICES}/v1/status", {"status": {"loadBalancer": {"ingress": [{"ip": "x"}]}}})
-    yield get("/api/v1/namespaces/default/services/kubernetes")
-    yield get(f"{SERVICES}/headless/proxy")
 
 
 def _storage() -> Iterator[Step]:
@@ -382,7 +380,6 @@ def _nodes() -> Iterator[Step]:
     yield patch(path, {"spec": {"podCIDR": "10.1.0.0/24"}})
     yield patch(path, {"metadata": {"labels": {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "x"}}})
     yield get(path, TABLE)
-    yield get(f"{path}/proxy")
     yield get(nodes + f"?fieldSelector=spec.unschedulable=true,metadata.name={name}")
     yield delete(path)
 

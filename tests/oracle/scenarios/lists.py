@@ -113,7 +113,7 @@ def _versions() -> Iterator[Step]:
     for include in ("None", "Metadata", "Object", "Bad"):
         yield get(f"{CONFIGMAPS}/a?includeObject={include}", TABLE)
     for method, path in (("HEAD", f"{CONFIGMAPS}/a"), ("OPTIONS", CONFIGMAPS), ("POST", f"{CONFIGMAPS}/a"), ("PATCH",
-        CONFIGMAPS), ("PUT", CONFIGMAPS), ("TRACE", CONFIGMAPS), ("BREW", CONFIGMAPS)):
+        CONFIGMAPS), ("PUT", CONFIGMAPS), ("TRACE", CONFIGMAPS)):
         yield request(method, path)
 
 
