@@ -59,12 +59,32 @@ class Frames:
         return found
 
 
+class Matches:
+    """Which selections the latest change meets before and after, found out once for all watchers with equal ones."""
+
+    def __init__(self) -> None:
+        self._change: Change | None = None
+        self._found: dict[tuple[str, Any], tuple[bool, bool]] = {}
+
+    def of(self, selection: Selection, change: Change) -> tuple[bool, bool]:
+        if selection.everything:
+            return change.before is not None, change.after is not None
+        if change is not self._change:
+            self._change, self._found = change, {}
+        key = (selection.served.version, selection.key)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = (selection.matches(change.before), selection.matches(change.after))
+        return found
+
+
 class Watches:
     """All open watches of a server: their number is limited, and they end together with it."""
 
     def __init__(self) -> None:
         self.open: set[_Watch] = set()
         self.frames = Frames()
+        self.matches = Matches()
         self.delivered: Counter[Served] = Counter()
 
     def close(self) -> None:
@@ -153,7 +173,7 @@ class _Watch:
         assert item is not None
         if self.namespace and item.namespace != self.namespace:
             return
-        before, after = self.selection.matches(change.before), self.selection.matches(change.after)
+        before, after = self.watches.matches.of(self.selection, change)
         if after:
             assert change.after is not None
             self._pending.append(self._frame("MODIFIED" if before else "ADDED", change.after, change.version))
