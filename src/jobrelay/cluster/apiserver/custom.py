@@ -174,13 +174,22 @@ def served_versions(crd: Obj) -> list[Served]:
         to_storage, from_storage = _conversions(crd, custom, storage)
         made.append(
             Served(
-                group=spec["group"], version=version["name"], plural=names["plural"], kind=names["kind"],
-                singular=names.get("singular", names["kind"].lower()), namespaced=spec["scope"] == "Namespaced",
-                verbs=VERBS, short=tuple(names.get("shortNames") or ()), categories=tuple(names.get("categories") or ()),
+                group=spec["group"],
+                version=version["name"],
+                plural=names["plural"],
+                kind=names["kind"],
+                singular=names.get("singular", names["kind"].lower()),
+                namespaced=spec["scope"] == "Namespaced",
+                verbs=VERBS,
+                short=tuple(names.get("shortNames") or ()),
+                categories=tuple(names.get("categories") or ()),
                 subresources=_subresources(spec["group"], version, names["kind"]),
-                list_kind=names.get("listKind") or f"{names['kind']}List", custom=custom, storage_version=storage,
-                to_storage=to_storage, from_storage=from_storage,
-            )  # fmt: skip
+                list_kind=names.get("listKind") or f"{names['kind']}List",
+                custom=custom,
+                storage_version=storage,
+                to_storage=to_storage,
+                from_storage=from_storage,
+            )
         )
     return made
 

@@ -53,7 +53,9 @@ class Scales:
         return self._answer(request, _written(served, represent.stored(represent.outgoing(served, raw))), out)
 
     def _answer(self, request: ApiRequest, scale: Obj, out: Output) -> ApiResponse:
-        return represent.answer_object(_SCALE, stored_json(scale), out, self._services.now(), request.first("includeObject"))
+        return represent.answer_object(
+            _SCALE, stored_json(scale), out, self._services.now(), request.first("includeObject")
+        )
 
     def _get(self, request: ApiRequest, served: Served) -> Obj:
         namespace = request.info.namespace if served.namespaced else ""

@@ -39,7 +39,7 @@ KUBECTL: Final = "kubectl"
 Conflicts = list[tuple[Entry, tuple[str, ...]]]
 
 
-class ApplyConflict(PatchError):  # noqa: N818 - the word that Kubernetes uses
+class ApplyConflict(PatchError):
     """Other managers own fields that the configuration wants to change."""
 
     def __init__(self, conflicts: Conflicts) -> None:
