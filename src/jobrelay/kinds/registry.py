@@ -52,11 +52,8 @@ def resources() -> list[dict[str, Any]]:
 def strategy(group: str, plural: str) -> Strategy:
     """The strategy of a built-in kind; kinds without rules of their own get the default one."""
     for name in MODULES.get(group, ()):
-        try:
-            module = importlib.import_module(f"jobrelay.kinds.{name}")
-        except ImportError:
-            continue
-        found: Strategy | None = getattr(module, "STRATEGIES", {}).get((group, plural))
+        module = importlib.import_module(f"jobrelay.kinds.{name}")
+        found: Strategy | None = module.STRATEGIES.get((group, plural))
         if found is not None:
             return found
     return Strategy()

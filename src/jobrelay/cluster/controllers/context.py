@@ -6,6 +6,7 @@ any Kubernetes. Caches are made on first use and shared, so that ten controllers
 
 from __future__ import annotations
 
+from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.control import Group, Manager
 from jobrelay.kube import Cache, Client, Resource
 from jobrelay.kube.clock import Clock, SystemClock
@@ -22,6 +23,12 @@ class Context:
         self.client = Client(transport, clock=self.clock, user_agent=USER_AGENT)
         self.manager = Manager(clock=self.clock)
         self._caches: dict[Resource, Cache] = {}
+
+    def recorder(self, component: str) -> Recorder:
+        """A recorder of events in the name of one controller; it is run with the controllers."""
+        made = Recorder(self.client, component, clock=self.clock)
+        self.manager.add(made)
+        return made
 
     def cache(self, resource: Resource) -> Cache:
         """The shared cache of all objects of a resource."""

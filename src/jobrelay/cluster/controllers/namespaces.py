@@ -91,7 +91,9 @@ class Namespaces:
 
     def _distinct(self) -> list[Served]:
         """The resources that hold namespaced objects, each once."""
-        found = {served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs}
+        found = {
+            served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs
+        }
         return list(found.values())
 
     def _empty_of(self, name: str, served: Served) -> int:

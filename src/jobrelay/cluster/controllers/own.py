@@ -12,6 +12,4 @@ _USER: Final = User("system:kube-controller-manager", ("system:masters", "system
 
 def own_request(namespace: str) -> ApiRequest:
     """A request of the cluster's own."""
-    return ApiRequest(
-        "POST", "", {}, {"user-agent": MANAGER}, user=_USER, info=Info("create", "", namespace=namespace)
-    )
+    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=_USER, info=Info("create", "", namespace=namespace))

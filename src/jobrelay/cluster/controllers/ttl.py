@@ -40,9 +40,7 @@ def set_up(context: Context) -> None:
             fresh = await context.client.get(JOBS, key.name, key.namespace)
             if (again := expires(fresh.decode())) is None or again > context.clock.now():
                 return None
-            await context.client.delete(
-                JOBS, key.name, key.namespace, propagation="Foreground", uid=fresh.metadata.uid
-            )
+            await context.client.delete(JOBS, key.name, key.namespace, propagation="Foreground", uid=fresh.metadata.uid)
         except (NotFound, Conflict):
             return None
         return None

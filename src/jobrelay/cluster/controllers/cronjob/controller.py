@@ -9,7 +9,7 @@ from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.cronjob.decide import Plan, decide
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.times import format_time
-from jobrelay.kube import Key, Object
+from jobrelay.kube import Key, Object, Reference
 from jobrelay.kube.errors import AlreadyExists, Conflict, NotFound
 from jobrelay.kube.resource import CRONJOBS, JOBS
 
@@ -42,7 +42,7 @@ class CronJobController:
 
     async def _carry_out(self, key: Key, cronjob: Object, plan: Plan) -> None:
         for kind, reason, message in plan.events:
-            self._recorder.event(cronjob, kind, reason, message)
+            self._tell(cronjob, kind, reason, message)
         for job in plan.delete:
             await self._delete(key, cronjob, job)
         status = plan.status
@@ -54,13 +54,17 @@ class CronJobController:
         if status is not None:
             await self._write_status(key, cronjob, status)
 
+    def _tell(self, cronjob: Object, kind: str, reason: str, message: str) -> None:
+        version = cronjob.metadata.resource_version
+        self._recorder.event(Reference.of(cronjob), kind, reason, message, version=version)
+
     async def _create(self, key: Key, cronjob: Object, job: Obj) -> Object | None:
         name = job["metadata"]["name"]
         try:
             made = await self._context.client.create(JOBS, job, key.namespace)
         except AlreadyExists:
             return None
-        self._recorder.event(cronjob, "Normal", "SuccessfulCreate", f"Created job {name}")
+        self._tell(cronjob, "Normal", "SuccessfulCreate", f"Created job {name}")
         return made
 
     async def _delete(self, key: Key, cronjob: Object, job: Obj) -> None:
@@ -71,7 +75,7 @@ class CronJobController:
             )
         except (NotFound, Conflict):
             return
-        self._recorder.event(cronjob, "Normal", "SuccessfulDelete", f"Deleted job {name}")
+        self._tell(cronjob, "Normal", "SuccessfulDelete", f"Deleted job {name}")
 
     async def _write_status(self, key: Key, cronjob: Object, status: Obj) -> None:
         body = cronjob.decode()
