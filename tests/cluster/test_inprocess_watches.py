@@ -25,7 +25,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=8,
 )
-FOLLOWERS = st.lists(st.tuples(st.sampled_from(["", "x=1"]), st.integers(0, 8)), min_size=1, max_size=4)
+FOLLOWERS = st.lists(st.tuples(st.sampled_from(["", "x=1"]), st.integers(0, 8), st.booleans()), min_size=1, max_size=4)
 
 
 @dataclass
@@ -65,31 +65,47 @@ async def write(client: Client, namespace: str, steps: list[Step]) -> None:
 
 @dataclass
 class Follower:
-    """A client that lists after a while and then follows until a certain object appears."""
+    """A client that begins after a while and follows until a certain object appears.
+
+    It lists and watches from there, or it lets the watch begin with what there is (`sendInitialEvents`).
+    """
 
     namespace: str
     selector: str
     pause: int
+    initial_events: bool
     known: dict[str, int] = field(default_factory=dict)
     heard: list[int] = field(default_factory=list)
+    began: bool = False
 
     async def run(self, client: Client) -> None:
         for _ in range(self.pause):
             await asyncio.sleep(0)
-        found = await client.list(CONFIGMAPS, self.namespace, label_selector=self.selector)
-        self.known = {item.name: int(item.metadata.resource_version) for item in found.items}
-        self.heard.append(int(found.resource_version))
-        version = found.resource_version
+        version = "" if self.initial_events else await self.list(client)
         async with client.watch(
-            CONFIGMAPS, self.namespace, label_selector=self.selector, resource_version=version, bookmarks=False
+            CONFIGMAPS,
+            self.namespace,
+            label_selector=self.selector,
+            resource_version=version,
+            send_initial_events=self.initial_events,
         ) as events:
+            self.began = True
             async for event in events:
                 assert event.object is not None
                 self.take(event.type, event.object.name, int(event.object.metadata.resource_version))
                 if event.object.name == "end":
                     return
 
+    async def list(self, client: Client) -> str:
+        found = await client.list(CONFIGMAPS, self.namespace, label_selector=self.selector)
+        self.known = {item.name: int(item.metadata.resource_version) for item in found.items}
+        self.heard.append(int(found.resource_version))
+        return found.resource_version
+
     def take(self, kind: EventType, name: str, version: int) -> None:
+        if kind == EventType.BOOKMARK:
+            self.heard = [version]
+            return
         self.heard.append(version)
         match kind:
             case EventType.ADDED:
@@ -102,13 +118,13 @@ class Follower:
                 del self.known[name]
 
 
-async def follow_writes(place: Place, scripts: list[list[Step]], followers: list[tuple[str, int]]) -> None:
+async def follow_writes(place: Place, scripts: list[list[Step]], followers: list[tuple[str, int, bool]]) -> None:
     client, namespace = place.cluster.client(), f"n{next(place.numbers)}"
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
-    made = [Follower(namespace, selector, pause) for selector, pause in followers]
+    made = [Follower(namespace, *options) for options in followers]
     following = [asyncio.ensure_future(follower.run(client)) for follower in made]
     await asyncio.gather(*(write(client, namespace, steps) for steps in scripts))
-    while not all(follower.heard for follower in made):
+    while not all(follower.began for follower in made):
         await asyncio.sleep(0)
     last = {"metadata": {"name": "end", "namespace": namespace, "labels": {"x": "1"}}}
     await client.create(CONFIGMAPS, last)
@@ -122,7 +138,7 @@ async def follow_writes(place: Place, scripts: list[list[Step]], followers: list
 def test_lists_and_watches_fit_together(place: Place) -> None:
     @settings(max_examples=60)
     @given(st.lists(STEPS, min_size=1, max_size=3), FOLLOWERS)
-    def whatever_is_written(scripts: list[list[Step]], followers: list[tuple[str, int]]) -> None:
+    def whatever_is_written(scripts: list[list[Step]], followers: list[tuple[str, int, bool]]) -> None:
         place.loop.run_until_complete(follow_writes(place, scripts, followers))
 
     whatever_is_written()
