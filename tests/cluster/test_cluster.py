@@ -56,6 +56,10 @@ async def test_memory_keeps_no_objects(tmp_path: pathlib.Path) -> None:
             await cluster.client().get(CONFIGMAPS, "a", "default")
 
 
+def test_a_cluster_that_never_starts_leaves_nothing() -> None:
+    assert not Cluster().kubeconfig.parent.exists()
+
+
 async def test_nothing_is_left_of_a_cluster_without_a_folder() -> None:
     async with Cluster() as cluster:
         folder = cluster.kubeconfig.parent
@@ -93,6 +97,21 @@ async def test_a_broken_store_is_an_error(tmp_path: pathlib.Path) -> None:
         pass
     (tmp_path / "dev" / "store.sqlite").write_text("no longer a database" * 500)
     with pytest.raises(FolderError, match="cannot be opened"):
+        await Cluster("dev", tmp_path).start()
+
+
+@pytest.mark.parametrize("name", ["ca.key", "ca.crt", "apiserver.key", "serviceaccounts.key"])
+async def test_broken_keys_are_an_error(tmp_path: pathlib.Path, name: str) -> None:
+    async with Cluster("dev", tmp_path):
+        pass
+    (tmp_path / "dev" / "pki" / name).write_text("no longer a key")
+    with pytest.raises(FolderError, match="cannot be used"):
+        await Cluster("dev", tmp_path).start()
+
+
+async def test_a_kubeconfig_that_cannot_be_written_is_an_error(tmp_path: pathlib.Path) -> None:
+    (tmp_path / ".dev.kubeconfig.new").mkdir()
+    with pytest.raises(FolderError, match="cannot be used"):
         await Cluster("dev", tmp_path).start()
 
 

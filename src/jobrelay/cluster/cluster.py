@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import secrets
 import shutil
 import socket
 import ssl
@@ -62,9 +63,10 @@ class Cluster:
         if problems := is_dns1123_label(name):
             raise ValueError(f"cluster name {name!r}: {problems[0]}")
         self.name, self._port = name, port
-        self._temporary = tempfile.mkdtemp(prefix="jobrelay-") if folder is None else None
+        self._temporary = folder is None
         self._memory = memory or folder is None
-        self._files = ClusterFolder(pathlib.Path(self._temporary or folder or "").absolute(), name)
+        parent = _temporary_folder() if folder is None else pathlib.Path(folder).absolute()
+        self._files = ClusterFolder(parent, name)
         self.kubeconfig = self._files.kubeconfig
         self.url = ""
         self._api: ApiServer | None = None
@@ -92,9 +94,15 @@ class Cluster:
         return Client(self.transport(user, groups))
 
     async def start(self) -> None:
+        """Returns when the cluster can be used; raises ClusterError."""
         self._files.open()
         try:
             await self._start()
+        except (OSError, ValueError) as error:
+            await self.stop()
+            raise FolderError(
+                f"{self._files.path} cannot be used: {error}", "restore it, or delete the cluster"
+            ) from error
         except BaseException:
             await self.stop()
             raise
@@ -107,6 +115,9 @@ class Cluster:
             api = await self._serve(authority, address)
             self._http = HttpServer(api, self._tls(authority))
             await self._http.start(listening)
+        except StoreFailure as failure:
+            listening.close()
+            raise FolderError(str(failure), "make room or restore the file, or delete the cluster") from failure
         except BaseException:
             listening.close()
             raise
@@ -129,10 +140,7 @@ class Cluster:
 
     async def _serve(self, authority: Authority, address: str) -> ApiServer:
         """The API server over the store, with what a cluster always holds."""
-        try:
-            self._store = Store(None if self._memory else SqliteBackend(self._files.store))
-        except StoreFailure as failure:
-            raise FolderError(str(failure), "restore the file, or delete the cluster") from failure
+        self._store = Store(None if self._memory else SqliteBackend(self._files.store))
         services = Services(self._store, ResourceTable())
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)
@@ -162,8 +170,8 @@ class Cluster:
             self._store.close()
             self._store = None
         self._files.close()
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        if self._temporary:
+            shutil.rmtree(self._files.path.parent, ignore_errors=True)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -193,3 +201,8 @@ class Cluster:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         return context
+
+
+def _temporary_folder() -> pathlib.Path:
+    """A folder that does not exist yet, for a cluster that leaves nothing behind."""
+    return pathlib.Path(tempfile.gettempdir()) / f"jobrelay-{secrets.token_hex(8)}"
