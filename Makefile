@@ -43,10 +43,9 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	@failed=; for each in 'ruff check' 'ruff format --check' 'mypy' 'lint-imports'; do \
+		echo "== $$each"; $(BIN)/$$each || failed="$$failed '$$each'"; done; \
+		test -z "$$failed" || { echo "error: failed:$$failed" >&2; exit 1; }
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pathlib
 import socket
@@ -90,6 +91,16 @@ async def test_a_cluster_starts_once_per_folder(tmp_path: pathlib.Path) -> None:
     async with Cluster("dev", tmp_path):
         with pytest.raises(AlreadyRunning):
             await Cluster("dev", tmp_path).start()
+
+
+async def test_a_start_that_is_cancelled_frees_folder_and_port(tmp_path: pathlib.Path) -> None:
+    starting = asyncio.ensure_future(Cluster("dev", tmp_path).start())
+    await asyncio.sleep(0)
+    starting.cancel()
+    await asyncio.wait({starting})
+    assert starting.cancelled()
+    async with Cluster("dev", tmp_path):
+        pass
 
 
 async def test_a_broken_store_is_an_error(tmp_path: pathlib.Path) -> None:

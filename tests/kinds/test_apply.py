@@ -243,7 +243,7 @@ def test_pods_that_do_not_fit_the_schema(spec: dict[str, Any], text: str) -> Non
     ("spec", "text"),
     [
         ({"priority": 1.5}, "cannot convert float64 to int32"),
-        ({"overhead": {"cpu": "1 2"}}, "unable to parse quantity's suffix"),
+        ({"overhead": {"cpu": "1nn"}}, "unable to parse quantity's suffix"),
     ],
 )
 def test_values_that_only_look_right(spec: dict[str, Any], text: str) -> None:

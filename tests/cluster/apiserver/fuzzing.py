@@ -21,6 +21,7 @@ from jobrelay.kinds.types import Type, type_for_kind
 from tests.oracle.scenarios._kinds import EVERY
 from tests.oracle.scenarios._rich import RICH
 
+from .noise import JSON_TEXTS, PROTOBUF_BYTES, YAML_TEXTS
 from .protobuf import encoded
 from .serving import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, YAML, Obj
 
@@ -166,6 +167,8 @@ class Fuzzer:
         """A method, a target, a body and headers."""
         method = self.random.choice(METHODS)
         path, media, body = self._written(method)
+        if self.chance(8):
+            media, body = self._noise(media)
         headers = {"Content-Type": media}
         if self.chance(10):
             headers["Accept"] = self.random.choice(ACCEPTS)
@@ -227,6 +230,13 @@ class Fuzzer:
         if method == "PATCH":
             return (path, *self._patch(obj))
         return (path, *self._encoded(obj, type_))
+
+    def _noise(self, media: str) -> tuple[str, bytes]:
+        if media in (YAML, APPLY):
+            return media, self.random.choice(YAML_TEXTS).encode("utf-8", "surrogatepass")
+        if media == PROTOBUF:
+            return media, self.random.choice(PROTOBUF_BYTES)
+        return media, self.random.choice(JSON_TEXTS).encode("utf-8", "surrogatepass")
 
     def _encoded(self, obj: Any, type_: Type | None) -> tuple[str, bytes]:
         form = self.random.choice(["json", "json", "json", "yaml", "protobuf"])

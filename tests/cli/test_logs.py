@@ -1,0 +1,58 @@
+"""Logs: short lines on stderr, and tracebacks without the values of variables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from .command import ENVIRONMENT
+
+SCRIPT = """
+import structlog
+from jobrelay.cli.logs import configure_logs
+
+configure_logs({verbose}, "{form}")
+log = structlog.get_logger("test")
+log.debug("a detail")
+log.info("a fact", name="dev")
+secret = "tell nobody"
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("a failure")
+"""
+
+
+def logged(form: str, *, verbose: bool = False) -> str:
+    """What a small program logs; nothing of it is on stdout."""
+    script = SCRIPT.format(verbose=verbose, form=form)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_a_line_is_plain_text() -> None:
+    first = logged("text").splitlines()[0]
+    assert first.endswith("a fact name=dev")
+    assert "\033" not in first
+
+
+def test_json_is_one_object_in_a_line() -> None:
+    fact, failure = map(json.loads, logged("json").splitlines())
+    assert (fact["event"], fact["name"], fact["level"]) == ("a fact", "dev", "info")
+    assert failure["exception"].endswith("ZeroDivisionError: division by zero")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_tracebacks_show_no_values(form: str) -> None:
+    shown = logged(form)
+    assert "ZeroDivisionError" in shown
+    assert "tell nobody" not in shown.replace('secret = "tell nobody"', "")
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_details_are_for_those_who_ask(verbose: bool) -> None:
+    assert ("a detail" in logged("text", verbose=verbose)) is verbose
