@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -30,7 +30,7 @@ class Float(float):
     __slots__ = ("text",)
     text: str
 
-    def __new__(cls, text: str) -> Float:
+    def __new__(cls, text: str) -> Self:
         made = super().__new__(cls, text)
         made.text = text
         return made
@@ -79,12 +79,17 @@ def loads_keeping_repeats(raw: bytes) -> Any:
     """As `loads`, but objects with a repeated key come as Pairs."""
     value = loads(raw)
     try:
-        if raw.translate(None, _BLANKS).count(b'":') == _keys_below(value):
+        if not may_repeat(raw, value):
             return value
         text = raw.decode("utf-8", errors="replace")
         return json.loads(text, parse_float=Float, object_pairs_hook=_object)
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
+
+
+def may_repeat(raw: bytes, value: Any) -> bool:
+    """Whether some key may be repeated in the text of a value."""
+    return raw.translate(None, _BLANKS).count(b'":') != _keys_below(value)
 
 
 def plain(value: Any) -> Any:
