@@ -16,6 +16,7 @@ from jobrelay.kinds.types import Type, type_for_kind
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 SCHEME: Final = "pkg/runtime/scheme.go:111"
+_YAML_ERRORS: Final = "yaml: unmarshal errors:\n  "
 _TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -46,9 +47,8 @@ def parse(body: bytes, media: str, notes: Notes | None) -> tuple[Any, str, str]:
             value = yaml.load(body, duplicates)
         except yaml.YamlError as error:
             raise Unreadable(str(error)) from None
-        if notes is not None:
-            for text in duplicates:
-                notes.add(text)
+        if notes is not None and duplicates:
+            notes.add(repeated_keys(duplicates))
     else:
         try:
             value = gojson.loads(body) if notes is None else gojson.loads_keeping_repeats(body)
@@ -134,7 +134,13 @@ def report(request: ApiRequest, notes: Notes | None, directive: str, refuse: Any
     if directive == "Strict":
         raise refuse("strict decoding error: " + ", ".join(notes.texts))
     for text in notes.texts:
-        request.warn(text)
+        for line in text.removeprefix(_YAML_ERRORS).split("\n  "):
+            request.warn(line)
+
+
+def repeated_keys(lines: list[str]) -> str:
+    """What a strict reader of YAML says of keys that are there twice; as warnings each line stands alone."""
+    return _YAML_ERRORS + "\n  ".join(lines)
 
 
 def _unhandled(api_version: str, kind: str, wanted: str, why: str) -> errors.ApiError:

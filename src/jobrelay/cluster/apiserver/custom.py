@@ -123,15 +123,16 @@ class CustomKind:
                 duplicates: list[str] = []
                 value = yaml.load(request.body, duplicates)
             else:
-                raw = gojson.loads_keeping_repeats(request.body)
-                duplicates = [f'duplicate field "{path}"' for path in gojson.repeated(raw)]
-                value = gojson.plain(raw)
+                value = gojson.loads_keeping_repeats(request.body)
+                duplicates = [f'duplicate field "{path}"' for path in gojson.repeated(value)]
+                value = gojson.loads(request.body) if duplicates else value
         except (gojson.JsonError, yaml.YamlError) as error:
             why = str(error) if media == negotiate.YAML else f"couldn't get version/kind; json parse error: {error}"
             raise errors.bad_request(objects.unrecognized(self.kind.kind, why, request.body)) from None
-        if notes is not None:
-            for text in duplicates:
-                notes.add(text)
+        if media == negotiate.YAML and duplicates:
+            duplicates = [body.repeated_keys(duplicates)]
+        for text in duplicates if notes is not None else ():
+            notes.add(text)
         return value
 
     def _unhandled(self, value: Obj, why: str) -> errors.ApiError:

@@ -84,12 +84,15 @@ class Patch:
         if not self.strict:
             prefix = ""
         try:
-            given = gojson.loads_keeping_repeats(self.request.body) if self.strict else gojson.loads(self.request.body)
+            if not self.strict:
+                return gojson.loads(self.request.body)
+            value = gojson.loads_keeping_repeats(self.request.body)
+            paths = gojson.repeated(value)
+            for path in paths:
+                notes.add(f'duplicate field "{path}"')
+            return gojson.loads(self.request.body) if paths else value
         except gojson.JsonError as error:
             raise errors.bad_request(f"{prefix}{error}") from None
-        for path in gojson.repeated(given) if self.strict else ():
-            notes.add(f'duplicate field "{path}"')
-        return gojson.plain(given)
 
     def _report(self, notes: Notes, refuse: Callable[[str], errors.ApiError]) -> None:
         body.report(self.request, notes if self.strict else None, self.options.field_validation, refuse)
@@ -225,7 +228,7 @@ class Patch:
 
     def _report_duplicates(self, duplicates: list[str]) -> None:
         if duplicates and self.options.field_validation == "Strict":
-            text = "yaml: unmarshal errors:\n" + "\n".join(f"  {line}" for line in duplicates)
+            text = body.repeated_keys(duplicates)
             raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {text}")
         if self.strict:
             for line in duplicates:
