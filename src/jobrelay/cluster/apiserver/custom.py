@@ -131,8 +131,9 @@ class CustomKind:
             raise errors.bad_request(objects.unrecognized(self.kind.kind, why, request.body)) from None
         if media == negotiate.YAML and duplicates:
             duplicates = [body.repeated_keys(duplicates)]
-        for text in duplicates if notes is not None else ():
-            notes.add(text)
+        if notes is not None:
+            for text in duplicates:
+                notes.add(text)
         return value
 
     def _unhandled(self, value: Obj, why: str) -> errors.ApiError:

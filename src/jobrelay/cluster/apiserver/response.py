@@ -52,16 +52,15 @@ _ONE_WARNING: Final = 256
 
 
 def _shortened(warnings: list[str]) -> list[str]:
-    """The warnings that fit: if they are too long together each is cut, and what then still does not fit is left out."""
+    """The warnings to send: if they are too long together each is cut, and none follows the one that reaches the limit."""
     if sum(map(len, warnings)) <= _ALL_WARNINGS:
         return warnings
     kept, size = [], 0
     for text in warnings:
-        cut = text[:_ONE_WARNING]
-        size += len(cut)
-        if size > _ALL_WARNINGS:
+        if size >= _ALL_WARNINGS:
             break
-        kept.append(cut)
+        kept.append(text[:_ONE_WARNING])
+        size += len(kept[-1])
     return kept
 
 

@@ -110,7 +110,7 @@ class ApiServer:
         if served.namespaced and not info.namespace and (info.name or info.verb not in ("list", "watch")):
             raise errors.no_such_resource() if info.name else errors.method_not_allowed()
         named = info.verb in ("get", "update", "patch", "delete")
-        odd = request.method == "HEAD" or named != bool(info.name) and info.verb != "watch"
+        odd = request.method == "HEAD" or (named != bool(info.name) and info.verb != "watch")
         if info.verb not in served.verbs or (odd and (served.custom is None or info.verb not in ("create", "get"))):
             raise errors.method_not_allowed()
         return await self._verbs[info.verb](request, served)
