@@ -28,20 +28,20 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
-from jobrelay.cluster.controllers.aggregation import Aggregation
-from jobrelay.cluster.controllers.garbage import GarbageCollector
-from jobrelay.cluster.controllers.namespaces import Namespaces
+from jobrelay.cluster.controllers.catalog import chosen
 from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.kubeconfig import kubeconfig
 from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.cluster.plane import ControlPlane
 from jobrelay.cluster.ports import HOST, listen, listen_anywhere
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kube import Client
 
 ADMIN: Final = User("kubernetes-admin", ("system:masters",))
+CONTROLLERS: Final = User("system:kube-controller-manager", ("system:masters",))
 _NAMES: Final = (HOST, "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
 
@@ -49,7 +49,8 @@ class Cluster:
     """An embedded cluster.
 
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` keeps no objects on disk.
-    `port` None means the port of the last start, or any free one. Raises ClusterError when it cannot start.
+    `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or names, as of
+    kube-controller-manager. Raises ClusterError when it cannot start.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Cluster:
         *,
         memory: bool = False,
         port: int | None = None,
+        controllers: str = "all",
     ) -> None:
         if problems := is_dns1123_label(name):
             raise ValueError(f"cluster name {name!r}: {problems[0]}")
@@ -72,7 +74,8 @@ class Cluster:
         self._api: ApiServer | None = None
         self._http: HttpServer | None = None
         self._store: Store | None = None
-        self._namespaces: Namespaces | None = None
+        self._plane: ControlPlane | None = None
+        self._controllers = chosen(controllers)
 
     @property
     def api(self) -> ApiServer:
@@ -122,6 +125,8 @@ class Cluster:
             listening.close()
             raise
         self._api, self.url = api, f"https://{address}"
+        assert self._plane is not None
+        self._plane.start()
         self._publish(authority)
 
     def _listen(self) -> socket.socket:
@@ -145,10 +150,8 @@ class Cluster:
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)
         await self._store.settled()
-        self._namespaces = Namespaces(services, authority.pair.certificate)
-        self._namespaces.start()
-        Aggregation(services).start()
-        GarbageCollector(services).start()
+        transport = InProcessTransport(lambda: self._api, CONTROLLERS)
+        self._plane = ControlPlane(services, transport, authority.pair.certificate, self._controllers)
         return api
 
     def _publish(self, authority: Authority) -> None:
@@ -159,13 +162,13 @@ class Cluster:
 
     async def stop(self) -> None:
         """Ends watches and requests, commits what is open, and lets go of the folder; stopping twice is fine."""
+        if self._plane is not None:
+            await self._plane.stop()
+            self._plane = None
         self._api = None
         if self._http is not None:
             await self._http.stop()
             self._http = None
-        if self._namespaces is not None:
-            self._namespaces.stop()
-            self._namespaces = None
         if self._store is not None:
             self._store.close()
             self._store = None

@@ -22,9 +22,13 @@ _THRESHOLDS: Final = (50_000, 20, 100)  # the default makes the collector walk a
 _FILES: Final = 65_536
 
 
-def serve_clusters(folder: pathlib.Path, ports: Mapping[str, int | None], *, memory: bool) -> None:
+def serve_clusters(
+    folder: pathlib.Path, ports: Mapping[str, int | None], *, memory: bool, controllers: str = "all"
+) -> None:
     """Runs clusters until a signal comes."""
-    clusters = [Cluster(name, folder, memory=memory, port=port) for name, port in ports.items()]
+    clusters = [
+        Cluster(name, folder, memory=memory, port=port, controllers=controllers) for name, port in ports.items()
+    ]
     gc.set_threshold(*_THRESHOLDS)
     _allow_many_connections()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -18,6 +18,10 @@ from jobrelay.cli.errors import Failure
     "--port", "base", metavar="BASE", type=click.IntRange(1, 65535),
     help="Ports BASE, BASE+1, ... in the order of names.  [default: those of the last start, or free ones]",
 )  # fmt: skip
+@click.option(
+    "--controllers", metavar="all|none|NAME,...", default="all", show_default=True,
+    help="Which controllers run, by kube-controller-manager's names.",
+)  # fmt: skip
 @click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all are ready.")
 @click.option("-v", "--verbose", is_flag=True, help="Log details too.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -26,6 +30,7 @@ def start(
     folder: pathlib.Path,
     memory: bool,
     base: int | None,
+    controllers: str,
     detach: bool,
     verbose: bool,
     log_format: str,
@@ -42,18 +47,29 @@ def start(
     check_names(names)
     if base is not None and base + len(names) - 1 > 65535:
         raise Failure(f"there are no {len(names)} ports from {base} on", "choose a smaller --port")
+    _check_controllers(controllers)
     ports = {name: base + index if base is not None else None for index, name in enumerate(names)}
     with telling_errors():
         if detach:
             from jobrelay.cli.cluster.background import start_detached
 
-            start_detached(folder, ports, memory=memory, extra=_passed_on(verbose, log_format))
+            extra = ["--controllers", controllers, *_passed_on(verbose, log_format)]
+            start_detached(folder, ports, memory=memory, extra=extra)
         else:
             from jobrelay.cli.cluster.serve import serve_clusters
             from jobrelay.cli.logs import configure_logs
 
             configure_logs(verbose, log_format)
-            serve_clusters(folder, ports, memory=memory)
+            serve_clusters(folder, ports, memory=memory, controllers=controllers)
+
+
+def _check_controllers(text: str) -> None:
+    from jobrelay.cluster.controllers.catalog import UnknownController, chosen
+
+    try:
+        chosen(text)
+    except UnknownController as error:
+        raise Failure(str(error), "name controllers, or say all or none") from None
 
 
 def _passed_on(verbose: bool, log_format: str) -> list[str]:

@@ -1,0 +1,45 @@
+"""The controllers of a cluster by the names that kube-controller-manager gives them, and how a list of names is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.controllers import cronjob, podgc, ttl
+from jobrelay.cluster.controllers.aggregation import Aggregation
+from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.garbage import GarbageCollector
+
+SetUp = Callable[[Context], None]
+Start = Callable[[Services], None]
+
+# Those that react to the store's commits at once.
+AT_ONCE: Final[dict[str, Start]] = {
+    "clusterrole-aggregation-controller": lambda services: Aggregation(services).start(),
+    "garbage-collector-controller": lambda services: GarbageCollector(services).start(),
+}
+# Those that work through the API, as they would on any cluster.
+THROUGH_API: Final[dict[str, SetUp]] = {
+    "cronjob-controller": cronjob.set_up,
+    "pod-garbage-collector-controller": podgc.set_up,
+    "ttl-after-finished-controller": ttl.set_up,
+}
+NAMESPACE: Final = "namespace-controller"
+NAMES: Final = tuple(sorted([*AT_ONCE, *THROUGH_API, NAMESPACE]))
+
+
+class UnknownController(ValueError):
+    """A name that no controller has."""
+
+
+def chosen(text: str) -> frozenset[str]:
+    """The controllers that `all`, `none` or a list such as `job-controller,cronjob-controller` means."""
+    if text == "none":
+        return frozenset()
+    if text == "all":
+        return frozenset(NAMES)
+    names = frozenset(filter(None, (name.strip() for name in text.split(","))))
+    if unknown := sorted(names - set(NAMES)):
+        raise UnknownController(f"unknown controller {unknown[0]!r}; there are {', '.join(NAMES)}")
+    return names
