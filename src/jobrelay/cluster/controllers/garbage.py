@@ -162,7 +162,9 @@ class GarbageCollector:
             self._drop_finalizer(ref, FOREGROUND)
 
     def _check_owners(self, ref: Ref, metadata: _Metadata) -> None:
-        solid, dangling, waiting = False, set(), set()
+        solid = False
+        dangling: set[str] = set()
+        waiting: set[str] = set()
         for owner in metadata.owner_references:
             state = self._state(ref, owner)
             if state == "unknown":

@@ -40,7 +40,8 @@ def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline:
     if second is None or now < second:
         return Missed(since, first)
     count = int((now - first) / (second - first)) + 1
-    latest, following = first, second
+    latest: dt.datetime = first
+    following: dt.datetime | None = second
     while following is not None and following <= now:
         latest, following = following, schedule.next(following)
     return Missed(since, latest, count > MANY)
