@@ -7,7 +7,6 @@ within a tick of its creation. A deleted CRD takes its objects with it before it
 from __future__ import annotations
 
 import asyncio
-import copy
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.custom import served_versions
@@ -29,9 +28,12 @@ class Definitions:
     def __init__(self, services: Services, watches: Watches) -> None:
         self._services, self._watches = services, watches
         self._served: dict[str, Obj] = {}
+        self._claims: dict[str, Obj] = {}
         services.store.subscribe(KEY, self._changed)
         for item in services.store.snapshot(KEY).walk(""):
-            self._serve(represent.stored(item.raw))
+            crd = represent.stored(item.raw)
+            self._claims[item.name] = _claim(crd)
+            self._serve(crd)
 
     def _changed(self, change: Change) -> None:
         asyncio.get_running_loop().call_soon(self._settle, (change.after or change.before).name)  # type: ignore[union-attr]
@@ -39,18 +41,21 @@ class Definitions:
     def _settle(self, name: str) -> None:
         item = self._services.store.get(KEY, "", name)
         if item is None:
+            self._claims.pop(name, None)
             self._stop_serving(name)
             self._settle_others(name)
             return
         crd = represent.stored(item.raw)
+        self._claims[name] = _claim(crd)
         if crd["metadata"].get("deletionTimestamp"):
             self._clean_up(crd)
             return
-        old = copy.deepcopy(crd)
-        crd["status"] = accepted_status(crd, self._others(name), self._now())
-        self._serve(crd)
-        if crd["status"] != old.get("status"):
-            self._put(crd, old)
+        new = _changeable(crd)
+        new["status"] = accepted_status(crd, self._others(name), self._now())
+        self._serve(new)
+        if new["status"] != crd.get("status"):
+            self._claims[name] = _claim(new)
+            self._put(new, crd)
             self._settle_others(name)
 
     def _settle_others(self, name: str) -> None:
@@ -60,7 +65,7 @@ class Definitions:
                 asyncio.get_running_loop().call_soon(self._settle, other["metadata"]["name"])
 
     def _others(self, name: str) -> list[Obj]:
-        return [represent.stored(i.raw) for i in self._services.store.snapshot(KEY).walk("") if i.name != name]
+        return [claim for other, claim in self._claims.items() if other != name]
 
     def _now(self) -> str:
         return format_time(self._services.now())
@@ -85,8 +90,7 @@ class Definitions:
             return
         if known is not None:
             self._stop_serving(name)
-        crd = copy.deepcopy(crd)
-        for served in served_versions(crd):
+        for served in served_versions(_changeable(crd)):
             self._services.resources.add(served)
         self._served[name] = crd["spec"]
 
@@ -104,7 +108,8 @@ class Definitions:
 
     def _clean_up(self, crd: Obj) -> None:
         """Deletes the objects of a definition that is being deleted, then lets it go."""
-        metadata, old = crd["metadata"], copy.deepcopy(crd)
+        old, crd = crd, _changeable(crd)
+        metadata = crd["metadata"]
         if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
             return
         for served in self._services.resources:
@@ -148,6 +153,16 @@ class Definitions:
             else:
                 store.delete(key, item.namespace, item.name, stored_json(obj))
         return left
+
+
+def _claim(crd: Obj) -> Obj:
+    """What others have to know of a definition: its group and the names that it has, without its large schemas."""
+    return {"metadata": crd["metadata"], "spec": {"group": crd["spec"]["group"]}, "status": crd.get("status")}
+
+
+def _changeable(crd: Obj) -> Obj:
+    """A copy whose metadata and status may be changed; the spec is shared, nobody changes it."""
+    return {**crd, "metadata": dict(crd["metadata"])}
 
 
 def begin_deletion(crd: Obj, now: str) -> None:
