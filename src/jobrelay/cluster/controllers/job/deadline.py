@@ -1,0 +1,38 @@
+"""Active deadlines and backoff limits: when a Job has tried long enough or often enough."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+import msgspec
+
+from jobrelay.cluster.controllers.job.pods import restarts
+from jobrelay.cluster.controllers.job.views import Job, Pod, Time
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    restart_policy: str = ""
+
+
+class _Template(msgspec.Struct):
+    spec: _Spec = _Spec()
+
+
+_template = msgspec.json.Decoder(_Template)
+
+
+def until_deadline(job: Job, start: Time | None, now: Time) -> float | None:
+    """Seconds left until the active deadline, negative when it is over; None when there is none to keep."""
+    seconds = job.spec.active_deadline_seconds
+    if seconds is None or start is None or job.spec.suspend:
+        return None
+    return (start + dt.timedelta(seconds=seconds) - now).total_seconds()
+
+
+def restarted_too_often(job: Job, pods: Iterable[Pod]) -> bool:
+    """Whether containers that restart in place have used up the Job's backoff limit."""
+    if _template.decode(job.spec.template).spec.restart_policy != "OnFailure":
+        return False
+    total = sum(restarts(pod) for pod in pods if pod.status.phase in ("Running", "Pending"))
+    return total >= max(job.spec.backoff_limit, 1)
