@@ -67,7 +67,7 @@ class Controller(Generic[K]):
         self.name = name
         self.metrics = ControllerMetrics()
         self._clock = clock or SystemClock()
-        self.queue: WorkQueue[K] = queue or WorkQueue(clock=self._clock)
+        self.queue: WorkQueue[K] = WorkQueue(clock=self._clock) if queue is None else queue
         self._reconcile = reconcile
         self._workers = workers
         self._timeout = timeout
