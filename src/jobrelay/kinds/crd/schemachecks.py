@@ -14,6 +14,7 @@ from jobrelay.kinds.crd.rules import has_line_breaks
 from jobrelay.kinds.crd.structural import Node, Schema
 from jobrelay.kinds.crd.structuralchecks import unsupported
 from jobrelay.kinds.field import FieldError, Path
+from jobrelay.kinds.gostruct import json_value
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
@@ -256,6 +257,10 @@ def _map_keys(schema: Schema, list_type: str | None, path: Path, errors: list[Fi
         errors.append(fields.required(where, "must not be empty if x-kubernetes-list-type is map"))
     if items is None:
         errors.append(fields.required(path.child("items"), "must have a schema if x-kubernetes-list-type is map"))
+    if isinstance(items, list) and not items:
+        shown = {"Schema": None, "JSONSchemas": []}
+        detail = "must only have a single schema if x-kubernetes-list-type is map"
+        errors.append(fields.invalid(path.child("items"), json_value(shown), detail))
     if not isinstance(items, dict):
         return
     if items.get("type") != "object":
