@@ -16,6 +16,7 @@ _SHAPE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)[eEinumkKMGTP]*[-+]?\d*", re.A
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_NAMES: Final = {power: suffix for suffix, power in _DECIMAL.items()}
+_LONGEST: Final = 4000  # digits; whatever is longer would only cost time
 _NANO: Final = Fraction(1, 10**9)
 FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 SUFFIX_WRONG: Final = "unable to parse quantity's suffix"
@@ -50,8 +51,12 @@ def parse(text: str) -> Quantity:
     if match is None:
         raise QuantityError(SUFFIX_WRONG if _SHAPE.fullmatch(text) else FORMAT_WRONG)
     sign, digits, exponent, suffix = match.groups()
+    if len(digits) > _LONGEST or (exponent and int(exponent[1:][:9]) > _LONGEST):
+        raise QuantityError(FORMAT_WRONG)
     number = Fraction(digits if not digits.endswith(".") else digits + "0")
-    if exponent:
+    if exponent and int(exponent[1:][:9]) < -_LONGEST:
+        number, family = (_NANO if number else number), "exponent"
+    elif exponent:
         number, family = number * Fraction(10) ** int(exponent[1:]), "exponent"
     elif suffix in _BINARY:
         number, family = number * 2 ** _BINARY[suffix], "binary"
@@ -85,7 +90,7 @@ def _binary_text(value: Fraction) -> str:
 def _decimal_text(value: Fraction, *, exponent: bool) -> str:
     power = -9
     count = int(value / _NANO)
-    while count % 1000 == 0 and power < 18:
+    while count % 1000 == 0 and (exponent or power < 18):
         count, power = count // 1000, power + 3
     if exponent:
         return f"{count}e{power}" if power else str(count)
