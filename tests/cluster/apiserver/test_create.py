@@ -75,7 +75,10 @@ async def test_yaml_is_read(server: Server) -> None:
         (b"[]", "cannot unmarshal array into Go value"),
         (b'{"kind": "Secret", "apiVersion": "v1"}', 'Secret in version "v1" cannot be handled as a ConfigMap'),
         (b'{"kind": "Nothing", "apiVersion": "x/v1"}', 'no kind "Nothing" is registered for version "x/v1"'),
-        (b'{"metadata": {"name": 5}}', "cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string"),
+        (
+            b'{"metadata": {"name": 5}}',
+            "cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
+        ),
     ],
 )
 async def test_bodies_that_cannot_be_read(server: Server, body: bytes, text: str) -> None:
@@ -122,3 +125,12 @@ async def test_the_manager_of_the_fields_is_who_asks(server: Server) -> None:
     (entry,) = made["metadata"]["managedFields"]
     assert (entry["manager"], entry["operation"]) == ("kubectl", "Update")
     assert entry["fieldsV1"] == {"f:data": {".": {}, "f:k": {}}}
+
+
+async def test_owners_are_named_once(server: Server) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    sent = config()
+    sent["metadata"]["ownerReferences"] = [owner, {**owner, "uid": "v"}, owner]
+    answer = await server.call("POST", CONFIGMAPS, sent)
+    assert [reference["uid"] for reference in answer.body["metadata"]["ownerReferences"]] == ["u", "v"]
+    assert answer.warnings[0].endswith("duplicate UID(s) observed: u")

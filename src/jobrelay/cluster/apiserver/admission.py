@@ -30,15 +30,16 @@ Step = Callable[[Attempt], None]
 
 def dedup_owners(attempt: Attempt) -> None:
     references = attempt.metadata.get("ownerReferences") or []
-    kept: list[Any] = []
+    kept: dict[frozenset[Any], Any] = {}
     repeated = []
     for reference in references:
-        if reference in kept:
+        key = frozenset(reference.items())
+        if key in kept:
             repeated.append(reference.get("uid", ""))
         else:
-            kept.append(reference)
+            kept[key] = reference
     if repeated:
-        attempt.metadata["ownerReferences"] = kept
+        attempt.metadata["ownerReferences"] = list(kept.values())
         when = " after mutating admission happens" if attempt.request.method == "PATCH" else ""
         attempt.request.warn(DUPLICATE_OWNERS.format(when) + ", ".join(repeated))
 
