@@ -62,7 +62,11 @@ def writes(folder: pathlib.Path) -> list[Figure]:
         *_create_figures(rounds, sweep),
         Figure("list of 10,000 Jobs, faster than creating them", faster, "x", 5.0, at_least=True, note=note),
         Figure(
-            "memory per stored Job", weight, "KiB", 12.0, note="its JSON, its place in the history of watches, the controllers' copy"
+            "memory per stored Job",
+            weight,
+            "KiB",
+            12.0,
+            note="its JSON, its place in the history of watches, the controllers' copy",
         ),
     ]
 
