@@ -29,9 +29,10 @@ def test_delete_waits_until_it_is_gone(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl.error("get", "cm", "a")
 
 
-def test_background_deletion_takes_the_owner_at_once(kubectl: Kubectl) -> None:
+@pytest.mark.parametrize("propagation", ["background", "foreground", "orphan"])
+def test_each_propagation_ends(kubectl: Kubectl, propagation: str) -> None:
     kubectl("create", "-f", "-", given=job("j"))
-    kubectl("delete", "job", "j", "--cascade=background")
+    kubectl("delete", "job", "j", f"--cascade={propagation}")
     assert kubectl("get", "jobs", "-o", "name") == ""
 
 

@@ -7,7 +7,10 @@ import pytest
 from jobrelay.kinds.quantity import QuantityError, canonical
 
 
-@pytest.mark.parametrize(("text", "shown"), [("1e300", "1e300"), ("1e99", "1e99"), ("1e-999999999", "1e-9"), ("0e-99999", "0"), ("1500e0", "1500")])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("1e300", "1e300"), ("1e99", "1e99"), ("1e-999999999", "1e-9"), ("0e-99999", "0"), ("1500e0", "1500")],
+)
 def test_exponents_are_kept(text: str, shown: str) -> None:
     assert canonical(text) == shown
 

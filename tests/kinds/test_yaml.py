@@ -13,7 +13,9 @@ from jobrelay.kinds import yaml
 
 TOO_DEEP = "yaml: exceeded max depth of 10000"
 TEXTS = st.text(st.characters(max_codepoint=0xA0), max_size=8)
-SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=6)
 
 
@@ -80,7 +82,10 @@ def test_refusals(text: str, message: str) -> None:
 
 def test_a_few_aliases_do_not_fill_the_memory() -> None:
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in zip("abcdefgh", "bcdefghi", strict=True)]
+    lines += [
+        f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]"
+        for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+    ]
     with pytest.raises(yaml.YamlError, match="yaml: document contains excessive aliasing"):
         yaml.load("\n".join(lines))
 

@@ -1,8 +1,8 @@
 """Compares our API server with a real one, request by request.
 
-    python -m tests.oracle.compare --real https://127.0.0.1:26000/TOKEN --ours dev.kubeconfig [--only jobs-*] [-v]
-    python -m tests.oracle.compare --real ... --record FILE           record the real answers
-    python -m tests.oracle.compare --replay FILE --ours ... [-v]      compare ours with a record
+python -m tests.oracle.compare --real https://127.0.0.1:26000/TOKEN --ours dev.kubeconfig [--only jobs-*] [-v]
+python -m tests.oracle.compare --real ... --record FILE           record the real answers
+python -m tests.oracle.compare --replay FILE --ours ... [-v]      compare ours with a record
 """
 
 from __future__ import annotations
@@ -56,8 +56,11 @@ def chosen(pattern: str) -> list[Scenario]:
 
 
 async def compare_all(
-    scenarios: Sequence[Scenario], real: Endpoint | Record, ours: Endpoint | None, at_once: int = AT_ONCE,
-        progress: bool = False
+    scenarios: Sequence[Scenario],
+    real: Endpoint | Record,
+    ours: Endpoint | None,
+    at_once: int = AT_ONCE,
+    progress: bool = False,
 ) -> list[Result]:
     """Plays all scenarios on both sides (a record stands in for the real server); without ours, only the real side."""
     gate = asyncio.Semaphore(at_once)
@@ -115,17 +118,25 @@ def as_report(results: Sequence[Result]) -> str:
     groups: dict[str, list[tuple[Result, int, list[tuple[str, str, str]]]]] = defaultdict(list)
     for result in results:
         for index, found in result.differing():
-            name = differences.signature(result.scenario.steps[index].method, result.real[index], result.ours[index],
-                found)
+            name = differences.signature(
+                result.scenario.steps[index].method, result.real[index], result.ours[index], found
+            )
             groups[name].append((result, index, found))
     same, total = share(results)
     lines = [f"# {same}/{total} identical ({100 * same / max(total, 1):.1f}%)", "", "## By scenario", ""]
-    lines += [line for line in as_text(results,
-        False).splitlines()[:-1] if line.split(": ")[1].split("/")[0] != line.rsplit("/")[-1]]
+    lines += [
+        line
+        for line in as_text(results, False).splitlines()[:-1]
+        if line.split(": ")[1].split("/")[0] != line.rsplit("/")[-1]
+    ]
     for name, members in sorted(groups.items(), key=lambda item: -len(item[1])):
         where = sorted({r.scenario.name for r, _, _ in members})
-        lines += ["", f"## {len(members)}x {name}", f"in {', '.join(where[:12])}{' …' if len(where) > 12 else ''}",
-            "```"]
+        lines += [
+            "",
+            f"## {len(members)}x {name}",
+            f"in {', '.join(where[:12])}{' …' if len(where) > 12 else ''}",
+            "```",
+        ]
         for result, index, found in members[:4]:
             lines += [result.scenario.name, *_step_lines(result, index, found, 4)]
         lines.append("```")
@@ -134,9 +145,15 @@ def as_report(results: Sequence[Result]) -> str:
 
 def as_json(results: Sequence[Result]) -> str:
     rows = [
-        {"scenario": r.scenario.name, "step": i, "method": r.scenario.steps[i].method, "path": r.scenario.steps[i].path,
-         "differences": [list(d) for d in found]}
-        for r in results for i, found in r.differing()
+        {
+            "scenario": r.scenario.name,
+            "step": i,
+            "method": r.scenario.steps[i].method,
+            "path": r.scenario.steps[i].path,
+            "differences": [list(d) for d in found],
+        }
+        for r in results
+        for i, found in r.differing()
     ]
     same, total = share(results)
     return json.dumps({"identical": same, "total": total, "differing": rows}, indent=1)

@@ -52,8 +52,9 @@ class ControlPlane:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stop()
 
     def _start(self) -> None:
@@ -62,29 +63,61 @@ class ControlPlane:
         tokens = self.folder / "tokens.csv"
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         etcd = f"http://127.0.0.1:{client}"
-        self._run("etcd", "--data-dir", self.folder / "etcd", "--listen-client-urls", etcd, "--advertise-client-urls",
+        self._run(
+            "etcd",
+            "--data-dir",
+            self.folder / "etcd",
+            "--listen-client-urls",
             etcd,
-                  "--listen-peer-urls", f"http://127.0.0.1:{peer}", "--log-level", "error")
-        self._run("kube-apiserver", f"--etcd-servers={etcd}", f"--secure-port={secure}", "--bind-address=127.0.0.1",
-                  f"--cert-dir={self.folder}/certs", "--authorization-mode=RBAC", f"--token-auth-file={tokens}",
-                  "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={public}",
-                  f"--service-account-signing-key-file={key}", "--service-cluster-ip-range=10.0.0.0/24",
-                  "--endpoint-reconciler-type=none", "--allow-privileged=true")
+            "--advertise-client-urls",
+            etcd,
+            "--listen-peer-urls",
+            f"http://127.0.0.1:{peer}",
+            "--log-level",
+            "error",
+        )
+        self._run(
+            "kube-apiserver",
+            f"--etcd-servers={etcd}",
+            f"--secure-port={secure}",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder}/certs",
+            "--authorization-mode=RBAC",
+            f"--token-auth-file={tokens}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={public}",
+            f"--service-account-signing-key-file={key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--endpoint-reconciler-type=none",
+            "--allow-privileged=true",
+        )
         self._wait_for("/readyz")
         kubeconfig = self._kubeconfig()
-        self._run("kube-controller-manager", f"--kubeconfig={kubeconfig}", f"--secure-port={manager}",
+        self._run(
+            "kube-controller-manager",
+            f"--kubeconfig={kubeconfig}",
+            f"--secure-port={manager}",
             "--bind-address=127.0.0.1",
-                  f"--service-account-private-key-file={key}", "--leader-elect=false", f"--controllers={CONTROLLERS}",
-                  f"--root-ca-file={self.folder}/certs/apiserver.crt", "--kube-api-qps=1000", "--kube-api-burst=2000")
+            f"--service-account-private-key-file={key}",
+            "--leader-elect=false",
+            f"--controllers={CONTROLLERS}",
+            f"--root-ca-file={self.folder}/certs/apiserver.crt",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+        )
         self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
 
     def _signing_keys(self) -> tuple[pathlib.Path, pathlib.Path]:
         pair = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key, public = self.folder / "sa.key", self.folder / "sa.pub"
-        key.write_bytes(pair.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-        public.write_bytes(pair.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo))
+        key.write_bytes(
+            pair.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        public.write_bytes(
+            pair.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        )
         return key, public
 
     def _kubeconfig(self) -> pathlib.Path:
@@ -92,13 +125,15 @@ class ControlPlane:
         path.write_text(
             "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], "
             f"clusters: [{{name: a, cluster: {{server: '{self.url}', insecure-skip-tls-verify: true}}}}], "
-            f"users: [{{name: a, user: {{token: {TOKEN}}}}}]}}")
+            f"users: [{{name: a, user: {{token: {TOKEN}}}}}]}}"
+        )
         return path
 
     def _run(self, program: str, *arguments: object) -> None:
         log = (self.folder / f"{program}.log").open("wb")
-        self.processes.append(subprocess.Popen([str(self.programs / program), *map(str, arguments)], stdout=log,
-            stderr=log))
+        self.processes.append(
+            subprocess.Popen([str(self.programs / program), *map(str, arguments)], stdout=log, stderr=log)
+        )
 
     def _wait_for(self, path: str, seconds: float = 120) -> None:
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})

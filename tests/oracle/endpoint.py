@@ -84,7 +84,11 @@ class Endpoint:
             del sent["Authorization"]
         try:
             async with session.request(
-                method, URL(self.url + path, encoded=True), headers=sent, data=body, allow_redirects=False,
+                method,
+                URL(self.url + path, encoded=True),
+                headers=sent,
+                data=body,
+                allow_redirects=False,
                 skip_auto_headers=("Content-Type", "Accept-Encoding"),
             ) as response:
                 payload = await response.read()

@@ -65,8 +65,9 @@ class Normaliser:
         value = EMBEDDED.sub(lambda m: m[1] + self.version(m[2]), value)
         value = NODE_PORT.sub(r"\1PORT\2", API_ACCESS.sub("kube-api-access-SUFFIX", value))
         for prefix in self.prefixes:
-            value = re.sub(re.escape(prefix) + r"[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])", prefix + "SUFFIX",
-                value)
+            value = re.sub(
+                re.escape(prefix) + r"[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])", prefix + "SUFFIX", value
+            )
         return value
 
     def version(self, value: str) -> str:

@@ -52,8 +52,11 @@ async def play(scenario: Scenario, server: Endpoint, run: str) -> list[Answer]:
         for number, step in enumerate(scenario.steps):
             normaliser.begin(number, "{{run}}" in step.path)
             late = time.monotonic() > end
-            answers.append(_normalised(NO_ANSWER, "", step, normaliser) if late else await _perform(step, server,
-                values, normaliser))
+            answers.append(
+                _normalised(NO_ANSWER, "", step, normaliser)
+                if late
+                else await _perform(step, server, values, normaliser)
+            )
         return answers
     finally:
         for path in scenario.cleanup:

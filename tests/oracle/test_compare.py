@@ -31,7 +31,9 @@ def real_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     programs = binaries()
     if programs is None:
-        pytest.skip("no real API server: set JOBRELAY_ORACLE=URL/TOKEN, or KUBEBUILDER_ASSETS to a folder with its binaries")
+        pytest.skip(
+            "no real API server: set JOBRELAY_ORACLE=URL/TOKEN, or KUBEBUILDER_ASSETS to a folder with its binaries"
+        )
     with ControlPlane(programs, tmp_path_factory.mktemp("control-plane")) as plane:
         yield plane.address
 
@@ -43,8 +45,9 @@ async def ours() -> AsyncIterator[Endpoint]:
 
 
 @pytest.mark.asyncio
-async def test_answers_are_those_of_a_real_api_server(real_address: str, ours: Endpoint,
-    tmp_path: pathlib.Path) -> None:
+async def test_answers_are_those_of_a_real_api_server(
+    real_address: str, ours: Endpoint, tmp_path: pathlib.Path
+) -> None:
     async with Endpoint.from_text(real_address) as real:
         results = await compare_all(load(), real, ours)
     same, total = share(results)

@@ -46,15 +46,20 @@ def test_managed_fields_are_compared_without_order() -> None:
 
 
 def test_ages_in_tables_are_hidden() -> None:
-    table = {"kind": "Table", "columnDefinitions": [{"name": "Name"}, {"name": "Age"}], "rows": [{"cells": ["5s",
-        "5s"]}]}
+    table = {
+        "kind": "Table",
+        "columnDefinitions": [{"name": "Name"}, {"name": "Age"}],
+        "rows": [{"cells": ["5s", "5s"]}],
+    }
     assert _normaliser().value(table)["rows"] == [{"cells": ["5s", "AGE"]}]
 
 
 def test_the_order_of_random_errors_can_be_forgiven() -> None:
     def status(*fields: str) -> dict[str, object]:
-        return {"message": f"x is invalid: [{', '.join(fields)}]",
-            "details": {"causes": [{"field": f} for f in fields]}}
+        return {
+            "message": f"x is invalid: [{', '.join(fields)}]",
+            "details": {"causes": [{"field": f} for f in fields]},
+        }
 
     assert without_order(status("a", "b")) == without_order(status("b", "a"))
 

@@ -17,12 +17,28 @@ from typing import Any
 VERSION = "1.35.4"
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "src/jobrelay/kinds/data"
-GROUPS = (
-    "apiregistration.k8s.io apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch "
-    "certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io storage.k8s.io admissionregistration.k8s.io "
-    "apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io discovery.k8s.io resource.k8s.io "
-    "flowcontrol.apiserver.k8s.io"
-).split()
+GROUPS = [
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+]
 EXTRA_KINDS = ("v1/Status", "v1/DeleteOptions", "v1/PodStatusResult", "policy/v1/Eviction", "autoscaling/v1/Scale")
 
 

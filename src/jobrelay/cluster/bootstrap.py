@@ -69,4 +69,3 @@ def _prepare(table: ResourceTable, entry: facts.Bootstrap) -> tuple[str, Obj]:
         before.pop("status")
         track(served, before, made, manager=entry.status_manager, now=_LATER, subresource="status")
     return served.key, made
-

@@ -172,11 +172,15 @@ def not_supported(path: Path, value: Any, supported: Sequence[str]) -> FieldErro
 
 
 def too_long(path: Path, limit: int) -> FieldError:
-    return FieldError("FieldValueTooLong", str(path), "", f"may not be more than {limit} byte{'' if limit == 1 else 's'}")
+    return FieldError(
+        "FieldValueTooLong", str(path), "", f"may not be more than {limit} byte{'' if limit == 1 else 's'}"
+    )
 
 
 def too_many(path: Path, actual: int, limit: int) -> FieldError:
-    return FieldError("FieldValueTooMany", str(path), actual, f"must have at most {limit} item{'' if limit == 1 else 's'}")
+    return FieldError(
+        "FieldValueTooMany", str(path), actual, f"must have at most {limit} item{'' if limit == 1 else 's'}"
+    )
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:

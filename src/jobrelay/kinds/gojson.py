@@ -276,7 +276,9 @@ class _Scanner:
         rest = self.text[self.at : self.at + 1]
         if rest == "." or rest in ("e", "E"):
             self.at += 1
-            raise self.stop_inside("after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal")
+            raise self.stop_inside(
+                "after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal"
+            )
 
     def word(self, word: str) -> None:
         for position, wanted in enumerate(word):

@@ -40,7 +40,9 @@ class TimeError(ValueError):
 
 def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[str], int, dt.tzinfo]:
     def fail(rest: str, wanted: str) -> TimeError:
-        return TimeError(f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(wanted)}")
+        return TimeError(
+            f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(wanted)}"
+        )
 
     position, numbers = 0, []
     for wanted, pattern in _PARTS:
@@ -64,7 +66,7 @@ def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[str], int, dt.tz
     if match is None:
         raise fail(text[position:], "Z07:00")
     if match.end() != len(text):
-        raise TimeError(f"parsing time {go_quote(text)}: extra text: {go_quote(text[match.end():])}")
+        raise TimeError(f"parsing time {go_quote(text)}: extra text: {go_quote(text[match.end() :])}")
     return numbers, microseconds, _zone(match.group())
 
 
@@ -78,7 +80,12 @@ def _zone(text: str) -> dt.tzinfo:
 def _parse(text: str, layout: str, *, micro: bool) -> dt.datetime:
     numbers, microseconds, zone = _scan(text, layout, micro=micro)
     year, month, day, hour, minute, second = map(int, numbers)
-    for name, value, limit in (("month", month, 12), ("hour", hour, 23), ("minute", minute, 59), ("second", second, 59)):
+    for name, value, limit in (
+        ("month", month, 12),
+        ("hour", hour, 23),
+        ("minute", minute, 59),
+        ("second", second, 59),
+    ):
         if value > limit or (name == "month" and value < 1):
             raise TimeError(f"parsing time {go_quote(text)}: {name} out of range")
     try:
@@ -115,7 +122,16 @@ def format_micro_time(time: dt.datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
-_UNITS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 

@@ -25,7 +25,8 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NEWER = re.compile(rb"\s*%YAML\s+(?!1\.1\b)")
 _MAP, _LIST = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 _SCALARS = frozenset(
-    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "binary", "timestamp", "merge", "value")
+    f"tag:yaml.org,2002:{name}"
+    for name in ("str", "int", "float", "bool", "null", "binary", "timestamp", "merge", "value")
 )
 _MAX_BRACKETS = 900
 _MAX_INDENT = 4000
@@ -74,7 +75,17 @@ def _key_text(key: Any) -> str:
 
 
 _KubernetesLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool")]
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if tag
+        not in (
+            "tag:yaml.org,2002:timestamp",
+            "tag:yaml.org,2002:int",
+            "tag:yaml.org,2002:float",
+            "tag:yaml.org,2002:bool",
+        )
+    ]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
 _BOOL = re.compile(r"^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$")
@@ -239,7 +250,9 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, gojson.Float):
         value = float(value) if math.isfinite(value) else value.text
     if isinstance(value, float) and not math.isfinite(value):
-        raise YamlError(f"json: unsupported value: {'NaN' if math.isnan(value) else ('+' if value > 0 else '-') + 'Inf'}")
+        raise YamlError(
+            f"json: unsupported value: {'NaN' if math.isnan(value) else ('+' if value > 0 else '-') + 'Inf'}"
+        )
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if isinstance(value, dict):

@@ -106,7 +106,10 @@ _SPEC: Obj = {
     "embedded": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
 }  # fmt: skip
 _STATUS: Obj = {"type": "object", "properties": {"ready": {"type": "integer"}}}
-_GADGET_SCHEMA: Obj = {"type": "object", "properties": {"spec": {"type": "object", "properties": _SPEC}, "status": _STATUS}}
+_GADGET_SCHEMA: Obj = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": _SPEC}, "status": _STATUS},
+}
 GADGETS: Obj = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gadgets.fuzz.example"},
     "spec": {

@@ -103,7 +103,11 @@ async def test_rights_to_grant_rights(server: Server, verb: str, resource: str) 
     group = "rbac.authorization.k8s.io"
     writing = {"apiGroups": [group], "resources": ["roles", "rolebindings"], "verbs": ["create"]}
     await allow(server, writing, {"apiGroups": [group], "resources": [resource], "verbs": [verb]})
-    path, sent = (ROLES, role(READ, name="more")) if verb == "escalate" else (BINDINGS, binding("bob", "admin", role_kind="ClusterRole", name="c"))
+    path, sent = (
+        (ROLES, role(READ, name="more"))
+        if verb == "escalate"
+        else (BINDINGS, binding("bob", "admin", role_kind="ClusterRole", name="c"))
+    )
     assert (await server.call("POST", path, sent, user=ALICE)).code == 201
 
 
@@ -128,7 +132,10 @@ async def test_an_admin_acts_as_another(server: Server) -> None:
 
 async def test_impersonation_needs_a_right(server: Server) -> None:
     answer = await server.call("GET", CONFIGMAPS, user=ALICE, headers={"Impersonate-User": "bob"})
-    assert answer.message == 'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope'
+    assert (
+        answer.message
+        == 'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope'
+    )
 
 
 async def test_groups_are_not_impersonated_without_a_user(server: Server) -> None:
@@ -143,7 +150,12 @@ async def whoami(server: Server, **more: object) -> Obj:
 
 
 async def test_everybody_can_ask_who_they_are(server: Server) -> None:
-    headers = {"Impersonate-User": "x", "Impersonate-Group": "g\0h", "Impersonate-Uid": "1", "Impersonate-Extra-Scopes": "s"}
+    headers = {
+        "Impersonate-User": "x",
+        "Impersonate-Group": "g\0h",
+        "Impersonate-Uid": "1",
+        "Impersonate-Extra-Scopes": "s",
+    }
     assert await whoami(server, user=ALICE) == {"username": "alice", "groups": ["staff", "system:authenticated"]}
     assert await whoami(server, headers=headers) == {
         "username": "x", "uid": "1", "groups": ["g", "h", "system:authenticated"], "extra": {"scopes": ["s"]},

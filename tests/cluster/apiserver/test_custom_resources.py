@@ -82,7 +82,10 @@ async def test_an_update_needs_a_version(server: Server) -> None:
     await define(server)
     await server.ok("POST", WIDGETS, widget())
     answer = await server.call("PUT", f"{WIDGETS}/w", widget())
-    assert answer.message == 'widgets.x.example "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+    assert (
+        answer.message
+        == 'widgets.x.example "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+    )
 
 
 async def test_status_and_scale_are_subresources_if_the_definition_says_so(server: Server) -> None:
@@ -110,13 +113,17 @@ async def test_selectable_fields_select(server: Server) -> None:
     for name, colour in (("a", "red"), ("b", "blue")):
         await server.ok("POST", WIDGETS, widget(name, colour=colour))
     assert (await server.call("GET", f"{WIDGETS}?fieldSelector=spec.colour=red")).names == ["a"]
-    assert (await server.call("GET", f"{WIDGETS}?fieldSelector=spec.size=1")).message == "field label not supported: spec.size"
+    assert (
+        await server.call("GET", f"{WIDGETS}?fieldSelector=spec.size=1")
+    ).message == "field label not supported: spec.size"
 
 
 async def test_a_changed_definition_is_in_force_at_once(server: Server) -> None:
     await define(server)
     crd = await server.ok("GET", f"{CRDS}/widgets.x.example")
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["weight"] = {"type": "string"}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["weight"] = {
+        "type": "string"
+    }
     await server.ok("PUT", f"{CRDS}/widgets.x.example", crd)
     await server.settle()
     assert (await server.ok("POST", WIDGETS, widget(weight="1kg")))["spec"]["weight"] == "1kg"

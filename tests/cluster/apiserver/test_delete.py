@@ -28,7 +28,10 @@ async def test_finalizers_are_waited_for(server: Server) -> None:
     sent["metadata"]["finalizers"] = ["x.example/y"]
     await server.ok("POST", CONFIGMAPS, sent)
     marked = await server.ok("DELETE", f"{CONFIGMAPS}/a")
-    assert (marked["metadata"]["deletionTimestamp"], marked["metadata"]["deletionGracePeriodSeconds"]) == ("2026-01-01T12:00:00Z", 0)
+    assert (marked["metadata"]["deletionTimestamp"], marked["metadata"]["deletionGracePeriodSeconds"]) == (
+        "2026-01-01T12:00:00Z",
+        0,
+    )
     taken = await server.call("POST", CONFIGMAPS, config())
     assert taken.message == 'object is being deleted: configmaps "a" already exists'
     await server.ok("PATCH", f"{CONFIGMAPS}/a", {"metadata": {"finalizers": None}}, media=MERGE)
@@ -42,13 +45,18 @@ async def test_an_object_that_goes_gets_no_new_finalizers(server: Server) -> Non
     await server.ok("DELETE", f"{CONFIGMAPS}/a")
     patch = {"metadata": {"finalizers": ["x.example/y", "x.example/z"]}}
     answer = await server.call("PATCH", f"{CONFIGMAPS}/a", patch, media=MERGE)
-    assert (answer.code, "no new finalizers can be added if the object is being deleted" in answer.message) == (422, True)
+    assert (answer.code, "no new finalizers can be added if the object is being deleted" in answer.message) == (
+        422,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
     ("policy", "finalizers"), [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)]
 )
-async def test_propagation_leaves_work_to_the_collector(server: Server, policy: str, finalizers: list[str] | None) -> None:
+async def test_propagation_leaves_work_to_the_collector(
+    server: Server, policy: str, finalizers: list[str] | None
+) -> None:
     await server.ok("POST", JOBS, job())
     answer = await server.call("DELETE", f"{JOBS}/j", {"propagationPolicy": policy})
     left = await server.call("GET", f"{JOBS}/j")
@@ -86,7 +94,10 @@ async def test_a_pod_on_a_node_gets_its_grace(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("preconditions", "text"),
-    [({"uid": "u"}, "the UID in the precondition (u)"), ({"resourceVersion": "1"}, "the ResourceVersion in the precondition (1)")],
+    [
+        ({"uid": "u"}, "the UID in the precondition (u)"),
+        ({"resourceVersion": "1"}, "the ResourceVersion in the precondition (1)"),
+    ],
 )
 async def test_preconditions_protect(server: Server, preconditions: dict[str, str], text: str) -> None:
     await server.ok("POST", CONFIGMAPS, config())

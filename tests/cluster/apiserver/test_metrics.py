@@ -22,7 +22,9 @@ async def figures(server: Server) -> dict[str, float]:
     return found
 
 
-def requests(verb: str, scope: str, code: int = 200, subresource: str = "", dry_run: str = "", resource: str = "configmaps") -> str:
+def requests(
+    verb: str, scope: str, code: int = 200, subresource: str = "", dry_run: str = "", resource: str = "configmaps"
+) -> str:
     return (
         f'apiserver_request_total{{code="{code}",component="apiserver",dry_run="{dry_run}",group="",resource="{resource}",'
         f'scope="{scope}",subresource="{subresource}",verb="{verb}",version="v1"}}'
@@ -57,7 +59,12 @@ async def test_requests_are_counted_as_kubernetes_does(server: Server) -> None:
     assert found[requests("POST", "resource", 201)] == found[requests("POST", "resource", 201, dry_run="All")] == 1
     assert (found[requests("GET", "resource")], found[requests("GET", "resource", 404)]) == (2, 1)
     assert found[requests("LIST", "namespace")] == found[requests("LIST", "cluster")] == 1
-    assert found[requests("PUT", "resource")] == found[requests("PATCH", "resource")] == found[requests("APPLY", "resource")] == 1
+    assert (
+        found[requests("PUT", "resource")]
+        == found[requests("PATCH", "resource")]
+        == found[requests("APPLY", "resource")]
+        == 1
+    )
     assert found[requests("DELETE", "resource")] == found[requests("DELETE", "namespace")] == 1
     assert found[requests("WATCH", "namespace")] == 1
 
@@ -105,7 +112,11 @@ async def test_open_watches_and_their_events_are_counted(server: Server) -> None
 
 
 async def test_objects_and_the_store_are_counted(server: Server) -> None:
-    await server.ok("POST", JOBS, {"metadata": {"name": "j"}, "spec": {"template": {"spec": pod()["spec"] | {"restartPolicy": "Never"}}}})
+    await server.ok(
+        "POST",
+        JOBS,
+        {"metadata": {"name": "j"}, "spec": {"template": {"spec": pod()["spec"] | {"restartPolicy": "Never"}}}},
+    )
     found = await figures(server)
     assert found['apiserver_storage_objects{resource="jobs.batch"}'] == 1
     assert found['apiserver_resource_objects{group="batch",resource="jobs"}'] == 1

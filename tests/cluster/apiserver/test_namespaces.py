@@ -42,7 +42,10 @@ async def test_nothing_is_created_in_a_namespace_that_is_missing(server: Server)
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
 async def test_some_namespaces_stay(server: Server, name: str) -> None:
     answer = await server.call("DELETE", f"{NAMESPACES}/{name}")
-    assert (answer.code, answer.message) == (403, f'namespaces "{name}" is forbidden: this namespace may not be deleted')
+    assert (answer.code, answer.message) == (
+        403,
+        f'namespaces "{name}" is forbidden: this namespace may not be deleted',
+    )
 
 
 async def test_a_deleted_namespace_takes_nothing_new(server: Server) -> None:

@@ -22,7 +22,16 @@ async def test_resources_are_listed_with_their_subresources(server: Server) -> N
     listed = {resource["name"]: resource for resource in (await server.ok("GET", "/apis/batch/v1"))["resources"]}
     assert listed.keys() == {"jobs", "jobs/status", "cronjobs", "cronjobs/status"}
     assert (listed["jobs"]["kind"], listed["jobs"]["namespaced"]) == ("Job", True)
-    assert listed["jobs"]["verbs"] == ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+    assert listed["jobs"]["verbs"] == [
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "update",
+        "watch",
+    ]
     assert listed["jobs/status"]["singularName"] == ""
 
 
@@ -45,7 +54,9 @@ async def test_the_server_is_healthy(server: Server, path: str) -> None:
     assert (answer.code, answer.raw) == (200, b"ok")
 
 
-@pytest.mark.parametrize("path", ["/apis/none.example/v1/things", "/apis/none.example", "/somewhere", "/healthz/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/apis/none.example/v1/things", "/apis/none.example", "/somewhere", "/healthz/nothing"]
+)
 async def test_paths_that_lead_nowhere(server: Server, path: str) -> None:
     answer = await server.call("GET", path)
     assert (answer.code, answer.media, answer.raw) == (404, "text/plain; charset=utf-8", b"404 page not found\n")
@@ -57,7 +68,10 @@ async def test_resources_that_are_not_served(server: Server, path: str) -> None:
     assert (answer.code, answer.message) == (404, "the server could not find the requested resource")
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", f"{CONFIGMAPS}/a"), ("PUT", CONFIGMAPS), ("PATCH", CONFIGMAPS), ("POST", "/api/v1/configmaps")])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", f"{CONFIGMAPS}/a"), ("PUT", CONFIGMAPS), ("PATCH", CONFIGMAPS), ("POST", "/api/v1/configmaps")],
+)
 async def test_methods_that_make_no_sense(server: Server, method: str, path: str) -> None:
     answer = await server.call(method, path, config())
     assert (answer.code, answer.message) == (405, "the server does not allow this method on the requested resource")

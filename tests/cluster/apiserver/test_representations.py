@@ -25,7 +25,9 @@ async def test_a_list_is_shown_as_a_table(server: Server) -> None:
     assert (row["cells"][:3], row["object"]["kind"]) == (["j", "Running", "0/1"], "PartialObjectMetadata")
 
 
-@pytest.mark.parametrize(("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata"), ("None", None)])
+@pytest.mark.parametrize(
+    ("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata"), ("None", None)]
+)
 async def test_rows_hold_what_was_asked_for(server: Server, include: str, kind: str | None) -> None:
     await server.ok("POST", CONFIGMAPS, config())
     table = await server.ok("GET", f"{CONFIGMAPS}/a?includeObject={include}", headers=shown_as("Table"))
@@ -58,13 +60,18 @@ async def test_forms_that_are_not_known(server: Server, accept: str) -> None:
     assert (answer.code, answer.reason) == (406, "NotAcceptable")
 
 
-@pytest.mark.parametrize("accept", ["", "*/*", f"{PROTOBUF}, */*", f"{PROTOBUF},application/json", "application/json;q=0.5,*/*;q=0.1"])
+@pytest.mark.parametrize(
+    "accept", ["", "*/*", f"{PROTOBUF}, */*", f"{PROTOBUF},application/json", "application/json;q=0.5,*/*;q=0.1"]
+)
 async def test_whoever_takes_json_gets_json(server: Server, accept: str) -> None:
     answer = await server.call("GET", CONFIGMAPS, headers={"Accept": accept} if accept else None)
     assert (answer.code, answer.media) == (200, "application/json")
 
 
-@pytest.mark.parametrize(("agent", "query", "lines"), [("curl/8", "", True), ("go", "", False), ("go", "?pretty=true", True), ("curl/8", "?pretty=false", False)])
+@pytest.mark.parametrize(
+    ("agent", "query", "lines"),
+    [("curl/8", "", True), ("go", "", False), ("go", "?pretty=true", True), ("curl/8", "?pretty=false", False)],
+)
 async def test_people_get_indented_answers(server: Server, agent: str, query: str, lines: bool) -> None:
     answer = await server.call("GET", f"/api/v1/namespaces/default{query}", headers={"User-Agent": agent})
     assert (answer.raw.count(b"\n") > 1) == lines

@@ -82,7 +82,13 @@ async def running(server: Server, *, allowed: int) -> None:
     await server.ok("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}}, media=MERGE)
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
     await server.ok("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
-    counts = {"currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": allowed, "expectedPods": 1, "observedGeneration": 1}
+    counts = {
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "disruptionsAllowed": allowed,
+        "expectedPods": 1,
+        "observedGeneration": 1,
+    }
     await server.ok("PATCH", f"{BUDGETS}/b/status", {"status": counts}, media=MERGE)
 
 
@@ -101,7 +107,9 @@ async def test_an_allowed_eviction_deletes_gracefully(server: Server) -> None:
     assert answer.code == 201
     leaving = await server.ok("GET", f"{PODS}/p")
     assert leaving["metadata"]["deletionGracePeriodSeconds"] == 30
-    assert [c["reason"] for c in leaving["status"]["conditions"] if c["type"] == "DisruptionTarget"] == ["EvictionByEvictionAPI"]
+    assert [c["reason"] for c in leaving["status"]["conditions"] if c["type"] == "DisruptionTarget"] == [
+        "EvictionByEvictionAPI"
+    ]
 
 
 async def test_a_pod_without_a_node_has_no_log(server: Server) -> None:
@@ -117,7 +125,14 @@ async def test_a_pod_without_a_node_has_no_log(server: Server) -> None:
 async def test_one_event_is_seen_in_both_apis(server: Server) -> None:
     core, newer = "/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events"
     about = {"kind": "Pod", "name": "p", "namespace": "default"}
-    sent = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R", "message": "m", "type": "Normal", "count": 3}
+    sent = {
+        "metadata": {"name": "e"},
+        "involvedObject": about,
+        "reason": "R",
+        "message": "m",
+        "type": "Normal",
+        "count": 3,
+    }
     await server.ok("POST", core, sent)
     seen = await server.ok("GET", f"{newer}/e")
     assert (seen["regarding"], seen["note"], seen["deprecatedCount"]) == (about, "m", 3)

@@ -19,13 +19,19 @@ async def issue(server: Server, **spec: object) -> str:
 
 async def whoami(server: Server, token: str) -> tuple[int, Obj]:
     headers = {"Authorization": f"Bearer {token}"}
-    answer = await server.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=None, headers=headers)
+    answer = await server.call(
+        "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=None, headers=headers
+    )
     return answer.code, answer.body["status"]["userInfo"] if answer.code == 201 else answer.body
 
 
 async def test_a_token_is_for_an_hour_and_for_this_cluster(server: Server) -> None:
     made = await server.ok("POST", f"{ACCOUNTS}/default/token", {})
-    assert (made["kind"], made["spec"]["audiences"], made["spec"]["expirationSeconds"]) == ("TokenRequest", [ISSUER], 3600)
+    assert (made["kind"], made["spec"]["audiences"], made["spec"]["expirationSeconds"]) == (
+        "TokenRequest",
+        [ISSUER],
+        3600,
+    )
     assert made["status"]["expirationTimestamp"] == "2026-01-01T13:00:00Z"
 
 

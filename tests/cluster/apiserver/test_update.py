@@ -25,7 +25,10 @@ async def test_some_kinds_need_a_version(server: Server) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     await server.ok("POST", path, {"metadata": {"name": "l"}})
     answer = await server.call("PUT", f"{path}/l", {"metadata": {"name": "l"}})
-    assert (answer.code, "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in answer.message) == (422, True)
+    assert (
+        answer.code,
+        "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in answer.message,
+    ) == (422, True)
 
 
 async def test_another_uid_is_another_object(server: Server) -> None:
@@ -54,7 +57,9 @@ async def test_the_name_in_the_body_is_the_one_in_the_path(server: Server) -> No
 
 async def test_only_some_kinds_are_created_by_an_update(server: Server) -> None:
     assert (await server.call("PUT", f"{CONFIGMAPS}/a", config())).code == 404
-    answer = await server.call("PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", {"metadata": {"name": "l"}})
+    answer = await server.call(
+        "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", {"metadata": {"name": "l"}}
+    )
     assert answer.code == 201
 
 

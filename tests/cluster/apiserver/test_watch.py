@@ -163,7 +163,11 @@ async def test_a_watch_of_metadata_has_no_data(server: Server) -> None:
     [
         ("resourceVersion=abc", 500, 'resourceVersion: Invalid value: "abc"'),
         ("sendInitialEvents=true", 422, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
-        ("resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+        (
+            "resourceVersionMatch=Exact",
+            422,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ),
         ("fieldSelector=a=b", 400, "is not a known field selector"),
     ],
 )

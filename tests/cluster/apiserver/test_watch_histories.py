@@ -18,7 +18,15 @@ from .serving import CONFIGMAPS, MERGE, Server, Watcher, config
 
 NAMES = st.sampled_from("abc")
 COLOURS = st.sampled_from(["red", "blue", ""])
-SELECTORS = st.sampled_from(["", "labelSelector=colour=red", "labelSelector=colour!=red", "labelSelector=!colour", "fieldSelector=metadata.name=a"])
+SELECTORS = st.sampled_from(
+    [
+        "",
+        "labelSelector=colour=red",
+        "labelSelector=colour!=red",
+        "labelSelector=!colour",
+        "fieldSelector=metadata.name=a",
+    ]
+)
 WRITES = st.tuples(st.sampled_from(["put", "delete", "patch"]), NAMES, COLOURS)
 PAUSES = st.tuples(st.just("pause"), st.just(""), st.just(""))
 LOOKS = st.tuples(st.sampled_from(["list", "initial", "again"]), SELECTORS, st.just(""))
@@ -100,7 +108,9 @@ class Follower:
             self.expired += 1
             await self.list()
         listed = await self.server.call("GET", self.target(""))
-        assert self.known == {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed.body["items"]}
+        assert self.known == {
+            item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed.body["items"]
+        }
 
 
 async def write(server: Server, kind: str, name: str, colour: str) -> None:

@@ -43,7 +43,9 @@ def job(name: str = "j", template: Object | None = None, **spec: Any) -> Object:
 def cronjob(name: str = "cj", **spec: Any) -> Object:
     template = {"spec": {"template": {"spec": pod_spec(restartPolicy="Never")}}}
     return {
-        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
         "spec": {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": template, **spec},
     }
 
@@ -55,15 +57,22 @@ def configmap(name: str = "cm", **data: str) -> Object:
 def deployment(name: str = "d", **spec: Any) -> Object:
     labels = {"app": name}
     return {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
-        **spec},
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
+            **spec,
+        },
     }
 
 
 def service(name: str = "s", **spec: Any) -> Object:
     return {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
         "spec": {"selector": {"app": "x"}, "ports": [{"port": 80}], **spec},
     }
 

@@ -23,30 +23,59 @@ def _rule(verbs: list[str], resources: list[str], groups: list[str] | None = Non
 
 
 def _role(name: str, *rules: dict[str, Any], kind: str = "Role", **more: Any) -> dict[str, Any]:
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name},
-        "rules": list(rules), **more}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "rules": list(rules),
+        **more,
+    }
 
 
 def _binding(name: str, role: str, *users: str, kind: str = "Role", binding: str = "RoleBinding") -> dict[str, Any]:
     subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user} for user in users]
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": binding, "metadata": {"name": name},
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": binding,
+        "metadata": {"name": name},
         "subjects": subjects,
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}}
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+    }
 
 
 def _refused() -> Iterator[Step]:
     steps = [
-        get(CONFIGMAPS), get(f"{CONFIGMAPS}/x"), post(CONFIGMAPS, configmap()), put(f"{CONFIGMAPS}/x", configmap("x")),
-            patch(f"{CONFIGMAPS}/x", {}), delete(f"{CONFIGMAPS}/x"), delete(CONFIGMAPS),
-            get(f"{CONFIGMAPS}?watch=1&timeoutSeconds=1"),
-        get("/api/v1/configmaps"), get("/api/v1/nodes"), get("/api/v1/nodes/x"), get(JOBS), get(f"{JOBS}/x/status"),
-            patch(f"{JOBS}/x/status", {}), get(f"{PODS}/x/log"), post(f"{PODS}/x/eviction", {}), post(TOKENS, {}),
-            get("/apis"), get("/metrics"), get("/nothing"), get("/openapi/v2", pick=(("swagger",), ("message",))),
-        post(f"{REVIEWS}/subjectaccessreviews", {}), post("/apis/batch/v1/namespaces/none/jobs", job()),
-            get("/apis/none.example.com/v1/things"), get("/api/v1/namespaces"), get("/api/v1/namespaces/{{ns}}"),
-            delete("/api/v1/namespaces/{{ns}}"), apply(f"{CONFIGMAPS}/x", configmap("x")),
-        put(f"{PODS}/x/ephemeralcontainers", pod()), get("/apis/batch/v1/jobs?fieldSelector=metadata.namespace=x"),
-            post(CONFIGMAPS, "not json"),
+        get(CONFIGMAPS),
+        get(f"{CONFIGMAPS}/x"),
+        post(CONFIGMAPS, configmap()),
+        put(f"{CONFIGMAPS}/x", configmap("x")),
+        patch(f"{CONFIGMAPS}/x", {}),
+        delete(f"{CONFIGMAPS}/x"),
+        delete(CONFIGMAPS),
+        get(f"{CONFIGMAPS}?watch=1&timeoutSeconds=1"),
+        get("/api/v1/configmaps"),
+        get("/api/v1/nodes"),
+        get("/api/v1/nodes/x"),
+        get(JOBS),
+        get(f"{JOBS}/x/status"),
+        patch(f"{JOBS}/x/status", {}),
+        get(f"{PODS}/x/log"),
+        post(f"{PODS}/x/eviction", {}),
+        post(TOKENS, {}),
+        get("/apis"),
+        get("/metrics"),
+        get("/nothing"),
+        get("/openapi/v2", pick=(("swagger",), ("message",))),
+        post(f"{REVIEWS}/subjectaccessreviews", {}),
+        post("/apis/batch/v1/namespaces/none/jobs", job()),
+        get("/apis/none.example.com/v1/things"),
+        get("/api/v1/namespaces"),
+        get("/api/v1/namespaces/{{ns}}"),
+        delete("/api/v1/namespaces/{{ns}}"),
+        apply(f"{CONFIGMAPS}/x", configmap("x")),
+        put(f"{PODS}/x/ephemeralcontainers", pod()),
+        get("/apis/batch/v1/jobs?fieldSelector=metadata.namespace=x"),
+        post(CONFIGMAPS, "not json"),
     ]
     for step in steps:
         yield as_user(step, "nobody-{{run}}")
@@ -60,8 +89,15 @@ def _refused() -> Iterator[Step]:
 
 def _granted() -> Iterator[Step]:
     user = "user-{{run}}"
-    yield post(ROLES, _role("reader", _rule(["get", "list"], ["configmaps"]), _rule(["update", "patch"],
-        ["jobs/status"], ["batch"]), _rule(["get"], ["secrets"], resourceNames=["one"])))
+    yield post(
+        ROLES,
+        _role(
+            "reader",
+            _rule(["get", "list"], ["configmaps"]),
+            _rule(["update", "patch"], ["jobs/status"], ["batch"]),
+            _rule(["get"], ["secrets"], resourceNames=["one"]),
+        ),
+    )
     yield post(BINDINGS, _binding("reader", "reader", user))
     yield as_user(get(CONFIGMAPS + "?fieldSelector=metadata.name=none", until=200), user)
     yield as_user(get(f"{CONFIGMAPS}/none"), user)
@@ -77,8 +113,16 @@ def _granted() -> Iterator[Step]:
     yield as_user(get("/apis"), user, "system:authenticated")
     yield as_user(get("/version"), user, "system:authenticated")
     yield post(BINDINGS, _binding("missing", "none", "missing-{{run}}"))
-    yield post(BINDINGS, {**_binding("grp", "reader"), "subjects": [{"kind": "Group", "name": "team-{{run}}",
-        "apiGroup": "rbac.authorization.k8s.io"}, {"kind": "ServiceAccount", "name": "default"}]})
+    yield post(
+        BINDINGS,
+        {
+            **_binding("grp", "reader"),
+            "subjects": [
+                {"kind": "Group", "name": "team-{{run}}", "apiGroup": "rbac.authorization.k8s.io"},
+                {"kind": "ServiceAccount", "name": "default"},
+            ],
+        },
+    )
     yield as_user(get(CONFIGMAPS + "?labelSelector=none=x", until=200), "someone", "team-{{run}}")
     yield as_user(get(CONFIGMAPS + "?labelSelector=none=x", until=200), "system:serviceaccount:{{ns}}:default")
     yield post(BINDINGS, _binding("viewer", "view", "viewer-{{run}}", kind="ClusterRole"))
@@ -95,14 +139,32 @@ def _granted() -> Iterator[Step]:
 
 def _escalation() -> Iterator[Step]:
     user = "admin-{{run}}"
-    yield post(ROLES, _role("mgr", _rule(["get", "create", "update", "patch", "delete"], ["roles", "rolebindings"],
-        ["rbac.authorization.k8s.io"]), _rule(["get", "list"], ["pods"])))
+    yield post(
+        ROLES,
+        _role(
+            "mgr",
+            _rule(
+                ["get", "create", "update", "patch", "delete"], ["roles", "rolebindings"], ["rbac.authorization.k8s.io"]
+            ),
+            _rule(["get", "list"], ["pods"]),
+        ),
+    )
     yield post(BINDINGS, _binding("mgr", "mgr", user))
     yield as_user(get(f"{ROLES}/none", until=404), user)
     yield as_user(post(ROLES, _role("ok", _rule(["get"], ["pods"]))), user)
     yield as_user(post(ROLES, _role("too-much", _rule(["get", "delete"], ["pods"]))), user)
-    yield as_user(post(ROLES, _role("many", _rule(["get"], ["pods", "secrets"]), _rule(["*"], ["*"], ["batch"]),
-        _rule(["get"], ["x"], resourceNames=["a"]))), user)
+    yield as_user(
+        post(
+            ROLES,
+            _role(
+                "many",
+                _rule(["get"], ["pods", "secrets"]),
+                _rule(["*"], ["*"], ["batch"]),
+                _rule(["get"], ["x"], resourceNames=["a"]),
+            ),
+        ),
+        user,
+    )
     yield as_user(put(f"{ROLES}/ok", _role("ok", _rule(["create"], ["pods"]))), user)
     yield as_user(patch(f"{ROLES}/ok", {"rules": [_rule(["*"], ["*"], ["*"])]}), user)
     yield as_user(patch(f"{ROLES}/ok", {"metadata": {"labels": {"a": "b"}}}), user)
@@ -115,27 +177,44 @@ def _escalation() -> Iterator[Step]:
 
 
 ROLE_CASES: list[dict[str, Any]] = [
-    _role("a"), {"metadata": {"name": "b"}}, _role("c", {}), _role("d", _rule([], ["pods"])), _role("e",
-        {"verbs": ["get"]}), _role("f", _rule(["get"], [])), _role("g", _rule(["get"], ["pods"], [])), _role("h",
-        {"verbs": ["get"], "nonResourceURLs": ["/x"]}),
-    _role("i", _rule(["get"], ["pods"], nonResourceURLs=["/x"])), _role("Any_Name:x", _rule(["get"], ["pods"])),
-        _role("bad/name"), _role("j", _rule(["get"], ["pods"]), _rule([], [])), _role("k", _rule(["x y"], ["bad res"])),
-        _role("%"), _role("..") ,
+    _role("a"),
+    {"metadata": {"name": "b"}},
+    _role("c", {}),
+    _role("d", _rule([], ["pods"])),
+    _role("e", {"verbs": ["get"]}),
+    _role("f", _rule(["get"], [])),
+    _role("g", _rule(["get"], ["pods"], [])),
+    _role("h", {"verbs": ["get"], "nonResourceURLs": ["/x"]}),
+    _role("i", _rule(["get"], ["pods"], nonResourceURLs=["/x"])),
+    _role("Any_Name:x", _rule(["get"], ["pods"])),
+    _role("bad/name"),
+    _role("j", _rule(["get"], ["pods"]), _rule([], [])),
+    _role("k", _rule(["x y"], ["bad res"])),
+    _role("%"),
+    _role(".."),
 ]
 BINDING_CASES: list[dict[str, Any]] = [
-    _binding("a", "r"), {"metadata": {"name": "b"}}, {**_binding("c", "r"), "roleRef": {"kind": "Role", "name": "r"}},
-        {**_binding("d", "r"), "roleRef": {"apiGroup": "x", "kind": "Role", "name": "r"}}, {**_binding("e", "r"),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Bad", "name": "r"}},
-    {**_binding("f", "r"), "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role"}}, {**_binding("g", "r"),
-    "subjects": [{}]}, {**_binding("h", "r"), "subjects": [{"kind": "User"}]}, {**_binding("i", "r"),
-    "subjects": [{"kind": "User", "name": "u"}]},
-    {**_binding("j", "r"), "subjects": [{"kind": "ServiceAccount", "name": "Bad_"}]}, {**_binding("k", "r"),
-    "subjects": [{"kind": "ServiceAccount", "name": "a", "apiGroup": "x"}]}, {**_binding("l", "r"),
-    "subjects": [{"kind": "Bad", "name": "x"}]}, {**_binding("m", "r"), "subjects": [{"kind": "Group", "name": "g",
-    "namespace": "n"}]},
+    _binding("a", "r"),
+    {"metadata": {"name": "b"}},
+    {**_binding("c", "r"), "roleRef": {"kind": "Role", "name": "r"}},
+    {**_binding("d", "r"), "roleRef": {"apiGroup": "x", "kind": "Role", "name": "r"}},
+    {**_binding("e", "r"), "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Bad", "name": "r"}},
+    {**_binding("f", "r"), "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role"}},
+    {**_binding("g", "r"), "subjects": [{}]},
+    {**_binding("h", "r"), "subjects": [{"kind": "User"}]},
+    {**_binding("i", "r"), "subjects": [{"kind": "User", "name": "u"}]},
+    {**_binding("j", "r"), "subjects": [{"kind": "ServiceAccount", "name": "Bad_"}]},
+    {**_binding("k", "r"), "subjects": [{"kind": "ServiceAccount", "name": "a", "apiGroup": "x"}]},
+    {**_binding("l", "r"), "subjects": [{"kind": "Bad", "name": "x"}]},
+    {**_binding("m", "r"), "subjects": [{"kind": "Group", "name": "g", "namespace": "n"}]},
     {**_binding("n", "r"), "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "bad/name"}},
-    {**_binding("o", "r"), "subjects": [{"kind": "ServiceAccount", "name": "a"}, {"kind": "User", "name": "u",
-    "apiGroup": "rbac.authorization.k8s.io"}]},
+    {
+        **_binding("o", "r"),
+        "subjects": [
+            {"kind": "ServiceAccount", "name": "a"},
+            {"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"},
+        ],
+    },
 ]
 
 
@@ -146,26 +225,53 @@ def _objects() -> Iterator[Step]:
     yield patch(f"{BINDINGS}/a", {"roleRef": {"name": "z"}})
     yield patch(f"{BINDINGS}/a", {"roleRef": {"kind": "ClusterRole"}})
     name = "cmp-{{run}}-"
-    for number, body in enumerate((_role("x", {"verbs": ["get"], "nonResourceURLs": ["/x"]}), _role("x",
-        {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["p"], "apiGroups": [""]}), _role("x",
-        {"verbs": ["get"]}),
-                                   _role("x", aggregationRule={}), _role("x",
-                                       aggregationRule={"clusterRoleSelectors": []}), _role("x",
-                                       aggregationRule={"clusterRoleSelectors": [{"matchExpressions": [{"key": "a",
-                                       "operator": "Bad"}]}]}))):
+    for number, body in enumerate(
+        (
+            _role("x", {"verbs": ["get"], "nonResourceURLs": ["/x"]}),
+            _role("x", {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["p"], "apiGroups": [""]}),
+            _role("x", {"verbs": ["get"]}),
+            _role("x", aggregationRule={}),
+            _role("x", aggregationRule={"clusterRoleSelectors": []}),
+            _role(
+                "x", aggregationRule={"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Bad"}]}]}
+            ),
+        )
+    ):
         yield post(CLUSTER_ROLES, {**metadata(body, name=f"{name}{number}"), "kind": "ClusterRole"})
-    yield post(CLUSTER_BINDINGS, {**_binding(name + "0", "view", "u", kind="ClusterRole"),
-        "kind": "ClusterRoleBinding"})
+    yield post(
+        CLUSTER_BINDINGS, {**_binding(name + "0", "view", "u", kind="ClusterRole"), "kind": "ClusterRoleBinding"}
+    )
     yield post(CLUSTER_BINDINGS, {**_binding(name + "1", "view", "u", kind="Role"), "kind": "ClusterRoleBinding"})
-    yield post(CLUSTER_BINDINGS, {**_binding(name + "2", "view", kind="ClusterRole"), "kind": "ClusterRoleBinding",
-        "subjects": [{"kind": "ServiceAccount", "name": "x"}]})
+    yield post(
+        CLUSTER_BINDINGS,
+        {
+            **_binding(name + "2", "view", kind="ClusterRole"),
+            "kind": "ClusterRoleBinding",
+            "subjects": [{"kind": "ServiceAccount", "name": "x"}],
+        },
+    )
     yield get(f"{CLUSTER_ROLES}/system:basic-user")
-    for role in ("cluster-admin", "admin", "edit", "view", "system:discovery", "system:public-info-viewer",
-        "system:aggregate-to-view", "system:controller:job-controller", "system:kube-scheduler", "system:node",
-        "system:auth-delegator"):
+    for role in (
+        "cluster-admin",
+        "admin",
+        "edit",
+        "view",
+        "system:discovery",
+        "system:public-info-viewer",
+        "system:aggregate-to-view",
+        "system:controller:job-controller",
+        "system:kube-scheduler",
+        "system:node",
+        "system:auth-delegator",
+    ):
         yield get(f"{CLUSTER_ROLES}/{role}")
-    for binding in ("cluster-admin", "system:discovery", "system:basic-user", "system:public-info-viewer",
-        "system:controller:job-controller"):
+    for binding in (
+        "cluster-admin",
+        "system:discovery",
+        "system:basic-user",
+        "system:public-info-viewer",
+        "system:controller:job-controller",
+    ):
         yield get(f"{CLUSTER_BINDINGS}/{binding}")
     yield get(f"{RBAC}/namespaces/kube-system/roles/extension-apiserver-authentication-reader")
     yield get(f"{RBAC}/namespaces/kube-public/roles")
@@ -176,28 +282,51 @@ def _access(**spec: Any) -> dict[str, Any]:
 
 
 def _reviews() -> Iterator[Step]:
-    ssar, sar, lsar, ssrr = (f"{REVIEWS}/{plural}" for plural in ("selfsubjectaccessreviews", "subjectaccessreviews",
-        "namespaces/{{ns}}/localsubjectaccessreviews", "selfsubjectrulesreviews"))
+    ssar, sar, lsar, ssrr = (
+        f"{REVIEWS}/{plural}"
+        for plural in (
+            "selfsubjectaccessreviews",
+            "subjectaccessreviews",
+            "namespaces/{{ns}}/localsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+        )
+    )
     pods = {"verb": "get", "resource": "pods", "namespace": "{{ns}}"}
     user = "nobody-{{run}}"
-    for spec in cases({"resourceAttributes": pods}, {"nonResourceAttributes": {"path": "/x", "verb": "get"}}, {},
-        {"resourceAttributes": pods, "nonResourceAttributes": {"path": "/x"}}, {"resourceAttributes": {}},
+    for spec in cases(
+        {"resourceAttributes": pods},
+        {"nonResourceAttributes": {"path": "/x", "verb": "get"}},
+        {},
+        {"resourceAttributes": pods, "nonResourceAttributes": {"path": "/x"}},
+        {"resourceAttributes": {}},
         {"resourceAttributes": {**pods, "fieldSelector": {"rawSelector": "a=b"}}},
-                 {"resourceAttributes": {**pods, "labelSelector": {"requirements": [{"key": "a", "operator": "In",
-                 "values": ["b"]}]}}}, {"resourceAttributes": {**pods, "subresource": "log", "name": "x", "group": "*",
-                 "version": "v1"}}):
+        {
+            "resourceAttributes": {
+                **pods,
+                "labelSelector": {"requirements": [{"key": "a", "operator": "In", "values": ["b"]}]},
+            }
+        },
+        {"resourceAttributes": {**pods, "subresource": "log", "name": "x", "group": "*", "version": "v1"}},
+    ):
         yield post(ssar, _access(**spec))
         yield as_user(post(ssar, _access(**spec)), user, "system:authenticated")
     yield post(ssar, "{")
     yield post(ssar, {**_access(resourceAttributes=pods), "metadata": {"name": "x"}})
     yield post(ssar + "?dryRun=All", _access(resourceAttributes=pods))
     yield as_user(post(ssar, _access(resourceAttributes=pods)), user)
-    for spec in cases({"user": user, "resourceAttributes": pods}, {"resourceAttributes": pods},
-        {"groups": ["system:masters"], "resourceAttributes": pods}, {"user": user}, {}, {"user": user,
-        "groups": ["system:authenticated"], "nonResourceAttributes": {"path": "/api", "verb": "get"}}, {"user": user,
-        "extra": {"a": ["b"]}, "uid": "u", "resourceAttributes": pods},
-                 {"user": "system:serviceaccount:kube-system:job-controller", "resourceAttributes": {"verb": "update",
-                 "group": "batch", "resource": "jobs", "subresource": "status"}}):
+    for spec in cases(
+        {"user": user, "resourceAttributes": pods},
+        {"resourceAttributes": pods},
+        {"groups": ["system:masters"], "resourceAttributes": pods},
+        {"user": user},
+        {},
+        {"user": user, "groups": ["system:authenticated"], "nonResourceAttributes": {"path": "/api", "verb": "get"}},
+        {"user": user, "extra": {"a": ["b"]}, "uid": "u", "resourceAttributes": pods},
+        {
+            "user": "system:serviceaccount:kube-system:job-controller",
+            "resourceAttributes": {"verb": "update", "group": "batch", "resource": "jobs", "subresource": "status"},
+        },
+    ):
         yield post(sar, {"spec": spec})
         yield post(lsar, {"metadata": {"namespace": "{{ns}}"}, "spec": spec})
     yield post(lsar, {"spec": {"user": user, "resourceAttributes": {**pods, "namespace": "other"}}})
@@ -205,10 +334,16 @@ def _reviews() -> Iterator[Step]:
         yield as_user(post(ssrr, {"spec": {"namespace": namespace}}, unordered=True), user, "system:authenticated")
     yield post(ssrr, {"spec": {"namespace": "{{ns}}"}}, unordered=True)
     yield as_user(post(f"{AUTHN}/selfsubjectreviews", {}), user)
-    yield as_user(post(f"{AUTHN}/selfsubjectreviews", {"apiVersion": "authentication.k8s.io/v1",
-        "kind": "SelfSubjectReview"}), user, "g")
-    yield post(f"{AUTHN}/selfsubjectreviews", {}, headers={"Impersonate-User": "u", "Impersonate-Uid": "id",
-        "Impersonate-Extra-Scope": "a"})
+    yield as_user(
+        post(f"{AUTHN}/selfsubjectreviews", {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}),
+        user,
+        "g",
+    )
+    yield post(
+        f"{AUTHN}/selfsubjectreviews",
+        {},
+        headers={"Impersonate-User": "u", "Impersonate-Uid": "id", "Impersonate-Extra-Scope": "a"},
+    )
 
 
 def _tokens() -> Iterator[Step]:
@@ -221,10 +356,18 @@ def _tokens() -> Iterator[Step]:
     yield post(review, {"spec": {"token": "a.b.c"}})
     yield post(review, {"spec": {}})
     yield post(review, {"spec": {"token": "{{token}}", "audiences": []}})
-    for spec in cases({"expirationSeconds": 600}, {"expirationSeconds": 599}, {"expirationSeconds": 4294967297},
-        {"audiences": ["a", "b"]}, {"audiences": [""]}, {"expirationSeconds": 3607}, {"boundObjectRef": {"kind": "Pod",
-        "apiVersion": "v1", "name": "none"}}, {"boundObjectRef": {"kind": "Bad", "apiVersion": "v1", "name": "none"}},
-                 {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "none"}}, {"boundObjectRef": {}}):
+    for spec in cases(
+        {"expirationSeconds": 600},
+        {"expirationSeconds": 599},
+        {"expirationSeconds": 4294967297},
+        {"audiences": ["a", "b"]},
+        {"audiences": [""]},
+        {"expirationSeconds": 3607},
+        {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "none"}},
+        {"boundObjectRef": {"kind": "Bad", "apiVersion": "v1", "name": "none"}},
+        {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "none"}},
+        {"boundObjectRef": {}},
+    ):
         yield post(TOKENS, {"spec": spec})
     yield post(f"{CORE}/serviceaccounts/none/token", {"spec": {}})
     yield post(TOKENS, {"metadata": {"name": "other"}, "spec": {}})
@@ -236,14 +379,21 @@ def _tokens() -> Iterator[Step]:
     yield get(CONFIGMAPS, headers={"Authorization": "Bearer {{token}}"})
     yield get("/version", headers={"Authorization": "Bearer {{token}}"})
     yield post(f"{AUTHN}/selfsubjectreviews", {}, headers={"Authorization": "Bearer {{token}}"})
-    yield post(f"{REVIEWS}/selfsubjectaccessreviews", _access(resourceAttributes={"verb": "get", "resource": "pods"}),
-        headers={"Authorization": "Bearer {{token}}"})
+    yield post(
+        f"{REVIEWS}/selfsubjectaccessreviews",
+        _access(resourceAttributes={"verb": "get", "resource": "pods"}),
+        headers={"Authorization": "Bearer {{token}}"},
+    )
     yield get(CONFIGMAPS, headers={"Authorization": "Bearer {{token}}", "Impersonate-User": "x"})
     yield post(PODS, pod("bound"), capture={"uid": "metadata.uid"})
-    yield post(TOKENS, {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "bound"}}},
-        capture={"bound": "status.token"})
-    yield post(TOKENS, {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "bound",
-        "uid": "wrong"}}})
+    yield post(
+        TOKENS,
+        {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "bound"}}},
+        capture={"bound": "status.token"},
+    )
+    yield post(
+        TOKENS, {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "bound", "uid": "wrong"}}}
+    )
     yield post(review, {"spec": {"token": "{{bound}}"}})
     yield delete(f"{PODS}/bound")
     yield delete(f"{CORE}/serviceaccounts/default")
@@ -256,7 +406,11 @@ def scenarios() -> Iterator[Scenario]:
     yield scenario("access-granted", _granted())
     yield scenario("access-escalation", _escalation())
     numbers = [str(n) for n in range(6)]
-    yield scenario("access-objects", _objects(),
-        [f"{CLUSTER_ROLES}/cmp-{{{{run}}}}-{n}" for n in numbers] + [f"{CLUSTER_BINDINGS}/cmp-{{{{run}}}}-{n}" for n in numbers])
+    yield scenario(
+        "access-objects",
+        _objects(),
+        [f"{CLUSTER_ROLES}/cmp-{{{{run}}}}-{n}" for n in numbers]
+        + [f"{CLUSTER_BINDINGS}/cmp-{{{{run}}}}-{n}" for n in numbers],
+    )
     yield scenario("access-reviews", _reviews())
     yield scenario("access-tokens", _tokens())

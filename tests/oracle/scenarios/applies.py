@@ -84,36 +84,66 @@ def _refused() -> Iterator[Step]:
     yield request("PATCH", CM + "?fieldManager=x&force=bad", body, APPLY)
     yield request("PATCH", CM + "?fieldManager=" + "x" * 129, body, APPLY)
     yield request("PATCH", CM + "?fieldManager=a%0Ab", body, APPLY)
-    for text in ("", "null", "[]", "5", "x", "{", "a: b: c", "{}", "kind: ConfigMap", "apiVersion: v1",
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: cm}", "apiVersion: v2\nkind: ConfigMap\nmetadata: {name: cm}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm, namespace: other}",
-                 "apiVersion: batch/v1\nkind: ConfigMap", "apiVersion: v1\nkind: Nothing",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: x", "apiVersion: v1\nkind: ConfigMap\ndata: x",
-                 "apiVersion: v1\nkind: ConfigMap\ndata: {a: 5}", "apiVersion: v1\nkind: ConfigMap\ndata: [a]",
-                 "apiVersion: v1\nkind: ConfigMap\ncolour: red", "apiVersion: v1\nkind: ConfigMap\ndata: null",
-                 "apiVersion: v1\nkind: ConfigMap\ndata: {a: null}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {colour: red}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {managedFields: [{manager: x}]}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm, managedFields: []}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {resourceVersion: '1'}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {uid: u}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: 1}}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {'bad key': x}}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}",
-                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {creationTimestamp: null}\ndata: {ok: 'yes'}"):
+    for text in (
+        "",
+        "null",
+        "[]",
+        "5",
+        "x",
+        "{",
+        "a: b: c",
+        "{}",
+        "kind: ConfigMap",
+        "apiVersion: v1",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: cm}",
+        "apiVersion: v2\nkind: ConfigMap\nmetadata: {name: cm}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm, namespace: other}",
+        "apiVersion: batch/v1\nkind: ConfigMap",
+        "apiVersion: v1\nkind: Nothing",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: x",
+        "apiVersion: v1\nkind: ConfigMap\ndata: x",
+        "apiVersion: v1\nkind: ConfigMap\ndata: {a: 5}",
+        "apiVersion: v1\nkind: ConfigMap\ndata: [a]",
+        "apiVersion: v1\nkind: ConfigMap\ncolour: red",
+        "apiVersion: v1\nkind: ConfigMap\ndata: null",
+        "apiVersion: v1\nkind: ConfigMap\ndata: {a: null}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {colour: red}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {managedFields: [{manager: x}]}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm, managedFields: []}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {resourceVersion: '1'}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {uid: u}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: 1}}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {'bad key': x}}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {creationTimestamp: null}\ndata: {ok: 'yes'}",
+    ):
         yield apply(CM, text)
-    for spec in cases({"colour": 1}, {"parallelism": "x"}, {"parallelism": 1.5}, {"template": []},
-        {"template": {"spec": {"containers": {}}}}, {"template": {"spec": {"containers": [{"image": "x"}]}}},
-                 {"template": {"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}},
-                 {"template": {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 1},
-                 {"containerPort": 1}]}]}}},
-                 {"template": {"spec": {"containers": [{"name": "a", "env": [{"name": "A"}, {"name": "A"}]}]}}},
-                 {"suspend": "x"}, {"selector": 5}, {"template": {"spec": {"containers": ["x"]}}},
-                 {"backoffLimit": None}):
+    for spec in cases(
+        {"colour": 1},
+        {"parallelism": "x"},
+        {"parallelism": 1.5},
+        {"template": []},
+        {"template": {"spec": {"containers": {}}}},
+        {"template": {"spec": {"containers": [{"image": "x"}]}}},
+        {"template": {"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}},
+        {"template": {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 1}, {"containerPort": 1}]}]}}},
+        {"template": {"spec": {"containers": [{"name": "a", "env": [{"name": "A"}, {"name": "A"}]}]}}},
+        {"suspend": "x"},
+        {"selector": 5},
+        {"template": {"spec": {"containers": ["x"]}}},
+        {"backoffLimit": None},
+    ):
         yield apply(f"{JOBS}/j", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec})
-    yield apply(f"{JOBS}/j", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "finalizers": ["a.b/c",
-        "a.b/c"]}, "spec": {}})
+    yield apply(
+        f"{JOBS}/j",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j", "finalizers": ["a.b/c", "a.b/c"]},
+            "spec": {},
+        },
+    )
     yield apply(f"{JOBS}/Bad_Name", {**job("Bad_Name")})
 
 
@@ -134,8 +164,9 @@ def _jobs() -> Iterator[Step]:
     yield apply(j, job(suspend=True))
     yield get(j)
     yield apply(f"{JOBS}/nolabels", {**job("nolabels"), "metadata": {"name": "nolabels"}})
-    yield apply(f"{JOBS}/tl", job("tl", template={"metadata": {"labels": {"a": "b"}},
-        "spec": pod_spec(restartPolicy="Never")}))
+    yield apply(
+        f"{JOBS}/tl", job("tl", template={"metadata": {"labels": {"a": "b"}}, "spec": pod_spec(restartPolicy="Never")})
+    )
     yield apply(f"{JOBS}/bad", job("bad", parallelism=-1))
     yield post(JOBS, job("made"))
     yield apply(f"{JOBS}/made", job("made"))
@@ -159,12 +190,34 @@ def _lists() -> Iterator[Step]:
     yield apply(D, only({"name": "c", "env": [{"name": "A", "value": "1"}]}), "env")
     yield apply(D, only({"name": "c", "env": [{"name": "A", "value": "2"}]}), "env2")
     yield apply(D, only({"name": "c", "env": [{"name": "B", "value": "2"}]}), "env2")
-    yield apply(D, only({"name": "c", "env": [{"name": "A", "value": "1"}, {"name": "C",
-        "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}), "env")
+    yield apply(
+        D,
+        only(
+            {
+                "name": "c",
+                "env": [
+                    {"name": "A", "value": "1"},
+                    {"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                ],
+            }
+        ),
+        "env",
+    )
     yield apply(D, only({"name": "c", "env": [{"name": "C", "value": "x"}]}), "env")
     yield apply(D, only({"name": "c", "ports": [{"containerPort": 80}]}), "ports")
-    yield apply(D, only({"name": "c", "ports": [{"containerPort": 80, "protocol": "TCP", "name": "web"},
-        {"containerPort": 80, "protocol": "UDP"}]}), "ports")
+    yield apply(
+        D,
+        only(
+            {
+                "name": "c",
+                "ports": [
+                    {"containerPort": 80, "protocol": "TCP", "name": "web"},
+                    {"containerPort": 80, "protocol": "UDP"},
+                ],
+            }
+        ),
+        "ports",
+    )
     yield apply(D, only({"name": "c", "args": ["a"]}), "args")
     yield apply(D, only({"name": "c", "args": ["b"]}), "args2")
     yield apply(D, only({"name": "c", "args": ["a"]}), "args2")
@@ -187,10 +240,22 @@ def _lists() -> Iterator[Step]:
     yield patch(D, [{"op": "replace", "path": "/spec/replicas", "value": 9}], JSON_PATCH)
     yield apply(D, {**minimal, "spec": {"replicas": 4}}, "scaler2")
     yield put(D, _deployment(c, replicas=2))
-    yield apply(D, {**minimal, "metadata": {"name": "d", "ownerReferences": [{"apiVersion": "v1", "kind": "X",
-        "name": "x", "uid": "1"}]}}, "owner")
-    yield apply(D, {**minimal, "metadata": {"name": "d", "ownerReferences": [{"apiVersion": "v1", "kind": "Y",
-        "name": "y", "uid": "2"}]}}, "owner2")
+    yield apply(
+        D,
+        {
+            **minimal,
+            "metadata": {"name": "d", "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "1"}]},
+        },
+        "owner",
+    )
+    yield apply(
+        D,
+        {
+            **minimal,
+            "metadata": {"name": "d", "ownerReferences": [{"apiVersion": "v1", "kind": "Y", "name": "y", "uid": "2"}]},
+        },
+        "owner2",
+    )
     yield apply(D, {**minimal, "metadata": {"name": "d", "finalizers": ["a.b/c"]}}, "fin")
     yield apply(D, {**minimal, "metadata": {"name": "d", "finalizers": ["a.b/d"]}}, "fin2")
     yield apply(D, minimal, "fin2")
@@ -205,25 +270,61 @@ def _others() -> Iterator[Step]:
     yield apply(f"{SECRETS}/s", {**secret, "data": {"a": "!"}}, "other")
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
     yield apply(f"{CORE}/services/s", {**service, "spec": {"ports": [{"port": 80}]}})
-    yield apply(f"{CORE}/services/s", {**service, "spec": {"ports": [{"port": 81, "name": "b"}, {"port": 80,
-        "name": "a"}]}})
-    yield apply(f"{CORE}/services/s", {**service, "spec": {"ports": [{"port": 81, "name": "b", "protocol": "TCP"}]}},
-        "two")
+    yield apply(
+        f"{CORE}/services/s", {**service, "spec": {"ports": [{"port": 81, "name": "b"}, {"port": 80, "name": "a"}]}}
+    )
+    yield apply(
+        f"{CORE}/services/s", {**service, "spec": {"ports": [{"port": 81, "name": "b", "protocol": "TCP"}]}}, "two"
+    )
     yield apply(f"{CORE}/services/s", {**service, "spec": {"selector": {"a": "b"}}}, "sel")
     yield apply(f"{CORE}/services/s", {**service, "spec": {"selector": {"a": "c"}}}, "sel2")
     yield apply(f"{PODS}/p", pod())
     yield apply(f"{PODS}/p", having(pod(), "img:2", "spec", "containers", 0, "image"))
     yield apply(f"{PODS}/p", having(pod(), ["x"], "spec", "containers", 0, "command"))
-    yield apply(f"{PODS}/p/status", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
-        "status": {"conditions": [{"type": "A", "status": "True"}]}})
-    yield apply(f"{PODS}/p/status", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
-        "status": {"conditions": [{"type": "B", "status": "True"}]}}, "b")
-    yield apply(f"{PODS}/p/status", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
-        "status": {"conditions": [{"type": "A", "status": "False"}]}}, "b")
-    yield apply(f"{CORE}/serviceaccounts/sa", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"},
-        "secrets": [{"name": "a"}], "imagePullSecrets": [{"name": "b"}]})
-    yield apply(f"{CORE}/serviceaccounts/sa", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"},
-        "imagePullSecrets": [{"name": "c"}]}, "two")
+    yield apply(
+        f"{PODS}/p/status",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "status": {"conditions": [{"type": "A", "status": "True"}]},
+        },
+    )
+    yield apply(
+        f"{PODS}/p/status",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "status": {"conditions": [{"type": "B", "status": "True"}]},
+        },
+        "b",
+    )
+    yield apply(
+        f"{PODS}/p/status",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "status": {"conditions": [{"type": "A", "status": "False"}]},
+        },
+        "b",
+    )
+    yield apply(
+        f"{CORE}/serviceaccounts/sa",
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "sa"},
+            "secrets": [{"name": "a"}],
+            "imagePullSecrets": [{"name": "b"}],
+        },
+    )
+    yield apply(
+        f"{CORE}/serviceaccounts/sa",
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"}, "imagePullSecrets": [{"name": "c"}]},
+        "two",
+    )
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}}
     path = "/apis/rbac.authorization.k8s.io/v1/namespaces/{{ns}}/roles/r"
     yield apply(path, {**role, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]})
@@ -242,15 +343,63 @@ def _managers() -> Iterator[Step]:
     yield patch(CM, {"data": {"ua": "2"}}, headers={"User-Agent": "nöslash"})
     yield patch(CM, {"data": {"ua": "3"}}, headers={"User-Agent": "x" * 200 + "/1"})
     yield patch(CM, {"data": {"ua": "4"}}, headers={"User-Agent": ""})
-    yield patch(CM, {"metadata": {"managedFields": [{"manager": "me", "operation": "Update", "apiVersion": "v1",
-        "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:k": {}}}}]}})
+    yield patch(
+        CM,
+        {
+            "metadata": {
+                "managedFields": [
+                    {
+                        "manager": "me",
+                        "operation": "Update",
+                        "apiVersion": "v1",
+                        "fieldsType": "FieldsV1",
+                        "fieldsV1": {"f:data": {"f:k": {}}},
+                    }
+                ]
+            }
+        },
+    )
     yield patch(CM, {"metadata": {"managedFields": [{"manager": "me", "operation": "Bad"}]}})
-    yield patch(CM, {"metadata": {"managedFields": [{"manager": "me", "operation": "Update", "apiVersion": "v1",
-        "fieldsType": "Bad"}]}})
-    yield patch(CM, {"metadata": {"managedFields": [{"manager": "me", "operation": "Update", "apiVersion": "v1",
-        "fieldsType": "FieldsV1", "fieldsV1": {"data": {}}}]}})
-    yield patch(CM, {"metadata": {"managedFields": [{"manager": "x" * 200, "operation": "Update", "apiVersion": "v1",
-        "fieldsType": "FieldsV1", "fieldsV1": {}}]}})
+    yield patch(
+        CM,
+        {
+            "metadata": {
+                "managedFields": [{"manager": "me", "operation": "Update", "apiVersion": "v1", "fieldsType": "Bad"}]
+            }
+        },
+    )
+    yield patch(
+        CM,
+        {
+            "metadata": {
+                "managedFields": [
+                    {
+                        "manager": "me",
+                        "operation": "Update",
+                        "apiVersion": "v1",
+                        "fieldsType": "FieldsV1",
+                        "fieldsV1": {"data": {}},
+                    }
+                ]
+            }
+        },
+    )
+    yield patch(
+        CM,
+        {
+            "metadata": {
+                "managedFields": [
+                    {
+                        "manager": "x" * 200,
+                        "operation": "Update",
+                        "apiVersion": "v1",
+                        "fieldsType": "FieldsV1",
+                        "fieldsV1": {},
+                    }
+                ]
+            }
+        },
+    )
     yield get(CM)
 
 

@@ -22,22 +22,54 @@ from ._objects import (
 )
 
 OPTIONS: list[Any] = [
-    {}, {"propagationPolicy": "Bad"}, {"propagationPolicy": ""}, {"propagationPolicy": 5}, {"orphanDependents": True,
-    "propagationPolicy": "Orphan"}, {"gracePeriodSeconds": -1}, {"gracePeriodSeconds": "x"},
-    {"gracePeriodSeconds": 1.5}, {"dryRun": ["All"]}, {"dryRun": ["Bad"]}, {"dryRun": "All"},
-    {"preconditions": {"uid": "u"}}, {"preconditions": {"resourceVersion": "1"}}, {"preconditions": {"uid": "u",
-    "resourceVersion": "1"}},
-    {"preconditions": {}}, {"unknown": 1}, {"kind": "Job"}, {"kind": "DeleteOptions", "apiVersion": "v1"},
-    {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}, {"kind": "DeleteOptions", "apiVersion": "bad/v9"},
-    {"apiVersion": "v1"}, {"ignoreStoreReadErrorWithClusterBreakingPotential": True},
-    {"ignoreStoreReadErrorWithClusterBreakingPotential": True, "dryRun": ["All"]}, "null", "[]", "", "x", "{",
+    {},
+    {"propagationPolicy": "Bad"},
+    {"propagationPolicy": ""},
+    {"propagationPolicy": 5},
+    {"orphanDependents": True, "propagationPolicy": "Orphan"},
+    {"gracePeriodSeconds": -1},
+    {"gracePeriodSeconds": "x"},
+    {"gracePeriodSeconds": 1.5},
+    {"dryRun": ["All"]},
+    {"dryRun": ["Bad"]},
+    {"dryRun": "All"},
+    {"preconditions": {"uid": "u"}},
+    {"preconditions": {"resourceVersion": "1"}},
+    {"preconditions": {"uid": "u", "resourceVersion": "1"}},
+    {"preconditions": {}},
+    {"unknown": 1},
+    {"kind": "Job"},
+    {"kind": "DeleteOptions", "apiVersion": "v1"},
+    {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"},
+    {"kind": "DeleteOptions", "apiVersion": "bad/v9"},
+    {"apiVersion": "v1"},
+    {"ignoreStoreReadErrorWithClusterBreakingPotential": True},
+    {"ignoreStoreReadErrorWithClusterBreakingPotential": True, "dryRun": ["All"]},
+    "null",
+    "[]",
+    "",
+    "x",
+    "{",
     {"dryRun": ["All", "All"]},
     {"propagationPolicy": "Background", "dryRun": ["All"], "gracePeriodSeconds": 0},
 ]
-QUERIES = ["propagationPolicy=Bad", "propagationPolicy=Orphan", "propagationPolicy=", "orphanDependents=true",
-    "orphanDependents=true&propagationPolicy=Background", "orphanDependents=bad", "gracePeriodSeconds=-1",
-           "gracePeriodSeconds=abc", "gracePeriodSeconds=0", "dryRun=All", "dryRun=Bad", "preconditions.uid=u",
-           "pretty=true", "unknown=1", "propagationPolicy=Foreground&dryRun=All"]
+QUERIES = [
+    "propagationPolicy=Bad",
+    "propagationPolicy=Orphan",
+    "propagationPolicy=",
+    "orphanDependents=true",
+    "orphanDependents=true&propagationPolicy=Background",
+    "orphanDependents=bad",
+    "gracePeriodSeconds=-1",
+    "gracePeriodSeconds=abc",
+    "gracePeriodSeconds=0",
+    "dryRun=All",
+    "dryRun=Bad",
+    "preconditions.uid=u",
+    "pretty=true",
+    "unknown=1",
+    "propagationPolicy=Foreground&dryRun=All",
+]
 
 
 def _each(collection: str, make: Any, cases: list[Step], look: bool = True) -> Iterator[Step]:
@@ -55,8 +87,11 @@ def _body_options(collection: str) -> list[Step]:
 
 def _finalizers() -> Iterator[Step]:
     path = f"{CONFIGMAPS}/f"
-    yield post(CONFIGMAPS, metadata(configmap("f"), finalizers=["example.com/a", "example.com/b"]),
-        capture={"uid": "metadata.uid", "rv": "metadata.resourceVersion"})
+    yield post(
+        CONFIGMAPS,
+        metadata(configmap("f"), finalizers=["example.com/a", "example.com/b"]),
+        capture={"uid": "metadata.uid", "rv": "metadata.resourceVersion"},
+    )
     yield delete(path, {"preconditions": {"uid": "other"}})
     yield delete(path, {"preconditions": {"resourceVersion": "{{rv}}", "uid": "{{uid}}"}})
     yield delete(path)
@@ -79,10 +114,16 @@ def _finalizers() -> Iterator[Step]:
 
 def _pods() -> Iterator[Step]:
     bound = {"nodeName": "n-{{run}}"}
-    for name, spec, options in (("a", {}, None), ("b", bound, None), ("c", bound, {"gracePeriodSeconds": 5}), ("d",
-        bound, {"gracePeriodSeconds": 0}), ("e", {**bound, "terminationGracePeriodSeconds": 0}, None),
-                                ("f", bound, {"gracePeriodSeconds": -5}), ("g", {}, {"gracePeriodSeconds": 10}), ("h",
-                                bound, {"propagationPolicy": "Foreground"})):
+    for name, spec, options in (
+        ("a", {}, None),
+        ("b", bound, None),
+        ("c", bound, {"gracePeriodSeconds": 5}),
+        ("d", bound, {"gracePeriodSeconds": 0}),
+        ("e", {**bound, "terminationGracePeriodSeconds": 0}, None),
+        ("f", bound, {"gracePeriodSeconds": -5}),
+        ("g", {}, {"gracePeriodSeconds": 10}),
+        ("h", bound, {"propagationPolicy": "Foreground"}),
+    ):
         yield post(PODS, pod(name, **spec))
         yield delete(f"{PODS}/{name}", options)
         yield get(f"{PODS}/{name}", PARTIAL)
@@ -120,23 +161,50 @@ def _collections() -> Iterator[Step]:
 
 def scenarios() -> Iterator[Scenario]:
     yield scenario("delete-options-body", _each(CONFIGMAPS, configmap, _body_options(CONFIGMAPS)))
-    yield scenario("delete-options-query", _each(CONFIGMAPS, configmap,
-        [delete(f"{CONFIGMAPS}/X?{query}") for query in QUERIES]))
-    yield scenario("delete-options-both", _each(CONFIGMAPS, configmap, [
-        delete(f"{CONFIGMAPS}/X?dryRun=All", {}), delete(f"{CONFIGMAPS}/X?dryRun=All",
-            {"propagationPolicy": "Background"}), delete(f"{CONFIGMAPS}/X", "propagationPolicy: Background\n",
-            content_type=YAML),
-        delete(f"{CONFIGMAPS}/X", {}, content_type=""), delete(f"{CONFIGMAPS}/X", {"a": 1, "dryRun": ["All"]},
-            content_type="bad")]))
+    yield scenario(
+        "delete-options-query", _each(CONFIGMAPS, configmap, [delete(f"{CONFIGMAPS}/X?{query}") for query in QUERIES])
+    )
+    yield scenario(
+        "delete-options-both",
+        _each(
+            CONFIGMAPS,
+            configmap,
+            [
+                delete(f"{CONFIGMAPS}/X?dryRun=All", {}),
+                delete(f"{CONFIGMAPS}/X?dryRun=All", {"propagationPolicy": "Background"}),
+                delete(f"{CONFIGMAPS}/X", "propagationPolicy: Background\n", content_type=YAML),
+                delete(f"{CONFIGMAPS}/X", {}, content_type=""),
+                delete(f"{CONFIGMAPS}/X", {"a": 1, "dryRun": ["All"]}, content_type="bad"),
+            ],
+        ),
+    )
     for policy in ("", "Background", "Orphan", "Foreground"):
         body = {"propagationPolicy": policy} if policy else None
-        yield scenario(f"delete-propagation-{policy.lower() or 'none'}", [
-            *_each(JOBS, job, [delete(f"{JOBS}/X", body), delete(f"{JOBS}/X?dryRun=All")], False), *_each(CRONJOBS,
-            cronjob, [delete(f"{CRONJOBS}/X", body)], False),
-            *_each(DEPLOYMENTS, deployment, [delete(f"{DEPLOYMENTS}/X", body)], False)])
-    yield scenario("delete-jobs-warning", [s for n, query in enumerate(("", "?orphanDependents=true",
-        "?orphanDependents=false", "?propagationPolicy=Orphan&dryRun=All", "?gracePeriodSeconds=0", "?dryRun=All"))
-                                           for s in (post(JOBS, job(f"w{n}")), delete(f"{JOBS}/w{n}{query}"))])
+        yield scenario(
+            f"delete-propagation-{policy.lower() or 'none'}",
+            [
+                *_each(JOBS, job, [delete(f"{JOBS}/X", body), delete(f"{JOBS}/X?dryRun=All")], False),
+                *_each(CRONJOBS, cronjob, [delete(f"{CRONJOBS}/X", body)], False),
+                *_each(DEPLOYMENTS, deployment, [delete(f"{DEPLOYMENTS}/X", body)], False),
+            ],
+        )
+    yield scenario(
+        "delete-jobs-warning",
+        [
+            s
+            for n, query in enumerate(
+                (
+                    "",
+                    "?orphanDependents=true",
+                    "?orphanDependents=false",
+                    "?propagationPolicy=Orphan&dryRun=All",
+                    "?gracePeriodSeconds=0",
+                    "?dryRun=All",
+                )
+            )
+            for s in (post(JOBS, job(f"w{n}")), delete(f"{JOBS}/w{n}{query}"))
+        ],
+    )
     yield scenario("delete-finalizers", _finalizers())
     yield scenario("delete-pods", _pods())
     yield scenario("delete-collections", _collections())

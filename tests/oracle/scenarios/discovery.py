@@ -10,18 +10,40 @@ from ._objects import CONFIGMAPS, CORE, JOBS
 AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
 BETA = "application/json;v=v2beta1;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
 GROUPS = [
-    "apps", "batch", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
-    "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
-    "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
-    "discovery.k8s.io", "resource.k8s.io", "certificates.k8s.io",
-    "flowcontrol.apiserver.k8s.io", "apiregistration.k8s.io",
+    "apps",
+    "batch",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "certificates.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "apiregistration.k8s.io",
 ]
 VERSIONS = {"autoscaling": ("v1", "v2")}
 SCHEMAS = [
-    ("io.k8s.api.batch.v1.Job",), ("io.k8s.api.batch.v1.JobSpec",), ("io.k8s.api.batch.v1.JobStatus",),
-    ("io.k8s.api.batch.v1.CronJobSpec",), ("io.k8s.api.core.v1.PodTemplateSpec",), ("io.k8s.api.core.v1.Container",),
-    ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",), ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",),
-    ("io.k8s.apimachinery.pkg.api.resource.Quantity",), ("io.k8s.api.batch.v1.PodFailurePolicyRule",), ("*",),
+    ("io.k8s.api.batch.v1.Job",),
+    ("io.k8s.api.batch.v1.JobSpec",),
+    ("io.k8s.api.batch.v1.JobStatus",),
+    ("io.k8s.api.batch.v1.CronJobSpec",),
+    ("io.k8s.api.core.v1.PodTemplateSpec",),
+    ("io.k8s.api.core.v1.Container",),
+    ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",),
+    ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",),
+    ("io.k8s.apimachinery.pkg.api.resource.Quantity",),
+    ("io.k8s.api.batch.v1.PodFailurePolicyRule",),
+    ("*",),
 ]
 
 
@@ -45,20 +67,49 @@ def _aggregated() -> Iterator[Step]:
 
 
 def _unknown() -> Iterator[Step]:
-    for path in ("/nothing", "/apis/none.example.com", "/apis/none.example.com/v1", "/apis/none.example.com/v1/things",
-        "/apis/batch/v9", "/apis/batch/v9/jobs", "/apis/batch/v1/nothing", f"{CORE}/nothing", "/api/v2",
-        "/api/v1/nothing", "/api/v1/nothing/x",
-                 f"{CORE}/configmaps/x/status", f"{CORE}/configmaps/x/nothing", f"{CORE}/pods/x/nothing/deeper",
-                     "/apis/batch/v1/namespaces/{{ns}}/jobs/x/scale", "/apis/batch/v1/namespaces/{{ns}}",
-                     "/apis/batch/v1/namespaces", "/api/v1/namespaces/{{ns}}/nodes",
-                     "/api/v1/namespaces/{{ns}}/namespaces",
-                 "/apis/batch/v1/jobs/x", "/api/v1/configmaps/x", "/api/v1/", "/apis/", "/api/", "/apis/batch/",
-                 "/apis/batch/v1/", "/version/", "//api", "/api/v1/namespaces/{{ns}}/configmaps/", "/favicon.ico",
-                 "/swagger.json", "/ui", "/apis/extensions/v1beta1",
-                 "/apis/apps/v1/namespaces/{{ns}}/deployments/x/rollback", "/api/v1/componentstatuses/none",
-                 "/apis/metrics.k8s.io/v1beta1", "/api/v1/namespaces/{{ns}}/configmaps/a%2Fb",
-                 "/api/v1/proxy/namespaces/x", "/api/v1/namespaces/{{ns}}/Pods", "/apis/Batch/v1",
-                 "/apis/batch/v1/namespaces/{{ns}}/cronjobs/x/scale"):
+    for path in (
+        "/nothing",
+        "/apis/none.example.com",
+        "/apis/none.example.com/v1",
+        "/apis/none.example.com/v1/things",
+        "/apis/batch/v9",
+        "/apis/batch/v9/jobs",
+        "/apis/batch/v1/nothing",
+        f"{CORE}/nothing",
+        "/api/v2",
+        "/api/v1/nothing",
+        "/api/v1/nothing/x",
+        f"{CORE}/configmaps/x/status",
+        f"{CORE}/configmaps/x/nothing",
+        f"{CORE}/pods/x/nothing/deeper",
+        "/apis/batch/v1/namespaces/{{ns}}/jobs/x/scale",
+        "/apis/batch/v1/namespaces/{{ns}}",
+        "/apis/batch/v1/namespaces",
+        "/api/v1/namespaces/{{ns}}/nodes",
+        "/api/v1/namespaces/{{ns}}/namespaces",
+        "/apis/batch/v1/jobs/x",
+        "/api/v1/configmaps/x",
+        "/api/v1/",
+        "/apis/",
+        "/api/",
+        "/apis/batch/",
+        "/apis/batch/v1/",
+        "/version/",
+        "//api",
+        "/api/v1/namespaces/{{ns}}/configmaps/",
+        "/favicon.ico",
+        "/swagger.json",
+        "/ui",
+        "/apis/extensions/v1beta1",
+        "/apis/apps/v1/namespaces/{{ns}}/deployments/x/rollback",
+        "/api/v1/componentstatuses/none",
+        "/apis/metrics.k8s.io/v1beta1",
+        "/api/v1/namespaces/{{ns}}/configmaps/a%2Fb",
+        "/api/v1/proxy/namespaces/x",
+        "/api/v1/namespaces/{{ns}}/Pods",
+        "/apis/Batch/v1",
+        "/apis/batch/v1/namespaces/{{ns}}/cronjobs/x/scale",
+    ):
         yield get(path)
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         yield request(method, "/apis/none.example.com/v1/namespaces/{{ns}}/things", {} if method != "DELETE" else None)
@@ -74,8 +125,18 @@ def _unknown() -> Iterator[Step]:
 
 def _plain() -> Iterator[Step]:
     yield get("/version")
-    for path in ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping", "/livez/none",
-        "/healthz/none", "/readyz/etcd", "/livez/etcd"):
+    for path in (
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/healthz/ping",
+        "/livez/ping",
+        "/readyz/ping",
+        "/livez/none",
+        "/healthz/none",
+        "/readyz/etcd",
+        "/livez/etcd",
+    ):
         yield get(path)
     yield get("/api")
     yield get("/apis")
@@ -88,16 +149,45 @@ def _plain() -> Iterator[Step]:
 def _openapi() -> Iterator[Step]:
     yield get("/openapi/v3", pick=(("paths", "*"),))
     yield get("/openapi/v3/apis/batch/v1", pick=tuple(("components", "schemas", *name) for name in SCHEMAS))
-    yield get("/openapi/v3/apis/batch/v1", pick=(("paths", "*"), ("info",), ("openapi",), ("paths",
-        "/apis/batch/v1/namespaces/{namespace}/jobs", "post"), ("paths",
-        "/apis/batch/v1/namespaces/{namespace}/jobs/{name}", "patch")))
-    yield get("/openapi/v3/api/v1", pick=(("components", "schemas", "io.k8s.api.core.v1.PodSpec"), ("components",
-        "schemas", "io.k8s.api.core.v1.ConfigMap"), ("components", "schemas", "*")))
-    for group in ("apps", "rbac.authorization.k8s.io", "coordination.k8s.io", "scheduling.k8s.io",
-        "apiextensions.k8s.io", "storage.k8s.io", "policy", "node.k8s.io"):
+    yield get(
+        "/openapi/v3/apis/batch/v1",
+        pick=(
+            ("paths", "*"),
+            ("info",),
+            ("openapi",),
+            ("paths", "/apis/batch/v1/namespaces/{namespace}/jobs", "post"),
+            ("paths", "/apis/batch/v1/namespaces/{namespace}/jobs/{name}", "patch"),
+        ),
+    )
+    yield get(
+        "/openapi/v3/api/v1",
+        pick=(
+            ("components", "schemas", "io.k8s.api.core.v1.PodSpec"),
+            ("components", "schemas", "io.k8s.api.core.v1.ConfigMap"),
+            ("components", "schemas", "*"),
+        ),
+    )
+    for group in (
+        "apps",
+        "rbac.authorization.k8s.io",
+        "coordination.k8s.io",
+        "scheduling.k8s.io",
+        "apiextensions.k8s.io",
+        "storage.k8s.io",
+        "policy",
+        "node.k8s.io",
+    ):
         yield get(f"/openapi/v3/apis/{group}/v1", pick=(("paths", "*"), ("components", "schemas", "*")))
-    yield get("/openapi/v2", pick=(("definitions", "io.k8s.api.batch.v1.Job"), ("definitions",
-        "io.k8s.api.batch.v1.JobSpec"), ("definitions", "io.k8s.api.core.v1.Secret"), ("info",), ("swagger",)))
+    yield get(
+        "/openapi/v2",
+        pick=(
+            ("definitions", "io.k8s.api.batch.v1.Job"),
+            ("definitions", "io.k8s.api.batch.v1.JobSpec"),
+            ("definitions", "io.k8s.api.core.v1.Secret"),
+            ("info",),
+            ("swagger",),
+        ),
+    )
     yield get("/openapi/v3/apis/none.example.com/v1")
     yield get("/openapi/v3/none")
     yield get("/openapi/v2?x=1", "application/xml")
@@ -109,8 +199,28 @@ def scenarios() -> Iterator[Scenario]:
     yield scenario("discovery-unknown-paths", _unknown())
     yield scenario("discovery-plain", _plain())
     yield scenario("discovery-openapi", _openapi())
-    yield scenario("discovery-anonymous", [get(path, headers={"Authorization": "none"}) for path in ("/version",
-        "/healthz", "/livez", "/readyz")] + [
-        request("GET", path, headers={"Impersonate-User": "system:anonymous",
-            "Impersonate-Group": "system:unauthenticated"}) for path in ("/api", "/apis", "/version", "/version/",
-            "/healthz", CONFIGMAPS, "/openapi/v2", "/metrics", JOBS, "/", "/apis/batch/v1", "/livez/ping")])
+    yield scenario(
+        "discovery-anonymous",
+        [get(path, headers={"Authorization": "none"}) for path in ("/version", "/healthz", "/livez", "/readyz")]
+        + [
+            request(
+                "GET",
+                path,
+                headers={"Impersonate-User": "system:anonymous", "Impersonate-Group": "system:unauthenticated"},
+            )
+            for path in (
+                "/api",
+                "/apis",
+                "/version",
+                "/version/",
+                "/healthz",
+                CONFIGMAPS,
+                "/openapi/v2",
+                "/metrics",
+                JOBS,
+                "/",
+                "/apis/batch/v1",
+                "/livez/ping",
+            )
+        ],
+    )

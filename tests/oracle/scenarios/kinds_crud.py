@@ -22,11 +22,18 @@ def _life(kind: Kind) -> Iterator[Step]:
     yield get(path, PARTIAL)
     yield get(kind.collection + mine)
     yield patch(path, kind.change)
-    yield patch(path, [{"op": "add", "path": "/metadata/annotations", "value": {"n": "1"}}],
-        "application/json-patch+json")
+    yield patch(
+        path, [{"op": "add", "path": "/metadata/annotations", "value": {"n": "1"}}], "application/json-patch+json"
+    )
     yield patch(path, {"metadata": {"labels": {"s": "t"}}}, "application/strategic-merge-patch+json")
-    yield apply(path, {"apiVersion": kind.body["apiVersion"], "kind": kind.body["kind"], "metadata": {
-        "name": kind.name, "labels": {"by": "apply"}}})
+    yield apply(
+        path,
+        {
+            "apiVersion": kind.body["apiVersion"],
+            "kind": kind.body["kind"],
+            "metadata": {"name": kind.name, "labels": {"by": "apply"}},
+        },
+    )
     yield put(path, kind.body)
     yield put(path, metadata(kind.body, name=other))
     yield put(f"{kind.collection}/{other}", metadata(kind.body, name=other))

@@ -51,31 +51,87 @@ def _client_side_apply() -> Iterator[Step]:
     yield get(f"{DEPLOYMENTS}/d", headers=AGENT)
     yield post(f"{DEPLOYMENTS}?{query}", _applied(body), headers=AGENT)
     yield get(f"{DEPLOYMENTS}/d", headers=AGENT)
-    change = {"metadata": {"annotations": {LAST: "x\n"}}, "spec": {"replicas": 2,
-        "template": {"spec": {"$setElementOrder/containers": [{"name": "c"}], "containers": [{"name": "c",
-        "image": "img:2"}]}}}}
+    change = {
+        "metadata": {"annotations": {LAST: "x\n"}},
+        "spec": {
+            "replicas": 2,
+            "template": {
+                "spec": {
+                    "$setElementOrder/containers": [{"name": "c"}],
+                    "containers": [{"name": "c", "image": "img:2"}],
+                }
+            },
+        },
+    }
     yield patch(f"{DEPLOYMENTS}/d?{query}", change, STRATEGIC, headers=AGENT)
-    yield patch(f"{DEPLOYMENTS}/d?fieldManager=kubectl-label", {"metadata": {"labels": {"a": "b"}}}, MERGE,
-        headers=AGENT)
-    yield patch(f"{DEPLOYMENTS}/d?fieldManager=kubectl-annotate", {"metadata": {"annotations": {"n": "1"}}}, MERGE,
-        headers=AGENT)
-    yield patch(f"{DEPLOYMENTS}/d?fieldManager=kubectl-rollout",
-        {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2024-01-01T00:00:00Z"}}}}},
-        STRATEGIC, headers=AGENT)
-    yield patch(f"{DEPLOYMENTS}/d?fieldManager=kubectl-set",
-        {"spec": {"template": {"spec": {"$setElementOrder/containers": [{"name": "c"}],
-        "containers": [{"image": "img:3", "name": "c"}]}}}}, STRATEGIC, headers=AGENT)
+    yield patch(
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl-label", {"metadata": {"labels": {"a": "b"}}}, MERGE, headers=AGENT
+    )
+    yield patch(
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl-annotate",
+        {"metadata": {"annotations": {"n": "1"}}},
+        MERGE,
+        headers=AGENT,
+    )
+    yield patch(
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl-rollout",
+        {
+            "spec": {
+                "template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2024-01-01T00:00:00Z"}}}
+            }
+        },
+        STRATEGIC,
+        headers=AGENT,
+    )
+    yield patch(
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl-set",
+        {
+            "spec": {
+                "template": {
+                    "spec": {
+                        "$setElementOrder/containers": [{"name": "c"}],
+                        "containers": [{"image": "img:3", "name": "c"}],
+                    }
+                }
+            }
+        },
+        STRATEGIC,
+        headers=AGENT,
+    )
     yield patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 4}}, MERGE, headers=AGENT)
-    yield request("PATCH", f"{DEPLOYMENTS}/d?fieldManager=kubectl&fieldValidation=Strict&force=false", json.dumps(body),
-        APPLY, headers=AGENT)
-    yield request("PATCH", f"{DEPLOYMENTS}/d?fieldManager=kubectl&fieldValidation=Strict&force=true", json.dumps(body),
-        APPLY, headers=AGENT)
-    yield request("PATCH", f"{DEPLOYMENTS}/d?dryRun=All&fieldManager=kubectl&fieldValidation=Strict&force=false",
-        json.dumps(deployment(replicas=9)), APPLY, headers=AGENT)
-    yield patch(f"{DEPLOYMENTS}/d?fieldManager=kubectl-edit&fieldValidation=Strict", {"spec": {"replicas": 6}},
-        STRATEGIC, headers=AGENT)
-    yield patch(f"{DEPLOYMENTS}/d?fieldManager=kubectl-client-side-apply", [{"op": "replace",
-        "path": "/metadata/managedFields", "value": [{}]}], JSON_PATCH, headers=AGENT)
+    yield request(
+        "PATCH",
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl&fieldValidation=Strict&force=false",
+        json.dumps(body),
+        APPLY,
+        headers=AGENT,
+    )
+    yield request(
+        "PATCH",
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl&fieldValidation=Strict&force=true",
+        json.dumps(body),
+        APPLY,
+        headers=AGENT,
+    )
+    yield request(
+        "PATCH",
+        f"{DEPLOYMENTS}/d?dryRun=All&fieldManager=kubectl&fieldValidation=Strict&force=false",
+        json.dumps(deployment(replicas=9)),
+        APPLY,
+        headers=AGENT,
+    )
+    yield patch(
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl-edit&fieldValidation=Strict",
+        {"spec": {"replicas": 6}},
+        STRATEGIC,
+        headers=AGENT,
+    )
+    yield patch(
+        f"{DEPLOYMENTS}/d?fieldManager=kubectl-client-side-apply",
+        [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}],
+        JSON_PATCH,
+        headers=AGENT,
+    )
     yield delete(f"{DEPLOYMENTS}/d", {"propagationPolicy": "Background"}, headers=AGENT)
 
 
@@ -84,27 +140,66 @@ def _creates() -> Iterator[Step]:
     yield post(f"{JOBS}?{CREATE}&dryRun=All", {**job("dry"), "spec": {**job()["spec"], "colour": 1}}, headers=AGENT)
     yield post(f"{CRONJOBS}?{CREATE}", {**cronjob("hi"), "status": {}}, headers=AGENT)
     yield post(f"{CONFIGMAPS}?{CREATE}", metadata(configmap("hi"), creationTimestamp=None), headers=AGENT)
-    yield post(f"{CORE}/secrets?{CREATE}", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hi",
-        "creationTimestamp": None}, "type": "Opaque", "data": {"a": "Yg=="}}, headers=AGENT)
-    yield post(f"{CORE}/serviceaccounts?{CREATE}", {"apiVersion": "v1", "kind": "ServiceAccount",
-        "metadata": {"name": "hi", "creationTimestamp": None}}, headers=AGENT)
-    yield post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{{{{ns}}}}/roles?{CREATE}", {"metadata": {"name": "hi",
-        "creationTimestamp": None}, "rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]},
-        headers=AGENT)
-    yield post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{{{{ns}}}}/rolebindings?{CREATE}",
-        {"metadata": {"name": "hi"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "hi"},
-        "subjects": [{"kind": "ServiceAccount", "name": "hi", "namespace": "{{ns}}"}]}, headers=AGENT)
-    yield post(f"{CORE}/serviceaccounts/hi/token", {"spec": {"audiences": None, "expirationSeconds": 3600,
-        "boundObjectRef": None}, "status": {"token": "", "expirationTimestamp": None}}, headers=AGENT)
+    yield post(
+        f"{CORE}/secrets?{CREATE}",
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "hi", "creationTimestamp": None},
+            "type": "Opaque",
+            "data": {"a": "Yg=="},
+        },
+        headers=AGENT,
+    )
+    yield post(
+        f"{CORE}/serviceaccounts?{CREATE}",
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "hi", "creationTimestamp": None}},
+        headers=AGENT,
+    )
+    yield post(
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{{{{ns}}}}/roles?{CREATE}",
+        {
+            "metadata": {"name": "hi", "creationTimestamp": None},
+            "rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}],
+        },
+        headers=AGENT,
+    )
+    yield post(
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{{{{ns}}}}/rolebindings?{CREATE}",
+        {
+            "metadata": {"name": "hi"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "hi"},
+            "subjects": [{"kind": "ServiceAccount", "name": "hi", "namespace": "{{ns}}"}],
+        },
+        headers=AGENT,
+    )
+    yield post(
+        f"{CORE}/serviceaccounts/hi/token",
+        {
+            "spec": {"audiences": None, "expirationSeconds": 3600, "boundObjectRef": None},
+            "status": {"token": "", "expirationTimestamp": None},
+        },
+        headers=AGENT,
+    )
     yield post(f"{PODS}?fieldManager=kubectl-run", {**pod("hi"), "status": {}}, headers=AGENT)
-    yield post(f"{CORE}/services?fieldManager=kubectl-expose", {"metadata": {"name": "hi"},
-        "spec": {"ports": [{"port": 80, "targetPort": 80}], "selector": {"a": "b"}}, "status": {"loadBalancer": {}}},
-        headers=AGENT)
-    yield get(f"{CORE}/events?fieldSelector=involvedObject.name%3Dhi%2CinvolvedObject.namespace%3D{{{{ns}}}}%2CinvolvedObject.kind%3DJob&limit=500",
-        headers=AGENT)
+    yield post(
+        f"{CORE}/services?fieldManager=kubectl-expose",
+        {
+            "metadata": {"name": "hi"},
+            "spec": {"ports": [{"port": 80, "targetPort": 80}], "selector": {"a": "b"}},
+            "status": {"loadBalancer": {}},
+        },
+        headers=AGENT,
+    )
+    yield get(
+        f"{CORE}/events?fieldSelector=involvedObject.name%3Dhi%2CinvolvedObject.namespace%3D{{{{ns}}}}%2CinvolvedObject.kind%3DJob&limit=500",
+        headers=AGENT,
+    )
     yield get(f"{JOBS}?fieldSelector=metadata.name%3Dhi&limit=1", headers=AGENT)
-    yield get(f"{JOBS}?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dhi&timeoutSeconds=1&watch=true&resourceVersion=0",
-        headers=AGENT)
+    yield get(
+        f"{JOBS}?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dhi&timeoutSeconds=1&watch=true&resourceVersion=0",
+        headers=AGENT,
+    )
     yield patch(f"{JOBS}/hi?fieldManager=kubectl-patch", {"spec": {"suspend": True}}, MERGE, headers=AGENT)
     yield delete(f"{JOBS}/hi", {"propagationPolicy": "Background"}, headers=AGENT)
     yield delete(f"{PODS}/hi", {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}, headers=AGENT)
@@ -127,23 +222,74 @@ def _python_client() -> Iterator[Step]:
 def _operators() -> Iterator[Step]:
     j = f"{JOBS}/op"
     yield post(JOBS, job("op", suspend=True), capture={"rv": "metadata.resourceVersion", "uid": "metadata.uid"})
-    yield patch(j, [{"op": "test", "path": "/metadata/resourceVersion", "value": "{{rv}}"}, {"op": "add",
-        "path": "/metadata/finalizers", "value": ["kopf.dev/x"]}], JSON_PATCH,
-        capture={"rv": "metadata.resourceVersion"})
-    yield patch(j, [{"op": "test", "path": "/metadata/resourceVersion", "value": "1"}, {"op": "remove",
-        "path": "/metadata/finalizers"}], JSON_PATCH)
-    yield patch(f"{j}/status", {"metadata": {"resourceVersion": "{{rv}}"},
-        "status": {"startTime": "2024-01-01T00:00:00Z", "active": 1, "conditions": [{"type": "Suspended",
-        "status": "False", "lastProbeTime": None, "lastTransitionTime": "2024-01-01T00:00:00Z"}]}})
+    yield patch(
+        j,
+        [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "{{rv}}"},
+            {"op": "add", "path": "/metadata/finalizers", "value": ["kopf.dev/x"]},
+        ],
+        JSON_PATCH,
+        capture={"rv": "metadata.resourceVersion"},
+    )
+    yield patch(
+        j,
+        [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "1"},
+            {"op": "remove", "path": "/metadata/finalizers"},
+        ],
+        JSON_PATCH,
+    )
+    yield patch(
+        f"{j}/status",
+        {
+            "metadata": {"resourceVersion": "{{rv}}"},
+            "status": {
+                "startTime": "2024-01-01T00:00:00Z",
+                "active": 1,
+                "conditions": [
+                    {
+                        "type": "Suspended",
+                        "status": "False",
+                        "lastProbeTime": None,
+                        "lastTransitionTime": "2024-01-01T00:00:00Z",
+                    }
+                ],
+            },
+        },
+    )
     yield patch(f"{j}/status", {"metadata": {"resourceVersion": "{{rv}}"}, "status": {"active": 2}})
     yield patch(j, {"metadata": {"uid": "{{uid}}", "ownerReferences": [{"$patch": "delete", "uid": "zzz"}]}}, STRATEGIC)
     yield patch(j, {"metadata": {"uid": "{{uid}}", "$deleteFromPrimitiveList/finalizers": ["kopf.dev/x"]}}, STRATEGIC)
-    yield patch(j, {"spec": {"suspend": False, "template": {"metadata": {"labels": {"q": "r"}},
-        "spec": {"nodeSelector": {"a": "b"}}}}})
-    yield patch(f"{j}/status", {"status": {"active": None, "succeeded": 1, "completionTime": "2024-01-01T00:05:00Z",
-        "conditions": [{"type": t, "status": "True", "lastProbeTime": "2024-01-01T00:05:00Z",
-        "lastTransitionTime": "2024-01-01T00:05:00Z", "reason": "CompletionsReached",
-        "message": "m"} for t in ("SuccessCriteriaMet", "Complete")]}})
+    yield patch(
+        j,
+        {
+            "spec": {
+                "suspend": False,
+                "template": {"metadata": {"labels": {"q": "r"}}, "spec": {"nodeSelector": {"a": "b"}}},
+            }
+        },
+    )
+    yield patch(
+        f"{j}/status",
+        {
+            "status": {
+                "active": None,
+                "succeeded": 1,
+                "completionTime": "2024-01-01T00:05:00Z",
+                "conditions": [
+                    {
+                        "type": t,
+                        "status": "True",
+                        "lastProbeTime": "2024-01-01T00:05:00Z",
+                        "lastTransitionTime": "2024-01-01T00:05:00Z",
+                        "reason": "CompletionsReached",
+                        "message": "m",
+                    }
+                    for t in ("SuccessCriteriaMet", "Complete")
+                ],
+            }
+        },
+    )
     yield patch(f"{j}/status", {"status": {"active": 1}})
     yield get(j)
     yield delete(j, {"preconditions": {"uid": "{{uid}}"}, "propagationPolicy": "Background"})

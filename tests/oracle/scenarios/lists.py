@@ -19,49 +19,110 @@ def _made() -> list[Step]:
 
 
 LABEL_SELECTORS = [
-    "n=1", "n==1", "n!=1", "n", "!n", "n in (1,2)", "n notin (1,2)", "n=1,parity=odd", "parity=odd,n!=1", "n>2", "n<2",
-    "n in ()", "n=", "=x", "n in (1",
-    "bad key=x", "n=bad value", "n===1", ",", "n=1,", "n,!x", "n%20in%20(1,%202)", "n>x", "a/b/c=d", "n=" + "x" * 64,
-    "-n=1", "n = 1", "(n)", "n notin", "!n=1", "n in (a,a)",
-    "example.com/k=v", "/k=v", "n=!1", "set=mine,n gt 2",
+    "n=1",
+    "n==1",
+    "n!=1",
+    "n",
+    "!n",
+    "n in (1,2)",
+    "n notin (1,2)",
+    "n=1,parity=odd",
+    "parity=odd,n!=1",
+    "n>2",
+    "n<2",
+    "n in ()",
+    "n=",
+    "=x",
+    "n in (1",
+    "bad key=x",
+    "n=bad value",
+    "n===1",
+    ",",
+    "n=1,",
+    "n,!x",
+    "n%20in%20(1,%202)",
+    "n>x",
+    "a/b/c=d",
+    "n=" + "x" * 64,
+    "-n=1",
+    "n = 1",
+    "(n)",
+    "n notin",
+    "!n=1",
+    "n in (a,a)",
+    "example.com/k=v",
+    "/k=v",
+    "n=!1",
+    "set=mine,n gt 2",
 ]
 FIELD_SELECTORS = [
-    "metadata.name=c1", "metadata.name==c1", "metadata.name!=c1", "metadata.name", "metadata.namespace={{ns}}",
-    "metadata.namespace=other", "data.k=v", "metadata.labels=x",
-    "metadata.name=c1,metadata.namespace={{ns}}", "", "=", "x", "metadata.name=c1,metadata.name=c2",
-    "metadata.name=Bad_Name", "metadata.name=", "metadata.name=a\\,b", ",", "metadata.uid=x",
+    "metadata.name=c1",
+    "metadata.name==c1",
+    "metadata.name!=c1",
+    "metadata.name",
+    "metadata.namespace={{ns}}",
+    "metadata.namespace=other",
+    "data.k=v",
+    "metadata.labels=x",
+    "metadata.name=c1,metadata.namespace={{ns}}",
+    "",
+    "=",
+    "x",
+    "metadata.name=c1,metadata.name=c2",
+    "metadata.name=Bad_Name",
+    "metadata.name=",
+    "metadata.name=a\\,b",
+    ",",
+    "metadata.uid=x",
 ]
 
 
 def _selectors() -> Iterator[Step]:
     yield from _made()
     for text in LABEL_SELECTORS:
-        yield get(f"{CONFIGMAPS}?labelSelector={text.replace(' ', '%20').replace('>', '%3E').replace('<', '%3C')}",
-            PARTIAL_LIST)
+        yield get(
+            f"{CONFIGMAPS}?labelSelector={text.replace(' ', '%20').replace('>', '%3E').replace('<', '%3C')}",
+            PARTIAL_LIST,
+        )
     for text in FIELD_SELECTORS:
         yield get(f"{CONFIGMAPS}?fieldSelector={text}", PARTIAL_LIST)
     yield get(f"{CONFIGMAPS}?labelSelector=n=1&fieldSelector=metadata.name=c1")
     yield get(f"{CONFIGMAPS}?labelSelector=n=1&fieldSelector=metadata.name=c2")
-    for path, field in ((JOBS, "status.successful=0"), (JOBS, "status.failed=1"), (PODS, "spec.nodeName=x"), (PODS,
-        "status.phase=Pending"), (PODS, "spec.colour=x"),
-                        (PODS, "spec.restartPolicy=Always"), (PODS, "spec.schedulerName=x"), (PODS,
-                        "spec.serviceAccountName=x"), (PODS, "status.podIP=1"),
-                        (PODS, "status.nominatedNodeName=x"), (PODS, "spec.hostNetwork=true"), (SECRETS, "type=Opaque"),
-                        (SECRETS, "data=x"), (f"{CORE}/events", "reason=R"),
-                        (f"{CORE}/events", "involvedObject.kind=Pod"), (f"{CORE}/events", "type=Normal"),
-                        (f"{CORE}/events", "bad=x"), (f"{CORE}/services", "spec.type=ClusterIP"),
-                        (f"{CORE}/services", "spec.clusterIP=None"), ("/api/v1/nodes", "spec.unschedulable=true"),
-                        ("/api/v1/nodes", "spec.x=1"), ("/api/v1/namespaces", "status.phase=Terminatin"),
-                        (f"{CORE}/replicationcontrollers", "status.replicas=0"),
-                        ("/apis/apps/v1/namespaces/{{ns}}/replicasets", "status.replicas=0"),
-                        ("/apis/apps/v1/namespaces/{{ns}}/deployments", "status.replicas=0"),
-                        ("/apis/events.k8s.io/v1/namespaces/{{ns}}/events", "regarding.kind=Pod"),
-                        ("/apis/events.k8s.io/v1/namespaces/{{ns}}/events", "involvedObject.kind=Pod"),
-                        ("/apis/certificates.k8s.io/v1/certificatesigningrequests", "spec.signerName=x"),
-                        (f"{CORE}/persistentvolumeclaims", "spec.x=1"), ("/apis/resource.k8s.io/v1/resourceslices",
-                        "spec.driver=none"), ("/apis/resource.k8s.io/v1/resourceslices", "spec.x=none"),
-                        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "spec.group=none"),
-                        ("/apis/storage.k8s.io/v1/storageclasses", "provisioner=x")):
+    for path, field in (
+        (JOBS, "status.successful=0"),
+        (JOBS, "status.failed=1"),
+        (PODS, "spec.nodeName=x"),
+        (PODS, "status.phase=Pending"),
+        (PODS, "spec.colour=x"),
+        (PODS, "spec.restartPolicy=Always"),
+        (PODS, "spec.schedulerName=x"),
+        (PODS, "spec.serviceAccountName=x"),
+        (PODS, "status.podIP=1"),
+        (PODS, "status.nominatedNodeName=x"),
+        (PODS, "spec.hostNetwork=true"),
+        (SECRETS, "type=Opaque"),
+        (SECRETS, "data=x"),
+        (f"{CORE}/events", "reason=R"),
+        (f"{CORE}/events", "involvedObject.kind=Pod"),
+        (f"{CORE}/events", "type=Normal"),
+        (f"{CORE}/events", "bad=x"),
+        (f"{CORE}/services", "spec.type=ClusterIP"),
+        (f"{CORE}/services", "spec.clusterIP=None"),
+        ("/api/v1/nodes", "spec.unschedulable=true"),
+        ("/api/v1/nodes", "spec.x=1"),
+        ("/api/v1/namespaces", "status.phase=Terminatin"),
+        (f"{CORE}/replicationcontrollers", "status.replicas=0"),
+        ("/apis/apps/v1/namespaces/{{ns}}/replicasets", "status.replicas=0"),
+        ("/apis/apps/v1/namespaces/{{ns}}/deployments", "status.replicas=0"),
+        ("/apis/events.k8s.io/v1/namespaces/{{ns}}/events", "regarding.kind=Pod"),
+        ("/apis/events.k8s.io/v1/namespaces/{{ns}}/events", "involvedObject.kind=Pod"),
+        ("/apis/certificates.k8s.io/v1/certificatesigningrequests", "spec.signerName=x"),
+        (f"{CORE}/persistentvolumeclaims", "spec.x=1"),
+        ("/apis/resource.k8s.io/v1/resourceslices", "spec.driver=none"),
+        ("/apis/resource.k8s.io/v1/resourceslices", "spec.x=none"),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "spec.group=none"),
+        ("/apis/storage.k8s.io/v1/storageclasses", "provisioner=x"),
+    ):
         yield get(f"{path}?fieldSelector={field}")
 
 
@@ -76,11 +137,22 @@ def _paging() -> Iterator[Step]:
     yield get(f"{CONFIGMAPS}?limit=2&{MINE}", capture={"sel": "metadata.continue"})
     yield get(f"{CONFIGMAPS}?limit=2&{MINE}&continue={{{{sel}}}}")
     yield get(f"{CONFIGMAPS}?limit=2&fieldSelector=metadata.name!=c1")
-    for query in ("limit=0", "limit=-1", "limit=abc", "limit=1000", "limit=9999999999999999999999", "continue=bad",
-        "limit=2&continue=bad", "limit=1&resourceVersion=0",
-                  "limit=2&continue={{token}}&resourceVersion=5", "limit=2&continue={{token}}&resourceVersion=0",
-                  "limit=2&continue={{token}}&resourceVersionMatch=Exact", "limit=",
-                  "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYyJ9", "continue=eyJ2IjoidjIifQ"):
+    for query in (
+        "limit=0",
+        "limit=-1",
+        "limit=abc",
+        "limit=1000",
+        "limit=9999999999999999999999",
+        "continue=bad",
+        "limit=2&continue=bad",
+        "limit=1&resourceVersion=0",
+        "limit=2&continue={{token}}&resourceVersion=5",
+        "limit=2&continue={{token}}&resourceVersion=0",
+        "limit=2&continue={{token}}&resourceVersionMatch=Exact",
+        "limit=",
+        "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYyJ9",
+        "continue=eyJ2IjoidjIifQ",
+    ):
         yield get(f"{CONFIGMAPS}?{query}")
     yield get(f"{CONFIGMAPS}?limit=2", TABLE)
     yield get(f"{CONFIGMAPS}?limit=2", PARTIAL_LIST)
@@ -89,21 +161,43 @@ def _paging() -> Iterator[Step]:
 def _versions() -> Iterator[Step]:
     yield post(CONFIGMAPS, _labelled("a"), capture={"rv": "metadata.resourceVersion"})
     yield post(CONFIGMAPS, _labelled("b"), capture={"rv2": "metadata.resourceVersion"})
-    for query in ("resourceVersion={{rv2}}", "resourceVersion=0", "resourceVersion={{rv}}",
-        "resourceVersion={{rv}}&resourceVersionMatch=Exact", "resourceVersion={{rv2}}&resourceVersionMatch=Exact",
-                  "resourceVersion={{rv}}&resourceVersionMatch=NotOlderThan",
-                  "resourceVersion=0&resourceVersionMatch=NotOlderThan", "resourceVersion=0&resourceVersionMatch=Exact",
-                  "resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan",
-                  "resourceVersion={{rv}}&resourceVersionMatch=Bad", "resourceVersion=abc", "resourceVersion=-1",
-                  "resourceVersion=1.5", "resourceVersion={{rv}}&resourceVersionMatch=Exact&limit=1",
-                  "resourceVersion={{rv2}}&limit=1", "sendInitialEvents=true", "sendInitialEvents=bad",
-                  "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "unknown=1",
-                  "pretty=true", "allowWatchBookmarks=true", "timeoutSeconds=5",
-                  "timeoutSeconds=abc", "resourceVersion="):
+    for query in (
+        "resourceVersion={{rv2}}",
+        "resourceVersion=0",
+        "resourceVersion={{rv}}",
+        "resourceVersion={{rv}}&resourceVersionMatch=Exact",
+        "resourceVersion={{rv2}}&resourceVersionMatch=Exact",
+        "resourceVersion={{rv}}&resourceVersionMatch=NotOlderThan",
+        "resourceVersion=0&resourceVersionMatch=NotOlderThan",
+        "resourceVersion=0&resourceVersionMatch=Exact",
+        "resourceVersionMatch=Exact",
+        "resourceVersionMatch=NotOlderThan",
+        "resourceVersion={{rv}}&resourceVersionMatch=Bad",
+        "resourceVersion=abc",
+        "resourceVersion=-1",
+        "resourceVersion=1.5",
+        "resourceVersion={{rv}}&resourceVersionMatch=Exact&limit=1",
+        "resourceVersion={{rv2}}&limit=1",
+        "sendInitialEvents=true",
+        "sendInitialEvents=bad",
+        "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        "unknown=1",
+        "pretty=true",
+        "allowWatchBookmarks=true",
+        "timeoutSeconds=5",
+        "timeoutSeconds=abc",
+        "resourceVersion=",
+    ):
         yield get(f"{CONFIGMAPS}?{MINE}&{query}")
     yield get(f"{CONFIGMAPS}?{MINE}&resourceVersion=99999999999")
-    for query in ("resourceVersion=0", "resourceVersion={{rv}}", "resourceVersion=abc",
-        "resourceVersion={{rv2}}&resourceVersionMatch=Exact", "exact=true", "export=true"):
+    for query in (
+        "resourceVersion=0",
+        "resourceVersion={{rv}}",
+        "resourceVersion=abc",
+        "resourceVersion={{rv2}}&resourceVersionMatch=Exact",
+        "exact=true",
+        "export=true",
+    ):
         yield get(f"{CONFIGMAPS}/a?{query}")
     yield get("/api/v1/configmaps?" + MINE + "&fieldSelector=metadata.namespace={{ns}}")
     yield get("/api/v1/namespaces/no-such-ns/configmaps")
@@ -112,8 +206,14 @@ def _versions() -> Iterator[Step]:
         yield get(f"{CONFIGMAPS}?{MINE}", accept)
     for include in ("None", "Metadata", "Object", "Bad"):
         yield get(f"{CONFIGMAPS}/a?includeObject={include}", TABLE)
-    for method, path in (("HEAD", f"{CONFIGMAPS}/a"), ("OPTIONS", CONFIGMAPS), ("POST", f"{CONFIGMAPS}/a"), ("PATCH",
-        CONFIGMAPS), ("PUT", CONFIGMAPS), ("TRACE", CONFIGMAPS)):
+    for method, path in (
+        ("HEAD", f"{CONFIGMAPS}/a"),
+        ("OPTIONS", CONFIGMAPS),
+        ("POST", f"{CONFIGMAPS}/a"),
+        ("PATCH", CONFIGMAPS),
+        ("PUT", CONFIGMAPS),
+        ("TRACE", CONFIGMAPS),
+    ):
         yield request(method, path)
 
 
@@ -143,22 +243,37 @@ def _watch_start() -> Iterator[Step]:
     yield post(CONFIGMAPS, _labelled("b"))
     yield post(CONFIGMAPS, _labelled("a"), capture={"rv": "metadata.resourceVersion"})
     base = f"{CONFIGMAPS}?{MINE}&timeoutSeconds=1"
-    for query in ("watch=true", "watch=1", "watch=True", "watch=true&resourceVersion=0",
-        "watch=true&resourceVersion=abc", "watch=true&resourceVersion=99999999999", "watch=true&limit=1",
-                  "watch=bad", "watch=0", "watch=false", "watch=true&sendInitialEvents=true",
-                  "watch=true&resourceVersionMatch=NotOlderThan",
-                  "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-                  "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={{rv}}",
-                  "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-                  "watch=true&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion={{rv}}",
-                  "watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
-                  "watch=true&sendInitialEvents=false", "watch=true&continue=x", "watch=true&fieldSelector=bad=1",
-                  "watch=true&labelSelector=!!", "watch=true&resourceVersion={{rv}}&resourceVersionMatch=Exact"):
+    for query in (
+        "watch=true",
+        "watch=1",
+        "watch=True",
+        "watch=true&resourceVersion=0",
+        "watch=true&resourceVersion=abc",
+        "watch=true&resourceVersion=99999999999",
+        "watch=true&limit=1",
+        "watch=bad",
+        "watch=0",
+        "watch=false",
+        "watch=true&sendInitialEvents=true",
+        "watch=true&resourceVersionMatch=NotOlderThan",
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={{rv}}",
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion={{rv}}",
+        "watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+        "watch=true&sendInitialEvents=false",
+        "watch=true&continue=x",
+        "watch=true&fieldSelector=bad=1",
+        "watch=true&labelSelector=!!",
+        "watch=true&resourceVersion={{rv}}&resourceVersionMatch=Exact",
+    ):
         yield get(f"{base}&{query}")
-    yield get(f"{base}&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-        PARTIAL)
-    yield get(f"{base}&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-        TABLE)
+    yield get(
+        f"{base}&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", PARTIAL
+    )
+    yield get(
+        f"{base}&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", TABLE
+    )
     yield get(f"{base}&watch=true", TABLE)
     yield get(f"{base}&watch=true", "text/html")
     yield get(f"{CONFIGMAPS}?watch=true&timeoutSeconds=0&{MINE}&resourceVersion=abc")

@@ -18,18 +18,19 @@ from ..model import TABLE, Scenario, Step, apply, get, post, scenario
 SHARED = pathlib.Path(__file__).resolve().parents[4] / "shared"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 BUILT_IN = {
-    ("batch/v1", "Job"): "/apis/batch/v1/namespaces/{{ns}}/jobs", ("batch/v1",
-    "CronJob"): "/apis/batch/v1/namespaces/{{ns}}/cronjobs",
-    ("v1", "Pod"): "/api/v1/namespaces/{{ns}}/pods", ("v1", "ConfigMap"): "/api/v1/namespaces/{{ns}}/configmaps", ("v1",
-    "Secret"): "/api/v1/namespaces/{{ns}}/secrets",
-    ("v1", "Service"): "/api/v1/namespaces/{{ns}}/services", ("apps/v1",
-    "Deployment"): "/apis/apps/v1/namespaces/{{ns}}/deployments",
-    ("apps/v1", "StatefulSet"): "/apis/apps/v1/namespaces/{{ns}}/statefulsets", ("apps/v1",
-    "DaemonSet"): "/apis/apps/v1/namespaces/{{ns}}/daemonsets",
-    ("apps/v1", "ReplicaSet"): "/apis/apps/v1/namespaces/{{ns}}/replicasets", ("v1",
-    "PersistentVolumeClaim"): "/api/v1/namespaces/{{ns}}/persistentvolumeclaims",
-    ("v1", "ServiceAccount"): "/api/v1/namespaces/{{ns}}/serviceaccounts", ("v1",
-    "LimitRange"): "/api/v1/namespaces/{{ns}}/limitranges",
+    ("batch/v1", "Job"): "/apis/batch/v1/namespaces/{{ns}}/jobs",
+    ("batch/v1", "CronJob"): "/apis/batch/v1/namespaces/{{ns}}/cronjobs",
+    ("v1", "Pod"): "/api/v1/namespaces/{{ns}}/pods",
+    ("v1", "ConfigMap"): "/api/v1/namespaces/{{ns}}/configmaps",
+    ("v1", "Secret"): "/api/v1/namespaces/{{ns}}/secrets",
+    ("v1", "Service"): "/api/v1/namespaces/{{ns}}/services",
+    ("apps/v1", "Deployment"): "/apis/apps/v1/namespaces/{{ns}}/deployments",
+    ("apps/v1", "StatefulSet"): "/apis/apps/v1/namespaces/{{ns}}/statefulsets",
+    ("apps/v1", "DaemonSet"): "/apis/apps/v1/namespaces/{{ns}}/daemonsets",
+    ("apps/v1", "ReplicaSet"): "/apis/apps/v1/namespaces/{{ns}}/replicasets",
+    ("v1", "PersistentVolumeClaim"): "/api/v1/namespaces/{{ns}}/persistentvolumeclaims",
+    ("v1", "ServiceAccount"): "/api/v1/namespaces/{{ns}}/serviceaccounts",
+    ("v1", "LimitRange"): "/api/v1/namespaces/{{ns}}/limitranges",
 }
 
 
@@ -84,8 +85,12 @@ def scenarios() -> Iterator[Scenario]:
         group, kind = definition["spec"]["group"], definition["spec"]["names"]["kind"]
         mine = [e for e in examples if e["kind"] == kind and e["apiVersion"].rpartition("/")[0] == group]
         cleanup = [f"{CRDS}/{_moved(definition)['metadata']['name']}"]
-        yield scenario(f"manifests-{'-'.join(path.relative_to(SHARED / 'crds').parts[:2])}-{path.stem.lower()}-{kind.lower()}",
-            _custom(definition, mine), cleanup)
+        yield scenario(
+            f"manifests-{'-'.join(path.relative_to(SHARED / 'crds').parts[:2])}-{path.stem.lower()}-{kind.lower()}",
+            _custom(definition, mine),
+            cleanup,
+        )
     built_in = [e for e in examples if (e["apiVersion"], e["kind"]) in BUILT_IN]
-    yield scenario("manifests-built-in", [post(f"{BUILT_IN[e['apiVersion'], e['kind']]}?dryRun=All",
-        _plain(e)) for e in built_in])
+    yield scenario(
+        "manifests-built-in", [post(f"{BUILT_IN[e['apiVersion'], e['kind']]}?dryRun=All", _plain(e)) for e in built_in]
+    )

@@ -61,8 +61,13 @@ def _locking(kind: Kind) -> Iterator[Step]:
 
 
 def _refusals(kind: Kind) -> Iterator[Step]:
-    for step in (get(kind.collection), get(kind.path), post(kind.collection, kind.body), delete(kind.path),
-        get(f"{kind.path}/status")):
+    for step in (
+        get(kind.collection),
+        get(kind.path),
+        post(kind.collection, kind.body),
+        delete(kind.path),
+        get(f"{kind.path}/status"),
+    ):
         yield as_user(step, "nobody-{{run}}")
     yield post(kind.collection, {**kind.body, "kind": "Wrong"})
     yield post(kind.collection, "{")
@@ -89,12 +94,31 @@ def _autoscaling() -> Iterator[Step]:
     yield post(v1, {"metadata": {"name": "a"}, "spec": {**spec, "targetCPUUtilizationPercentage": 50}})
     yield get(f"{v2}/a")
     yield get(f"{v1}/a")
-    yield patch(f"{v2}/a", {"spec": {"metrics": [{"type": "Resource", "resource": {
-        "name": "memory", "target": {"type": "Utilization", "averageUtilization": 60}}}]}})
+    yield patch(
+        f"{v2}/a",
+        {
+            "spec": {
+                "metrics": [
+                    {
+                        "type": "Resource",
+                        "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 60}},
+                    }
+                ]
+            }
+        },
+    )
     yield get(f"{v1}/a")
     yield get(v1, TABLE)
-    yield apply(f"{v1}/a", {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "a"}, "spec": {"minReplicas": 2}}, force=True)
+    yield apply(
+        f"{v1}/a",
+        {
+            "apiVersion": "autoscaling/v1",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "a"},
+            "spec": {"minReplicas": 2},
+        },
+        force=True,
+    )
 
 
 def _ownership_through_the_life_of_a_job() -> Iterator[Step]:
@@ -110,10 +134,12 @@ def _ownership_through_the_life_of_a_job() -> Iterator[Step]:
     yield apply(j, {**head, "spec": {"suspend": False}}, "queue")
     yield apply(j, {**head, "spec": {"parallelism": 1}}, "queue")
     yield apply(j, head, "queue")
-    yield put(f"{j}/status?fieldManager=putter", {**job(), "status": {"startTime": "2024-01-01T00:00:00Z",
-        "active": 2}})
-    yield patch(f"{j}?fieldManager=creator", {"metadata": {"annotations": {"a": "b"}}, "spec": {"backoffLimit": 9}},
-        MERGE)
+    yield put(
+        f"{j}/status?fieldManager=putter", {**job(), "status": {"startTime": "2024-01-01T00:00:00Z", "active": 2}}
+    )
+    yield patch(
+        f"{j}?fieldManager=creator", {"metadata": {"annotations": {"a": "b"}}, "spec": {"backoffLimit": 9}}, MERGE
+    )
     yield patch(f"{j}?fieldManager=creator", {"metadata": {"annotations": None}}, MERGE)
     yield get(j, PARTIAL)
     yield get(j)
@@ -125,13 +151,20 @@ def _cluster_wide() -> Iterator[Step]:
     yield post(CRONJOBS, metadata(cronjob("a"), labels={"run": "{{run}}"}))
     yield post(DEPLOYMENTS, metadata(deployment("a"), labels={"run": "{{run}}"}))
     yield post(PODS, metadata(pod("a"), labels={"run": "{{run}}"}), capture={"rv": "metadata.resourceVersion"})
-    for path in ("/api/v1/configmaps", "/apis/batch/v1/jobs", "/apis/batch/v1/cronjobs", "/apis/apps/v1/deployments",
-        "/api/v1/pods"):
+    for path in (
+        "/api/v1/configmaps",
+        "/apis/batch/v1/jobs",
+        "/apis/batch/v1/cronjobs",
+        "/apis/apps/v1/deployments",
+        "/api/v1/pods",
+    ):
         yield get(f"{path}?labelSelector=run%3D{{{{run}}}}")
         yield get(f"{path}?labelSelector=run%3D{{{{run}}}}", TABLE)
         yield get(f"{path}?labelSelector=run%3D{{{{run}}}}&watch=1&timeoutSeconds=1")
-        yield get(f"{path}?labelSelector=run%3D{{{{run}}}}&fieldSelector=metadata.namespace%3D{{{{ns}}}}&limit=1",
-            PARTIAL_LIST)
+        yield get(
+            f"{path}?labelSelector=run%3D{{{{run}}}}&fieldSelector=metadata.namespace%3D{{{{ns}}}}&limit=1",
+            PARTIAL_LIST,
+        )
         yield delete(path)
     yield get("/api/v1/watch/pods?labelSelector=run%3D{{run}}&timeoutSeconds=1&resourceVersion=0")
     yield get(f"{CORE}")

@@ -30,15 +30,24 @@ def _applies(collection: str, body: Object) -> Iterator[Step]:
     yield apply(path, body, "first")
     yield apply(path, body, "second")
     places = [(where, value) for where, value in nodes(body) if where[0] not in ("apiVersion", "kind")]
-    whole = [apply(dry, changed(body, where, other), "first", unordered=True) for where,
-        value in places for other in replacements(value)]
+    whole = [
+        apply(dry, changed(body, where, other), "first", unordered=True)
+        for where, value in places
+        for other in replacements(value)
+    ]
     yield from _thin(whole, 36)
     parts = [
-        apply(dry, {**head, **_nested(where, other)} if where[0] != "metadata" else _nested(where, other), "other",
+        apply(
+            dry,
+            {**head, **_nested(where, other)} if where[0] != "metadata" else _nested(where, other),
+            "other",
             force,
-              unordered=True)
-        for where, value in places if where[0] != "metadata" and not any(isinstance(key, int) for key in where)
-        for other in (value, *replacements(value)[2:]) for force in (None, True)
+            unordered=True,
+        )
+        for where, value in places
+        if where[0] != "metadata" and not any(isinstance(key, int) for key in where)
+        for other in (value, *replacements(value)[2:])
+        for force in (None, True)
     ]
     yield from _thin(parts, 30)
     yield apply(path, head, "first")

@@ -107,7 +107,9 @@ def _mark_disrupted(handlers: Handlers, pod: Obj) -> None:
 def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
     from jobrelay.kinds.selectors import selector_from_object
 
-    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get("deletionTimestamp"):
+    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get(
+        "deletionTimestamp"
+    ):
         return
     budgets = handlers.services.store.snapshot("poddisruptionbudgets.policy")
     labels = pod["metadata"].get("labels") or {}
@@ -181,17 +183,15 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
-    found = reviews.token_request_target_errors(asked, request.info.name, request.info.namespace)
-    found = found or reviews.token_request_errors(asked)
-    if found:
+    if found := reviews.token_request_target_errors(asked, request.info.name, request.info.namespace):
+        raise errors.invalid("authentication.k8s.io", "TokenRequest", request.info.name, found)
+    if found := reviews.token_request_errors(asked):
         raise errors.invalid("authentication.k8s.io", "TokenRequest", "", found)
     spec: dict[str, Any] = asked["spec"]
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]
     token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
-    asked["metadata"] = {
-        key: account["metadata"][key] for key in ("name", "namespace", "uid", "creationTimestamp")
-    }
+    asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid", "creationTimestamp")}
     asked["metadata"]["creationTimestamp"] = format_time(handlers.services.now())
     if tracked:
         asked["metadata"]["managedFields"] = tracked
@@ -210,13 +210,16 @@ def _track_token(handlers: Handlers, request: ApiRequest, asked: Obj, given: Wri
 
 def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None) -> Obj | None:
     """The pod or secret that a token is bound to; it must exist, with the uid that was given."""
-    if not reference:
+    if reference is None:
         return None
-    plural = {"Pod": "pods", "Secret": "secrets"}.get(reference.get("kind", ""))
-    if plural is None:
-        text = f"cannot bind token to object of type {reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
-        raise errors.bad_request(text)
+    version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
+    plural = {"Pod": "pods", "Secret": "secrets"}.get(kind)
+    if plural is None or version not in ("", "v1"):
+        shown = version if "/" in version else f"/{version}"
+        raise errors.bad_request(f"cannot bind token to object of type {shown}, Kind={kind}")
     name = reference.get("name", "")
+    if not name:
+        raise errors.bad_request("Name parameter required.")
     item = handlers.services.store.get(plural, request.info.namespace, name)
     if item is None:
         raise errors.not_found("", plural, name)

@@ -17,7 +17,9 @@ from jobrelay.kinds.types import Type, type_for_kind
 BODY_LIMIT: Final = 3 * 1024 * 1024
 SCHEME: Final = "pkg/runtime/scheme.go:111"
 _YAML_ERRORS: Final = "yaml: unmarshal errors:\n  "
-_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_TYPE_META: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 def summarize(body: bytes, limit: int = 30) -> str:

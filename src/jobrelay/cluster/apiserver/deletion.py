@@ -31,7 +31,7 @@ class Deleter:
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
         """Deletes one object; tells whether it is gone, and what to answer: a Status, or the object's stored JSON."""
-        self._warn()
+        self.warn()
         item = self.services.store.get(self.served.key, namespace, name)
         if item is None:
             raise errors.not_found(self.served.group, self.served.plural, name)
@@ -63,7 +63,7 @@ class Deleter:
         if self.served.key == "namespaces" and name in admission.IMMORTAL_NAMESPACES:
             raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
 
-    def _warn(self) -> None:
+    def warn(self) -> None:
         """A kind may warn of what a plain deletion does, even when there is nothing to delete."""
         if self.options.propagation is None and self.options.orphan is None:
             for text in self.served.strategy.warn_delete:
@@ -88,7 +88,10 @@ class Deleter:
 
     def _check_definition(self, metadata: dict[str, Any]) -> None:
         """Definitions are checked before anything else, in other words."""
-        for label, key, wanted in (("UID", "uid", self.options.uid), ("ResourceVersion", "resourceVersion", self.options.version)):
+        for label, key, wanted in (
+            ("UID", "uid", self.options.uid),
+            ("ResourceVersion", "resourceVersion", self.options.version),
+        ):
             if wanted is not None and wanted != metadata[key]:
                 why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {metadata[key]}"
                 raise errors.conflict(self.served.group, self.served.plural, metadata["name"], why)
@@ -169,7 +172,12 @@ class Deleter:
         if self.served.strategy.delete_returns_object:
             return raw
         metadata = obj["metadata"]
-        details = {"name": metadata["name"], "group": self.served.group, "kind": self.served.plural, "uid": metadata["uid"]}
+        details = {
+            "name": metadata["name"],
+            "group": self.served.group,
+            "kind": self.served.plural,
+            "uid": metadata["uid"],
+        }
         return {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
             "details": {key: value for key, value in details.items() if value},

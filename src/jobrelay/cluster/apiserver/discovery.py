@@ -162,7 +162,11 @@ def _legacy_sub(served: Served, sub: Subresource) -> Obj:
 def _aggregated(served: Served) -> Obj:
     entry: Obj = {
         "resource": served.plural,
-        "responseKind": {"group": served.group if served.custom else "", "version": served.version if served.custom else "", "kind": served.kind},
+        "responseKind": {
+            "group": served.group if served.custom else "",
+            "version": served.version if served.custom else "",
+            "kind": served.kind,
+        },
         "scope": "Namespaced" if served.namespaced else "Cluster",
         "singularResource": served.singular,
         "verbs": list(served.verbs),

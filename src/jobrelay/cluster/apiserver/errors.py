@@ -46,7 +46,7 @@ def _details(group: str, kind: str, name: str = "", **more: Any) -> dict[str, An
 
 
 def not_found(group: str, resource: str, name: str) -> ApiError:
-    message = f'{qualified(group, resource)} {go_quote(name)} not found'
+    message = f"{qualified(group, resource)} {go_quote(name)} not found"
     return ApiError(404, "NotFound", message, details=_details(group, resource, name))
 
 
@@ -60,18 +60,18 @@ def page_not_found() -> ApiError:
 
 
 def already_exists(group: str, resource: str, name: str) -> ApiError:
-    message = f'{qualified(group, resource)} {go_quote(name)} already exists'
+    message = f"{qualified(group, resource)} {go_quote(name)} already exists"
     return ApiError(409, "AlreadyExists", message, details=_details(group, resource, name))
 
 
 def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
-    message = f'Operation cannot be fulfilled on {qualified(group, resource)} {go_quote(name)}: {why}'
+    message = f"Operation cannot be fulfilled on {qualified(group, resource)} {go_quote(name)}: {why}"
     return ApiError(409, "Conflict", message, details=_details(group, resource, name))
 
 
 def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> ApiError:
     found = list(errors)
-    message = f'{qualified(group, kind)} {go_quote(name)} is invalid'
+    message = f"{qualified(group, kind)} {go_quote(name)} is invalid"
     if found:
         message += f": {aggregate(found)}"
     causes = [error.cause() for error in found]
@@ -79,7 +79,7 @@ def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> A
 
 
 def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
-    subject = f'{qualified(group, resource)} {go_quote(name)}' if name else qualified(group, resource)
+    subject = f"{qualified(group, resource)} {go_quote(name)}" if name else qualified(group, resource)
     message = f"{subject} is forbidden: {why}" if resource else f"forbidden: {why}"
     return ApiError(403, "Forbidden", message, details=_details(group, resource, name))
 
@@ -98,7 +98,9 @@ def method_not_supported(group: str, resource: str, action: str) -> ApiError:
 
 
 def method_not_allowed() -> ApiError:
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={})
+    return ApiError(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
+    )
 
 
 def not_acceptable(accepted: Sequence[str]) -> ApiError:

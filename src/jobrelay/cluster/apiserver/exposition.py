@@ -38,7 +38,9 @@ def _number(value: float) -> str:
 
 def process_figures() -> Iterator[str]:
     """What the operating system tells about this process; several clusters in one process show the same figures."""
-    yield from single("process_cpu_seconds_total", "counter", "Seconds of CPU time that the process has used.", time.process_time())
+    yield from single(
+        "process_cpu_seconds_total", "counter", "Seconds of CPU time that the process has used.", time.process_time()
+    )
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     yield from single("process_max_fds", "gauge", "How many files the process may have open.", limit)
     try:
@@ -52,6 +54,8 @@ def process_figures() -> Iterator[str]:
     yield from single("process_open_fds", "gauge", "How many files the process has open.", files)
     resident = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
     yield from single("process_resident_memory_bytes", "gauge", "Bytes of memory that the process occupies.", resident)
-    yield from single("process_virtual_memory_bytes", "gauge", "Bytes of address space of the process.", int(fields[20]))
+    yield from single(
+        "process_virtual_memory_bytes", "gauge", "Bytes of address space of the process.", int(fields[20])
+    )
     started = booted + int(fields[19]) / os.sysconf("SC_CLK_TCK")
     yield from single("process_start_time_seconds", "gauge", "When the process began, in seconds since 1970.", started)

@@ -28,7 +28,9 @@ class Handlers:
 
     async def get(self, request: ApiRequest, served: Served) -> ApiResponse:
         out = output_for(request)
-        return await reader.get(self.services, request, served, self._namespace(request, served), request.info.name, out)
+        return await reader.get(
+            self.services, request, served, self._namespace(request, served), request.info.name, out
+        )
 
     async def list(self, request: ApiRequest, served: Served) -> ApiResponse:
         given = options.list_options(request)
@@ -102,6 +104,7 @@ class Handlers:
         items, rest = reader.page(snapshot, request.info.namespace, selection, chosen, None)
         version = snapshot.version
         deleter = Deleter(self.services, request, served, given)
+        deleter.warn()
         for item in items:
             deleter.delete(item.namespace, item.name)
         await self.services.store.settled()
@@ -124,4 +127,3 @@ class Handlers:
 
     def _namespace(self, request: ApiRequest, served: Served) -> str:
         return request.info.namespace if served.namespaced else ""
-

@@ -28,7 +28,9 @@ _VERBS: Final = {
 }  # fmt: skip
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
-_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3"})
+_PATHS: Final = frozenset(
+    {"/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3"}
+)
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -104,7 +106,13 @@ class Metrics:
             verb = "GET" if request.method == "HEAD" else request.method if request.method in _METHODS else "other"
             path = request.path.rstrip("/")
             return Key("", dry_run, "", "", "", path if path in _PATHS else "", verb, "")
-        scope = "resource" if info.name or info.selected or info.verb == "create" else "namespace" if info.namespace else "cluster"
+        scope = (
+            "resource"
+            if info.name or info.selected or info.verb == "create"
+            else "namespace"
+            if info.namespace
+            else "cluster"
+        )
         subresource = info.subresource if info.subresource in served.subresources else ""
         if subresource in _CONNECTS:
             verb = "CONNECT"
@@ -137,7 +145,9 @@ class Metrics:
     def _now(self) -> Iterator[str]:
         kinds = (("mutating", self.in_flight[False]), ("readOnly", self.in_flight[True]))
         samples: list[Sample] = [("", {"request_kind": kind}, count) for kind, count in kinds]
-        yield from family("apiserver_current_inflight_requests", "gauge", "Requests that wait for their answer.", samples)
+        yield from family(
+            "apiserver_current_inflight_requests", "gauge", "Requests that wait for their answer.", samples
+        )
         watching = Counter((watch.served, watch.scope) for watch in self._watches.open)
         samples = []
         for (served, scope), count in watching.items():
@@ -148,7 +158,9 @@ class Metrics:
             ("", {"group": served.group, "resource": served.plural, "version": served.version}, count)
             for served, count in self._watches.delivered.items()
         ]
-        yield from family("apiserver_watch_events_total", "counter", "Events sent to watchers.", sorted(samples, key=str))
+        yield from family(
+            "apiserver_watch_events_total", "counter", "Events sent to watchers.", sorted(samples, key=str)
+        )
 
     def _objects(self) -> Iterator[str]:
         stored = sorted({served.key for served in self._services.resources if "list" in served.verbs})

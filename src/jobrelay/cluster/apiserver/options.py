@@ -157,7 +157,11 @@ def delete_options(request: ApiRequest) -> DeleteOptions:
     """The options of a delete: those of the body if there is one, else those of the query."""
     given = _delete_body(request) if request.body else _delete_query(request)
     found: list[FieldError] = []
-    propagation, orphan, dry_run = given.get("propagationPolicy"), given.get("orphanDependents"), given.get("dryRun") or []
+    propagation, orphan, dry_run = (
+        given.get("propagationPolicy"),
+        given.get("orphanDependents"),
+        given.get("dryRun") or [],
+    )
     path = Path("propagationPolicy")
     if orphan is not None and propagation is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"

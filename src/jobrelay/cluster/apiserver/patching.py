@@ -116,15 +116,18 @@ class Patch:
         if self.served.custom is not None and not _has_kind(patched):
             text = patched_text(old, patched, None, sort_new=self.media == MERGE)
             raise _refusal(text, type_problem(patched, text.encode()))
+        unknown = Notes()
         try:
-            new = self._read(patched, notes)
+            new = self._read(patched, unknown)
         except (DecodeError, body.Unreadable) as error:
             raise refuse(str(error)) from None
+        for text in sorted(unknown.texts) if self.media == MERGE else unknown.texts:
+            notes.add(text)
         self._report(notes, refuse)
         if new is None:
             self.writer.check_name({"metadata": {}}, self.request.info.name)
         assert new is not None
-        self.request.settle = notes.settle
+        self.request.settle = unknown.settle
         return new, body.managed_fields(patched)
 
     def _read(self, patched: Any, notes: Notes) -> Obj | None:

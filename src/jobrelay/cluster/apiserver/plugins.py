@@ -206,6 +206,8 @@ def namespace_labels(attempt: Attempt) -> None:
         return
     from jobrelay.kinds.pod import validate_namespace_labels
 
-    found = validate_namespace_labels(attempt.new, attempt.old) if attempt.old else validate_namespace_labels(attempt.new)
+    found = (
+        validate_namespace_labels(attempt.new, attempt.old) if attempt.old else validate_namespace_labels(attempt.new)
+    )
     if found:
         raise attempt.invalid(found)

@@ -64,7 +64,9 @@ async def reach(services: Services, version: int) -> None:
         await asyncio.sleep(0.05)
 
 
-async def get(services: Services, request: ApiRequest, served: Served, namespace: str, name: str, out: Output) -> ApiResponse:
+async def get(
+    services: Services, request: ApiRequest, served: Served, namespace: str, name: str, out: Output
+) -> ApiResponse:
     wanted = request.first("resourceVersion")
     if flag(request.query, "export"):
         raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")

@@ -55,7 +55,9 @@ def finish(body: bytes, out: Output, code: int = 200) -> ApiResponse:
     return ApiResponse(code, body + b"\n")
 
 
-def answer_object(served: Served, raw: bytes, out: Output, now: dt.datetime, include: str, code: int = 200) -> ApiResponse:
+def answer_object(
+    served: Served, raw: bytes, out: Output, now: dt.datetime, include: str, code: int = 200
+) -> ApiResponse:
     """One stored object as an answer."""
     if out.transform == "Table":
         return finish(encode(table(served, [raw], out, now, include, _version_only(raw))), out, code)
@@ -115,7 +117,14 @@ def answer_list(
 
 
 def table(
-    served: Served, raws: Iterable[bytes], out: Output, now: dt.datetime, include: str, metadata: Obj, *, columns: bool = True
+    served: Served,
+    raws: Iterable[bytes],
+    out: Output,
+    now: dt.datetime,
+    include: str,
+    metadata: Obj,
+    *,
+    columns: bool = True,
 ) -> Obj:
     """Stored objects as a Table. `include` is the includeObject parameter; a watch sends the columns only once."""
     if include not in ("", "Metadata", "Object", "None"):

@@ -117,7 +117,9 @@ def _user_info(user: User) -> dict[str, Any]:
 def _attributes(spec: Obj) -> Attributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None:
-        plain = {key: resource.get(key, "") for key in ("verb", "group", "resource", "subresource", "namespace", "name")}
+        plain = {
+            key: resource.get(key, "") for key in ("verb", "group", "resource", "subresource", "namespace", "name")
+        }
         return Attributes(**plain)
     path = path or {}
     return Attributes(path.get("verb", ""), path=path.get("path", ""))

@@ -94,11 +94,13 @@ class ApiServer:
         return await self._on_resource(request, request.info)
 
     async def _on_resource(self, request: ApiRequest, info: Info) -> ApiResponse:
-        if warning := deprecation_warning(info.group, info.version, info.resource):
-            request.warn(warning)
         served = self.services.resources.get(info.group, info.version, info.resource)
         if served is None:
             raise self._unknown(info)
+        if (not info.subresource or info.subresource in served.subresources) and (
+            warning := deprecation_warning(info.group, info.version, info.resource)
+        ):
+            request.warn(warning)
         if served.custom is not None:
             custom.check_route(request, served)
         if info.subresource:
@@ -109,6 +111,8 @@ class ApiServer:
             raise errors.no_such_resource()
         if served.namespaced and not info.namespace and (info.name or info.verb not in ("list", "watch")):
             raise errors.no_such_resource() if info.name else errors.method_not_allowed()
+        if info.name and not {"get", "update", "patch", "delete"} & set(served.verbs):
+            raise errors.no_such_resource()
         named = info.verb in ("get", "update", "patch", "delete")
         odd = request.method == "HEAD" or (named != bool(info.name) and info.verb != "watch")
         if info.verb not in served.verbs or (odd and (served.custom is None or info.verb not in ("create", "get"))):

@@ -292,4 +292,3 @@ class _Refused:
 
     def stop(self) -> None:
         return None
-

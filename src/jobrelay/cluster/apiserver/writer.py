@@ -188,14 +188,18 @@ class Writer:
         if not self.namespace:
             metadata.pop("namespace", None)
         elif given and given != self.namespace:
-            raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
         else:
             metadata["namespace"] = self.namespace
 
     def check_name(self, obj: Obj, name: str) -> None:
         given = obj["metadata"].get("name", "")
         if not given:
-            raise errors.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+            raise errors.bad_request(
+                f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )
         if given != name:
             raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 

@@ -19,7 +19,7 @@ from jobrelay.kinds.names import is_config_map_key, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 OPAQUE: Final = "Opaque"
-SERVICE_ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105 (a type)
+SERVICE_ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"
 SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 TLS: Final = "kubernetes.io/tls"
 _JSON_KEYS: Final = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}

@@ -258,7 +258,7 @@ def _map_keys(schema: Schema, list_type: str | None, path: Path, errors: list[Fi
     if items is None:
         errors.append(fields.required(path.child("items"), "must have a schema if x-kubernetes-list-type is map"))
     if isinstance(items, list) and not items:
-        shown = {"Schema": None, "JSONSchemas": []}
+        shown: Schema = {"Schema": None, "JSONSchemas": []}
         detail = "must only have a single schema if x-kubernetes-list-type is map"
         errors.append(fields.invalid(path.child("items"), json_value(shown), detail))
     if not isinstance(items, dict):

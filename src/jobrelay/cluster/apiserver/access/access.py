@@ -67,7 +67,9 @@ class Access:
         if not name and not groups and not uid and not extra:
             return request.user
         if not name:
-            asked = [f"{{Group  {g}    }}" for g in groups] + ([f"{{UID  {uid}  authentication.k8s.io/v1  }}"] if uid else [])
+            asked = [f"{{Group  {g}    }}" for g in groups] + (
+                [f"{{UID  {uid}  authentication.k8s.io/v1  }}"] if uid else []
+            )
             raise errors.bad_request(f"requested [{' '.join(asked)}] without impersonating a user")
         self._may_impersonate(request.user, name, groups, uid, extra)
         return _impersonated(name, groups, uid, extra)

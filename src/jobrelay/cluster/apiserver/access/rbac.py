@@ -148,4 +148,3 @@ def refusal(user: User, wanted: Attributes, reason: str) -> str:
         where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
         text = f'User "{user.name}" cannot {wanted.verb} resource "{resource}" in API group "{wanted.group}" {where}'
     return f"{text}: {reason}" if reason else text
-

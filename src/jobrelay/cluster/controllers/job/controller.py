@@ -12,7 +12,6 @@ from collections.abc import Iterable
 import structlog
 
 from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.job.batching import Batcher
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
 from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, Orphans, tracked
@@ -52,7 +51,7 @@ class JobController:
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
         self.records = Records()
-        self._recorder = Recorder(client, NAME, clock=clock)
+        self._recorder = context.recorder(NAME)
         self._tools = Tools(client, self._recorder, clock, self.metrics)
         self._orphans = Orphans(client, self._jobs, self._pods)
         queue: WorkQueue[Key] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
@@ -61,7 +60,7 @@ class JobController:
         self._cleanup = Controller(f"{NAME} orphans", self._orphans.reconcile, queue=orphan_queue, clock=clock)
         self._batcher = Batcher(clock, queue.add, quiet=quiet, longest=longest)
         self._index()
-        for part in (self._recorder, self._main, self._cleanup):
+        for part in (self._main, self._cleanup):
             context.manager.add(part)
 
     def _index(self) -> None:

@@ -59,7 +59,9 @@ def _matched(rule: FailureRule, pod: Pod) -> str | None:
         container = _container(pod, rule.on_exit_codes)
         if container is None or container.state.terminated is None:
             return None
-        return f"Container {container.name} for pod {where} failed with exit code {container.state.terminated.exit_code}"
+        return (
+            f"Container {container.name} for pod {where} failed with exit code {container.state.terminated.exit_code}"
+        )
     condition = _condition(pod, rule.on_pod_conditions)
     return None if condition is None else f"Pod {where} has condition {condition.type}"
 
