@@ -1,0 +1,108 @@
+"""What a pod asks of a node, and what nodes have to give: the values that placement decides on.
+
+Two pods with equal demands always fit or fail together, so a demand is hashable and serves as the key under which waiting pods
+are kept: of a thousand equal pods only one is tried when nothing fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from jobrelay.kinds import quantity
+from jobrelay.kinds.pod.resources import sum_of_containers
+from jobrelay.kube.objects import Object
+
+POD_LEVEL: Final = ("cpu", "memory")
+
+
+class Demand(NamedTuple):
+    """The part of a pod that placement looks at."""
+
+    requests: tuple[tuple[str, Fraction], ...] = ()
+    node_selector: tuple[tuple[str, str], ...] = ()
+    affinity: bytes = b"null"  # of spec.affinity.nodeAffinity
+    tolerations: bytes = b"[]"
+    ports: tuple[tuple[str, str, int], ...] = ()  # protocol, address, port on the host
+
+
+@dataclass(slots=True)
+class Usage:
+    """What pods on one node have taken."""
+
+    pods: int = 0
+    requests: dict[str, Fraction] = field(default_factory=dict)
+    ports: dict[tuple[str, str, int], int] = field(default_factory=dict)
+
+    def add(self, demand: Demand, times: int = 1) -> None:
+        """Takes what a pod demands; `times` -1 gives it back."""
+        self.pods += times
+        for name, amount in demand.requests:
+            self.requests[name] = self.requests.get(name, Fraction(0)) + times * amount
+        for port in demand.ports:
+            self.ports[port] = self.ports.get(port, 0) + times
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A node as placement sees it."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, Any], ...]
+    unschedulable: bool
+    allocatable: Mapping[str, Fraction]
+
+
+class _NodeSpec(msgspec.Struct):
+    taints: list[dict[str, Any]] = []
+    unschedulable: bool = False
+
+
+class _NodeStatus(msgspec.Struct):
+    allocatable: dict[str, str] = {}
+
+
+class _Node(msgspec.Struct):
+    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+
+def node_info(node: Object) -> NodeInfo:
+    view = node.decode(_Node)
+    allocatable = {name: quantity.number(text) for name, text in view.status.allocatable.items()}
+    return NodeInfo(node.name, node.metadata.labels, tuple(view.spec.taints), view.spec.unschedulable, allocatable)
+
+
+def demand_of(spec: Mapping[str, Any]) -> Demand:
+    """What a pod with this spec asks for."""
+    return Demand(
+        _requests(spec),
+        tuple(sorted((spec.get("nodeSelector") or {}).items())),
+        msgspec.json.encode((spec.get("affinity") or {}).get("nodeAffinity")),
+        msgspec.json.encode(spec.get("tolerations") or []),
+        tuple(sorted(_host_ports(spec))),
+    )
+
+
+def _requests(spec: Mapping[str, Any]) -> tuple[tuple[str, Fraction], ...]:
+    total = {name: amount.value for name, amount in sum_of_containers(spec, "requests").items()}
+    whole = (spec.get("resources") or {}).get("requests") or {}
+    for name, text in whole.items():
+        total[name] = quantity.number(text)
+    for name, text in (spec.get("overhead") or {}).items():
+        total[name] = total.get(name, Fraction(0)) + quantity.number(text)
+    return tuple(sorted((name, amount) for name, amount in total.items() if amount))
+
+
+def _host_ports(spec: Mapping[str, Any]) -> set[tuple[str, str, int]]:
+    return {
+        (port.get("protocol", "TCP"), port.get("hostIP") or "0.0.0.0", port["hostPort"])
+        for container in spec.get("containers") or ()
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    }

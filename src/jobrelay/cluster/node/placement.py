@@ -1,0 +1,191 @@
+"""Which node a pod goes to: pure functions over what is asked and what there is.
+
+Each node passes the same filters in the same order as in kube-scheduler and is refused by the first that says no, in
+kube-scheduler's words, so that people find what they know in `kubectl describe`. Of the nodes that remain, the one with the
+most preferred terms wins, then the one with the most room.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage
+
+UNSCHEDULABLE: Final = "node(s) were unschedulable"
+TAINTED: Final = "node(s) had untolerated taint(s)"
+NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
+NO_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
+TOO_MANY: Final = "Too many pods"
+_UNSCHEDULABLE_TAINT: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_EMPTY: Final = Usage()
+_ANY: Final = "0.0.0.0"
+_NOTHING: Final = Fraction(0)
+
+
+class Refusal(NamedTuple):
+    """Why a node cannot take a pod. `hopeless` means that it could not even if it were empty."""
+
+    reasons: tuple[str, ...]
+    hopeless: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A node's name, or why there is none: what each node has against it."""
+
+    node: str = ""
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+
+    def message(self) -> str:
+        """Why no node was found, as kube-scheduler says it."""
+        if not self.refused:
+            return "no nodes available to schedule pods"
+        head = f"0/{len(self.refused)} nodes are available:"
+        why = _histogram(Counter(reason for refusal in self.refused.values() for reason in refusal.reasons))
+        hopeless = sum(refusal.hopeless for refusal in self.refused.values())
+        after = Counter(
+            {
+                "Preemption is not helpful for scheduling": hopeless,
+                "No preemption victims found for incoming pod": len(self.refused) - hopeless,
+            }
+        )
+        return f"{head} {why}. no new claims to deallocate, preemption: {head} {_histogram(after)}."
+
+
+def _histogram(reasons: Counter[str]) -> str:
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if count))
+
+
+def place(demand: Demand, nodes: Sequence[NodeInfo], usage: Mapping[str, Usage]) -> Placement:
+    """The best node for a pod, or the reasons why there is none."""
+    refused: dict[str, Refusal] = {}
+    best: tuple[tuple[int, Fraction], str] | None = None
+    for node in nodes:
+        used = usage.get(node.name, _EMPTY)
+        refusal = refuse(demand, node, used)
+        if refusal is not None:
+            refused[node.name] = refusal
+            continue
+        score = (preference(demand, node), _room(demand, node, used))
+        if best is None or score > best[0]:
+            best = (score, node.name)
+    return Placement(best[1]) if best is not None else Placement("", refused)
+
+
+def refuse(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None:
+    """Why a node cannot take a pod; None when it can."""
+    if node.unschedulable and not _tolerated(_UNSCHEDULABLE_TAINT, _decoded(demand.tolerations)):
+        return Refusal((UNSCHEDULABLE,))
+    if any(
+        taint.get("effect") in ("NoSchedule", "NoExecute") and not _tolerated(taint, _decoded(demand.tolerations))
+        for taint in node.taints
+    ):
+        return Refusal((TAINTED,))
+    if not matches_node(demand, node):
+        return Refusal((NO_MATCH,))
+    if any(_conflicts(port, used) for port in demand.ports):
+        return Refusal((NO_PORTS,), hopeless=False)
+    return _insufficient(demand, node, used)
+
+
+def _insufficient(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None:
+    found, hopeless = [], False
+    if used.pods + 1 > node.allocatable.get("pods", 0):
+        found.append(TOO_MANY)
+    for name, amount in demand.requests:
+        has = node.allocatable.get(name, _NOTHING)
+        if amount > has - used.requests.get(name, _NOTHING):
+            found.append(f"Insufficient {name}")
+            hopeless = hopeless or amount > has
+    return Refusal(tuple(found), hopeless) if found else None
+
+
+def _conflicts(port: tuple[str, str, int], used: Usage) -> bool:
+    return any(
+        count > 0 and (taken[0], taken[2]) == (port[0], port[2]) and (taken[1] == port[1] or _ANY in (taken[1], port[1]))
+        for taken, count in used.ports.items()
+    )
+
+
+def _room(demand: Demand, node: NodeInfo, used: Usage) -> Fraction:
+    """How much stays free, as a share of what there is: pods spread over equal nodes."""
+    share = Fraction(0)
+    wanted = dict(demand.requests)
+    for name in ("cpu", "memory"):
+        total = node.allocatable.get(name, Fraction(0))
+        if total:
+            share += 1 - (used.requests.get(name, Fraction(0)) + wanted.get(name, Fraction(0))) / total
+    return share - Fraction(used.pods, 1_000_000)
+
+
+def _tolerated(taint: Mapping[str, Any], tolerations: Sequence[Mapping[str, Any]]) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return bool(toleration.get("value", "") == taint.get("value", ""))
+
+
+def matches_node(demand: Demand, node: NodeInfo) -> bool:
+    """Whether a node has the labels that a pod's selector and required affinity name."""
+    if any(node.labels.get(key) != value for key, value in demand.node_selector):
+        return False
+    required = (_decoded(demand.affinity) or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    return required is None or any(_term(term, node) for term in required.get("nodeSelectorTerms") or ())
+
+
+def preference(demand: Demand, node: NodeInfo) -> int:
+    """The weight of the preferred terms that a node satisfies."""
+    preferred = (_decoded(demand.affinity) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return sum(one.get("weight", 0) for one in preferred if _term(one.get("preference") or {}, node))
+
+
+def _term(term: Mapping[str, Any], node: NodeInfo) -> bool:
+    labels, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not labels and not fields:
+        return False
+    named = {"metadata.name": node.name}
+    return all(_expression(one, node.labels) for one in labels) and all(_expression(one, named) for one in fields)
+
+
+def _expression(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(expression.get("key", "")), expression.get("values") or []
+    match expression.get("operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _number(value) is not None and int(value or 0) > int(values[0])
+        case "Lt":
+            return _number(value) is not None and int(value or 0) < int(values[0])
+    return False
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return int(text or "")
+    except ValueError:
+        return None
+
+
+@lru_cache(1024)
+def _decoded(raw: bytes) -> Any:
+    return msgspec.json.decode(raw)

@@ -1,0 +1,36 @@
+"""All nodes of a cluster: their objects, the scheduler, and the runtime that runs what is bound to them."""
+
+from __future__ import annotations
+
+from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.node.nodes import Registrar
+from jobrelay.cluster.node.scheduler import NAME, Scheduler
+from jobrelay.cluster.node.scripted import ScriptedRuntime
+from jobrelay.cluster.node.settings import NodeSettings
+from jobrelay.control import Group
+from jobrelay.kube import Client
+from jobrelay.kube.events import EventRecorder
+
+
+class NodePool:
+    """The nodes of one cluster; `set_up` makes them part of what a context's manager runs."""
+
+    def __init__(self, context: Context, settings: NodeSettings) -> None:
+        self.settings = settings
+        scripted = settings.runtime == "scripted"
+        transport, clock = context.client.transport, context.clock
+        placing = Client(transport, clock=clock, user_agent="kube-scheduler")
+        running = Client(transport, clock=clock, user_agent="kubelet")
+        recorder = EventRecorder(placing, NAME, NAME, clock=clock)
+        self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
+        context.manager.add(Registrar(running, clock, settings), Group.CONTROLLERS)
+        context.manager.add(recorder, Group.CONTROLLERS)
+        self.scripted = ScriptedRuntime(context, running, settings.names()) if scripted else None
+        if self.scripted is not None:
+            context.manager.add(self.scripted.controller, Group.CONTROLLERS)
+        context.manager.add(self.scheduler, Group.CONTROLLERS)
+
+
+def set_up(context: Context, settings: NodeSettings) -> NodePool | None:
+    """Adds the nodes to a context; with runtime `none` there are none, and nothing is scheduled."""
+    return None if settings.runtime == "none" else NodePool(context, settings)

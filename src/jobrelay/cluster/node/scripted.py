@@ -1,0 +1,138 @@
+"""Runtime `scripted`: pods that only pretend, for tests, demos and scale.
+
+One controller serves all nodes. A pod costs a `Life` in memory and an entry in the work queue's timer heap, and one write for
+each moment at which something shows: usually one when it starts and one when it ends, or one alone if that is the same moment.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.node.life import Life, resume
+from jobrelay.cluster.node.script import script_of
+from jobrelay.cluster.node.status import ENDED, PodView
+from jobrelay.control import Controller, Result
+from jobrelay.kube import Client
+from jobrelay.kube.errors import NotFound
+from jobrelay.kube.objects import Key, Object
+from jobrelay.kube.patch import strategic_patch
+from jobrelay.kube.resource import PODS
+
+WORKERS = 32
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    deletion_grace_period_seconds: int | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Whole(msgspec.Struct):
+    spec: dict[str, Any]
+    status: dict[str, Any]
+
+
+class ScriptedRuntime:
+    """Lives the lives of the pods on some nodes."""
+
+    def __init__(self, context: Context, client: Client, nodes: Sequence[str]) -> None:
+        self._client, self._clock = client, context.clock
+        self._pods = context.cache(PODS)
+        self._nodes = frozenset(nodes)
+        self._lives: dict[Key, Life] = {}
+        self.controller: Controller[Key] = Controller("scripted pods", self._look, workers=WORKERS, clock=self._clock)
+        self.controller.watch(self._pods, self._concerns)
+
+    def log(self, pod: Object) -> bytes:
+        """What a pod has to say."""
+        text = script_of(pod.metadata.annotations, "Never").log
+        return text.encode() + b"\n" if text and not text.endswith("\n") else text.encode()
+
+    def _concerns(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        if new is None:
+            if old is not None:
+                self._lives.pop(old.key, None)
+            return ()
+        known = self._lives.get(new.key)
+        if known is not None and known.uid == new.uid and not new.deleting:
+            if b'"Succeeded"' not in new.raw and b'"Failed"' not in new.raw:
+                return ()  # the echo of an own write
+            return (new.key,) if known.stage != "ended" else ()
+        return (new.key,)
+
+    async def _look(self, key: Key) -> Result | None:
+        pod = self._pods.get(key)
+        if pod is None:
+            self._lives.pop(key, None)
+            return None
+        view = pod.decode(_Pod)
+        if view.spec.node_name not in self._nodes:
+            return None
+        if view.status.phase in ENDED:
+            self._lives.pop(key, None)
+            if pod.deleting and view.metadata.deletion_grace_period_seconds != 0:
+                await self._delete(pod)
+            return None
+        try:
+            return await self._live(pod, view.metadata.deletion_grace_period_seconds)
+        except NotFound:
+            self._lives.pop(key, None)
+            return None
+
+    async def _live(self, pod: Object, grace: int | None) -> Result | None:
+        now = self._clock.monotonic()
+        life = self._lives.get(pod.key)
+        if life is None or life.uid != pod.uid:
+            life = self._lives[pod.key] = self._begin(pod, now)
+        if pod.deleting:
+            life.stop(now + min(life.script.stop, grace or 0))
+        life.advance(now, self._clock.now())
+        if life.changed and not (pod.deleting and life.stage == "ended" and not pod.metadata.finalizers):
+            change = {"metadata": {"uid": pod.uid}, "status": life.status(self._clock.now())}
+            await self._client.patch(PODS, pod.name, strategic_patch(change), pod.namespace, subresource="status")
+        life.changed = False
+        if life.stage == "ended":
+            self._lives.pop(pod.key, None)
+            if pod.deleting:
+                await self._delete(pod)
+            return None
+        due = life.next_due()
+        return None if due == math.inf else Result(requeue_after=max(due - self._clock.monotonic(), 0))
+
+    def _begin(self, pod: Object, now: float) -> Life:
+        whole = pod.decode(_Whole)
+        status = whole.status
+        script = script_of(pod.metadata.annotations, whole.spec.get("restartPolicy", "Always"))
+        view = PodView(
+            whole.spec, pod.metadata.generation or 1, status.get("conditions") or (), status.get("startTime", "")
+        )
+        life = Life.of(pod.uid, view, script, now)
+        if status.get("phase") == "Running" and view.start_time:
+            since = self._clock.now() - dt.datetime.fromisoformat(view.start_time)
+            resume(life, status, now, max(since.total_seconds(), 0.0))
+        return life
+
+    async def _delete(self, pod: Object) -> None:
+        """The last word about a pod that was to go: nothing of it runs any more."""
+        try:
+            await self._client.delete(PODS, pod.name, pod.namespace, grace_period=0, uid=pod.uid)
+        except NotFound:
+            return

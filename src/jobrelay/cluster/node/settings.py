@@ -1,0 +1,48 @@
+"""What a cluster's nodes are like: how many, how large, and how they run pods."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+RuntimeName = Literal["process", "scripted", "none"]
+_PODS: Final = {"process": 110, "scripted": 10_000}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Settings of all nodes of a cluster.
+
+    `cpu` and `memory` are quantities (`4`, `16Gi`); None means what the machine has. `extended` are further resources that
+    the nodes claim to have, such as `nvidia.com/gpu`. `folder` is where runtime `process` keeps volumes and logs.
+    """
+
+    runtime: RuntimeName = "process"
+    nodes: int = 1
+    cpu: str | None = None
+    memory: str | None = None
+    pods: int | None = None
+    extended: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: tuple[dict[str, Any], ...] = ()
+    name: str = "node"
+    folder: pathlib.Path | None = None
+
+    def names(self) -> list[str]:
+        """The nodes' names: `node` alone, or `node-0`, `node-1`, ..."""
+        return [self.name] if self.nodes == 1 else [f"{self.name}-{number}" for number in range(self.nodes)]
+
+    def capacity(self) -> dict[str, str]:
+        """What one node has, as it is written into its status."""
+        memory = self.memory or f"{_machine_memory() // 1024}Ki"
+        pods = _PODS.get(self.runtime, 110) if self.pods is None else self.pods
+        return {
+            "cpu": self.cpu or str(os.cpu_count() or 1), "ephemeral-storage": "100Gi", "memory": memory,
+            "pods": str(pods), **self.extended,
+        }  # fmt: skip
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
