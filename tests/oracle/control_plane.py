@@ -130,10 +130,10 @@ class ControlPlane:
         return path
 
     def _run(self, program: str, *arguments: object) -> None:
-        log = (self.folder / f"{program}.log").open("wb")
-        self.processes.append(
-            subprocess.Popen([str(self.programs / program), *map(str, arguments)], stdout=log, stderr=log)
-        )
+        with (self.folder / f"{program}.log").open("wb") as log:
+            self.processes.append(
+                subprocess.Popen([str(self.programs / program), *map(str, arguments)], stdout=log, stderr=log)
+            )
 
     def _wait_for(self, path: str, seconds: float = 120) -> None:
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
