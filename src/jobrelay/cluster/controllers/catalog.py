@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.controllers import cronjob, podgc, ttl
+from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
 from jobrelay.cluster.controllers.aggregation import Aggregation
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.garbage import GarbageCollector
@@ -22,6 +22,7 @@ AT_ONCE: Final[dict[str, Start]] = {
 # Those that work through the API, as they would on any cluster.
 THROUGH_API: Final[dict[str, SetUp]] = {
     "cronjob-controller": cronjob.set_up,
+    "job-controller": job.set_up,
     "pod-garbage-collector-controller": podgc.set_up,
     "ttl-after-finished-controller": ttl.set_up,
 }
