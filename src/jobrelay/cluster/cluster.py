@@ -33,6 +33,7 @@ from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.kubeconfig import kubeconfig
+from jobrelay.cluster.node import NodeSettings
 from jobrelay.cluster.pki import Authority, make_authority
 from jobrelay.cluster.plane import ControlPlane
 from jobrelay.cluster.ports import HOST, listen, listen_anywhere
@@ -50,7 +51,8 @@ class Cluster:
 
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` keeps no objects on disk.
     `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or names, as of
-    kube-controller-manager. Raises ClusterError when it cannot start.
+    kube-controller-manager. `nodes` says what pods run on; without it they stay pending. Raises ClusterError when it
+    cannot start.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Cluster:
         memory: bool = False,
         port: int | None = None,
         controllers: str = "all",
+        nodes: NodeSettings | None = None,
     ) -> None:
         if problems := is_dns1123_label(name):
             raise ValueError(f"cluster name {name!r}: {problems[0]}")
@@ -76,6 +79,7 @@ class Cluster:
         self._store: Store | None = None
         self._plane: ControlPlane | None = None
         self._controllers = chosen(controllers)
+        self._nodes = nodes or NodeSettings(runtime="none")
 
     @property
     def api(self) -> ApiServer:
@@ -151,7 +155,7 @@ class Cluster:
         api = ApiServer(services, self._access(services), address)
         await self._store.settled()
         transport = InProcessTransport(lambda: self._api, CONTROLLERS)
-        self._plane = ControlPlane(services, transport, authority.pair.certificate, self._controllers)
+        self._plane = ControlPlane(services, transport, authority.pair.certificate, self._controllers, self._nodes)
         return api
 
     def _publish(self, authority: Authority) -> None:

@@ -1,4 +1,4 @@
-"""The control plane beside the API server: the controllers that a cluster runs, started and stopped together."""
+"""The control plane beside the API server: controllers and nodes, started and stopped together."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ from contextlib import suppress
 
 import structlog
 
+from jobrelay.cluster import node
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.controllers.catalog import AT_ONCE, NAMESPACE, THROUGH_API
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.namespaces import Namespaces
+from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.transport import Transport
 
 log = structlog.get_logger(__name__)
 
 
 class ControlPlane:
-    """Runs the controllers whose names are given."""
+    """Runs the controllers whose names are given, and the nodes that the settings describe."""
 
-    def __init__(self, services: Services, transport: Transport, authority: bytes, names: frozenset[str]) -> None:
-        self._services, self._names = services, names
+    def __init__(
+        self,
+        services: Services,
+        transport: Transport,
+        authority: bytes,
+        names: frozenset[str],
+        nodes: NodeSettings,
+    ) -> None:
+        self._services, self._names, self._nodes = services, names, nodes
         self._namespaces = Namespaces(services, authority)
         self._context = Context(transport)
         self._running: asyncio.Task[None] | None = None
@@ -34,7 +43,8 @@ class ControlPlane:
         chosen = [set_up for name, set_up in THROUGH_API.items() if name in self._names]
         for set_up in chosen:
             set_up(self._context)
-        if chosen:
+        pool = node.set_up(self._context, self._nodes)
+        if chosen or pool is not None:
             self._running = asyncio.create_task(self._context.manager.run(), name="controllers")
             self._running.add_done_callback(_tell_end)
 

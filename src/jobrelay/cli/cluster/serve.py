@@ -16,6 +16,7 @@ import click
 import structlog
 
 from jobrelay.cluster import Cluster
+from jobrelay.cluster.node import NodeSettings
 
 log = structlog.get_logger(__name__)
 _THRESHOLDS: Final = (50_000, 20, 100)  # the default makes the collector walk all stored objects far too often
@@ -23,11 +24,17 @@ _FILES: Final = 65_536
 
 
 def serve_clusters(
-    folder: pathlib.Path, ports: Mapping[str, int | None], *, memory: bool, controllers: str = "all"
+    folder: pathlib.Path,
+    ports: Mapping[str, int | None],
+    *,
+    memory: bool,
+    controllers: str = "all",
+    nodes: NodeSettings | None = None,
 ) -> None:
     """Runs clusters until a signal comes."""
     clusters = [
-        Cluster(name, folder, memory=memory, port=port, controllers=controllers) for name, port in ports.items()
+        Cluster(name, folder, memory=memory, port=port, controllers=controllers, nodes=nodes)
+        for name, port in ports.items()
     ]
     gc.set_threshold(*_THRESHOLDS)
     _allow_many_connections()

@@ -22,6 +22,13 @@ from jobrelay.cli.errors import Failure
     "--controllers", metavar="all|none|NAME,...", default="all", show_default=True,
     help="Which controllers run, by kube-controller-manager's names.",
 )  # fmt: skip
+@click.option(
+    "--runtime", type=click.Choice(["none", "scripted"]), default="none", show_default=True,
+    help="How pods run: not at all, or by a script in their annotations.",
+)  # fmt: skip
+@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many nodes there are.")
+@click.option("--cpu", metavar="QUANTITY", help="CPUs of a node.  [default: the machine's]")
+@click.option("--memory-size", metavar="QUANTITY", help="Memory of a node.  [default: the machine's]")
 @click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all are ready.")
 @click.option("-v", "--verbose", is_flag=True, help="Log details too.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -31,6 +38,10 @@ def start(
     memory: bool,
     base: int | None,
     controllers: str,
+    runtime: str,
+    nodes: int,
+    cpu: str | None,
+    memory_size: str | None,
     detach: bool,
     verbose: bool,
     log_format: str,
@@ -48,19 +59,27 @@ def start(
     if base is not None and base + len(names) - 1 > 65535:
         raise Failure(f"there are no {len(names)} ports from {base} on", "choose a smaller --port")
     _check_controllers(controllers)
+    sizes = {"--cpu": cpu, "--memory-size": memory_size}
+    _check_sizes(sizes)
     ports = {name: base + index if base is not None else None for index, name in enumerate(names)}
     with telling_errors():
         if detach:
             from jobrelay.cli.cluster.background import start_detached
 
-            extra = ["--controllers", controllers, *_passed_on(verbose, log_format)]
+            given = [text for option, size in sizes.items() if size for text in (option, size)]
+            extra = ["--controllers", controllers, "--runtime", runtime, "--nodes", str(nodes), *given]
+            extra += _passed_on(verbose, log_format)
             start_detached(folder, ports, memory=memory, extra=extra)
         else:
             from jobrelay.cli.cluster.serve import serve_clusters
             from jobrelay.cli.logs import configure_logs
+            from jobrelay.cluster.node import NodeSettings
 
             configure_logs(verbose, log_format)
-            serve_clusters(folder, ports, memory=memory, controllers=controllers)
+            pool = NodeSettings(
+                runtime="scripted" if runtime == "scripted" else "none", nodes=nodes, cpu=cpu, memory=memory_size
+            )
+            serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
 
 
 def _check_controllers(text: str) -> None:
@@ -70,6 +89,16 @@ def _check_controllers(text: str) -> None:
         chosen(text)
     except UnknownController as error:
         raise Failure(str(error), "name controllers, or say all or none") from None
+
+
+def _check_sizes(sizes: dict[str, str | None]) -> None:
+    from jobrelay.kinds.quantity import QuantityError, parse
+
+    for option, text in sizes.items():
+        try:
+            parse(text or "1")
+        except QuantityError as error:
+            raise Failure(f"{option} {text}: {error}", "write it as 4, 500m or 16Gi") from None
 
 
 def _passed_on(verbose: bool, log_format: str) -> list[str]:
