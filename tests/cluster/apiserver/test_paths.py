@@ -101,3 +101,9 @@ async def test_warnings_are_headers(server: Server) -> None:
 async def test_deprecated_versions_warn(server: Server) -> None:
     answer = await server.call("GET", "/api/v1/componentstatuses")
     assert answer.warnings == ["v1 ComponentStatus is deprecated in v1.19+"]
+
+
+async def test_the_root_lists_all_paths(server: Server) -> None:
+    paths = (await server.ok("GET", "/"))["paths"]
+    assert {"/api/v1", "/apis/batch/v1", "/healthz/ping", "/version"} <= set(paths)
+    assert paths == sorted(paths)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import output_for
-from jobrelay.cluster.apiserver.health import health
+from jobrelay.cluster.apiserver.health import CHECKS, health
 from jobrelay.cluster.apiserver.metrics import Metrics
+from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.services import Services
@@ -42,12 +43,24 @@ class Paths:
             raise errors.method_not_allowed() if path.startswith(("/api", "/version")) else errors.page_not_found()
         if path == "/version":
             return represent.finish(represent.encode(VERSION), output_for(request))
+        if path == "/":
+            return represent.finish(represent.encode({"paths": self._index()}), Output(pretty=True))
         if path == "/metrics":
             return ApiResponse(200, self._metrics.text().encode(), "text/plain; version=0.0.4; charset=utf-8")
         found = self._discovery.answer(request)
         if found is None:
             raise errors.page_not_found()
         return found
+
+    def _index(self) -> list[str]:
+        """Every path that there is, but for those of objects."""
+        found = {"/api", "/api/v1", "/apis", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+        for endpoint, checks in CHECKS.items():
+            found |= {f"/{endpoint}", *(f"/{endpoint}/{check}" for check in checks)}
+        for group, versions in self._services.resources.groups.items():
+            if group:
+                found |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
+        return sorted(found)
 
     def _documents(self) -> OpenApi:
         """OpenAPI is not even imported before somebody asks."""
