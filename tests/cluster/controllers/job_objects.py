@@ -1,0 +1,99 @@
+"""Jobs and pods in few words, for tests of the Job controller's decisions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import msgspec
+
+from jobrelay.cluster.controllers.job import Job, Memory, Pod, Status
+from jobrelay.cluster.controllers.job.decision import Decision, decide
+from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER
+
+NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+INDEX = "batch.kubernetes.io/job-completion-index"
+FAILURES = "batch.kubernetes.io/job-index-failure-count"
+_OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "job", "controller": True}
+
+
+def ago(seconds: float) -> str:
+    return (NOW - dt.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def job(status: dict[str, Any] | None = None, *, deleting: bool = False, **spec: Any) -> Job:
+    """A Job that has started; `spec` in the API's own names."""
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}
+    metadata = {"name": "j", "namespace": "ns", "uid": "job", "resourceVersion": "1"}
+    body = {
+        "metadata": metadata | ({"deletionTimestamp": ago(0)} if deleting else {}),
+        "spec": {"template": template, "selector": {"matchLabels": {"app": "x"}}, "completions": 1, **spec},
+        "status": {"startTime": ago(60), **(status or {})},
+    }
+    return msgspec.json.decode(json.dumps(body), type=Job)
+
+
+def pod(
+    name: str,
+    phase: str = "Running",
+    *,
+    index: int | None = None,
+    failures: int | None = None,
+    ready: bool = False,
+    code: int | None = None,
+    finished: float = 0,
+    deleting: bool = False,
+    tracked: bool = True,
+    owned: bool = True,
+    labels: dict[str, str] | None = None,
+    node: str = "n",
+    age: float = 30,
+    restarts: int = 0,
+    conditions: tuple[str, ...] = (),
+) -> Pod:
+    """A pod of the Job; its uid is its name, `finished` and `age` are seconds ago."""
+    ended = phase in ("Succeeded", "Failed")
+    code = code if code is not None else int(phase == "Failed")
+    state = {"terminated": {"exitCode": code, "finishedAt": ago(finished)}} if ended else {"running": {}}
+    annotations = {INDEX: str(index)} if index is not None else {}
+    metadata = {
+        "name": name, "namespace": "ns", "uid": name, "labels": {"app": "x"} if labels is None else labels,
+        "annotations": annotations | ({FAILURES: str(failures)} if failures is not None else {}),
+        "finalizers": [TRACKING_FINALIZER] if tracked else [], "ownerReferences": [_OWNER] if owned else [],
+        "creationTimestamp": ago(age), **({"deletionTimestamp": ago(0), "deletionGracePeriodSeconds": 0} if deleting else {}),
+    }  # fmt: skip
+    shown = [{"type": one, "status": "True", "lastTransitionTime": ago(finished)} for one in conditions]
+    if ready:
+        shown.append({"type": "Ready", "status": "True", "lastTransitionTime": ago(age)})
+    status = {
+        "phase": phase, "conditions": shown,
+        "containerStatuses": [{"name": "c", "restartCount": restarts, "state": state}],
+    }  # fmt: skip
+    body = {"metadata": metadata, "spec": {"nodeName": node}, "status": status}
+    return msgspec.json.decode(json.dumps(body), type=Pod)
+
+
+def decision(of: Job, *pods: Pod, memory: Memory | None = None) -> Decision:
+    return decide(of, pods, memory or Memory(), NOW)
+
+
+def told(made: Decision) -> dict[str, Any]:
+    """What a decision says, as far as it says anything."""
+    status = made.status
+    answer: dict[str, Any] = {
+        "create": [one["metadata"].get("annotations", {}).get(INDEX, "pod") for one in made.creates],
+        "delete": [one.name for one in made.deletes],
+        "adopt": [one.name for one in made.adoptions],
+        "release": [one.name for one in made.releases],
+        "count": [one.name for one in made.removals],
+        "again": made.look_again,
+        "conditions": [f"{one.type}/{one.reason}" for one in status.conditions] if status else [],
+        "events": [event.reason for event in made.events],
+    }
+    return {key: value for key, value in answer.items() if value}
+
+
+def status(made: Decision) -> Status:
+    assert made.status is not None
+    return made.status
