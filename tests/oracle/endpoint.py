@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import pathlib
 import ssl
 import tempfile
@@ -16,6 +17,9 @@ import yaml
 from yarl import URL
 
 USER_AGENT = "compare/1.0"
+
+
+_LARGE = 1 << 20  # above that aiohttp wants a file
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Endpoint:
                 method,
                 URL(self.url + path, encoded=True),
                 headers=sent,
-                data=body,
+                data=io.BytesIO(body) if body is not None and len(body) > _LARGE else body,
                 allow_redirects=False,
                 skip_auto_headers=("Content-Type", "Accept-Encoding"),
             ) as response:

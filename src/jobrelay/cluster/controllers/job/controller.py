@@ -22,7 +22,7 @@ from jobrelay.cluster.controllers.job.sync import JobSync, Tools
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
 from jobrelay.kinds.selectors import selector_from_object
-from jobrelay.kube import Conflict, Object, OwnerReference
+from jobrelay.kube import Conflict, NotFound, Object, OwnerReference
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, PODS
 
@@ -181,6 +181,9 @@ class JobController:
             return found
         except Conflict as error:
             log.debug("the cached Job is out of date", job=str(key), error=str(error))
+            return Result(requeue_after=self._quiet)
+        except NotFound as error:
+            log.debug("the Job or its namespace is gone", job=str(key), error=str(error))
             return Result(requeue_after=self._quiet)
         finally:
             self.metrics.synced(job, result, sync.action, self._clock.monotonic() - started)
