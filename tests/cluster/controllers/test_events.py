@@ -39,7 +39,14 @@ async def written(messages: list[str], *, fault: Any = None) -> list[Obj]:
 
 async def test_an_event_names_its_object_and_source() -> None:
     (event,) = await written(["it"])
-    about = {"kind": "Job", "namespace": "default", "name": "j", "uid": "u", "apiVersion": "batch/v1", "resourceVersion": "7"}
+    about = {
+        "kind": "Job",
+        "namespace": "default",
+        "name": "j",
+        "uid": "u",
+        "apiVersion": "batch/v1",
+        "resourceVersion": "7",
+    }
     assert event["involvedObject"] == about
     assert (event["source"], event["reportingComponent"], event["count"]) == ({"component": "tester"}, "tester", 1)
 

@@ -27,7 +27,9 @@ PER_INDEX = {**INDEXED, "backoffLimitPerIndex": 1, "backoffLimit": 2**31 - 1}
 EXIT_42 = {"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}}
 IGNORE_42 = {"podFailurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}]}}
 ONE_IS_ENOUGH = {**INDEXED, "successPolicy": {"rules": [{"succeededCount": 1}]}}
-SUSPENDED = {"conditions": [{"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}]}
+SUSPENDED = {
+    "conditions": [{"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}]
+}
 REACHED = ["SuccessCriteriaMet/CompletionsReached"]
 LIMIT = ["FailureTarget/BackoffLimitExceeded"]
 

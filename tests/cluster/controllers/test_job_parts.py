@@ -144,7 +144,9 @@ def test_pods_are_listed_before_they_are_counted() -> None:
 
 
 def test_a_pod_whose_finalizer_is_known_to_be_off_is_not_counted_again() -> None:
-    made = decision(job({"succeeded": 1}, completions=2), pod("a", "Succeeded"), memory=Memory(removing=frozenset({"a"})))
+    made = decision(
+        job({"succeeded": 1}, completions=2), pod("a", "Succeeded"), memory=Memory(removing=frozenset({"a"}))
+    )
     assert (status(made).uncounted, made.removals) == (Uncounted(), ())
 
 

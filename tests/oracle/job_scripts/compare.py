@@ -1,6 +1,6 @@
 """Plays scripts to a real control plane and to an embedded cluster at the same time, and shows where they differ.
 
-    python -m tests.oracle.job_scripts.compare --real https://127.0.0.1:26000/TOKEN --only backoff -v
+python -m tests.oracle.job_scripts.compare --real https://127.0.0.1:26000/TOKEN --only backoff -v
 """
 
 from __future__ import annotations

@@ -97,7 +97,9 @@ class Player:
         await self.client.patch(JOBS, "j", merge_patch(change), self.namespace)
 
     async def do_status(self, change: Obj) -> None:
-        await self.client.patch(JOBS, "j", merge_patch({"status": _timed(change)}), self.namespace, subresource="status")
+        await self.client.patch(
+            JOBS, "j", merge_patch({"status": _timed(change)}), self.namespace, subresource="status"
+        )
 
     async def do_patch_pods(self, changes: Mapping[Any, Obj]) -> None:
         for which, change in changes.items():
@@ -118,7 +120,9 @@ class Player:
         await self.client.delete(JOBS, "j", self.namespace, propagation=propagation or None)
 
     async def do_quota(self, pods: int) -> None:
-        await self.client.create(QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": str(pods)}}}, self.namespace)
+        await self.client.create(
+            QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": str(pods)}}}, self.namespace
+        )
 
     async def do_wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -130,8 +134,13 @@ class Player:
         if isinstance(which, str) and which.startswith("index "):
             index = which.split()[1]
             key = "batch.kubernetes.io/job-completion-index"
-            found = [name for name in self.seen if name in pods
-                     and pods[name]["metadata"].get("annotations", {}).get(key) == index and not _ended(pods[name])]
+            found = [
+                name
+                for name in self.seen
+                if name in pods
+                and pods[name]["metadata"].get("annotations", {}).get(key) == index
+                and not _ended(pods[name])
+            ]
             return found[-1:]
         numbers = which if isinstance(which, list) else [which]
         return [self.seen[int(number)] for number in numbers if self.seen[int(number)] in pods]
@@ -144,7 +153,12 @@ class Player:
         await self.client.patch(PODS, name, merge_patch({"status": wanted}), self.namespace, subresource="status")
 
     async def _bind(self, name: str) -> None:
-        body = {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": name}, "target": {"kind": "Node", "name": NODE}}
+        body = {
+            "kind": "Binding",
+            "apiVersion": "v1",
+            "metadata": {"name": name},
+            "target": {"kind": "Node", "name": NODE},
+        }
         await self.client.call("POST", f"{PODS.path(self.namespace, name)}/binding", body=_json(body))
 
     # Looking.
@@ -261,7 +275,11 @@ def _status(status: Any) -> Obj:
         state = {"terminated": {"exitCode": code, "finishedAt": when, "startedAt": when}}
         container = _container(state)
         return dict(_timed({"phase": word.capitalize(), "containerStatuses": [container]}))
-    ready = {"type": "Ready", "status": "True" if word == "ready" else "False", "lastTransitionTime": f"now{''.join(rest)}"}
+    ready = {
+        "type": "Ready",
+        "status": "True" if word == "ready" else "False",
+        "lastTransitionTime": f"now{''.join(rest)}",
+    }
     if word == "pending":
         return {"phase": "Pending"}
     conditions = [ready] if word == "ready" else []
