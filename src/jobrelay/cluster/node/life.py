@@ -34,8 +34,8 @@ DEADLINE: Final = ("DeadlineExceeded", "Pod was active on the node longer than t
 
 
 def backoff(restarts: int) -> float:
-    """How long a container that ended waits before its next start."""
-    return min(FIRST_BACKOFF * 2.0 ** min(restarts, 10), LAST_BACKOFF)
+    """How long a container that ended waits before its next start: the first comes at once."""
+    return min(FIRST_BACKOFF * 2.0 ** min(restarts - 1, 10), LAST_BACKOFF) if restarts else 0.0
 
 
 @dataclass(slots=True)
@@ -201,13 +201,7 @@ def _disruption(now: str) -> Obj:
 
 def resume(life: Life, status: Mapping[str, Any], now: float, elapsed: float) -> None:
     """Takes up a pod that already ran before this process began: it goes on as if it had been watched."""
-    known = {one["name"]: one for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))}
-    for name, run in life.runs.items():
-        if (one := known.get(name)) is None:
-            continue
-        run.state, run.restarts = one.get("state") or run.state, one.get("restartCount", 0)
-        run.last, run.id = (one.get("lastState") or {}).get(TERMINATED), one.get("containerID", "")
-        run.ready, run.started = one.get("ready", False), bool(one.get("started"))
+    restore(life.runs, status)
     if status.get("phase") == "Running":
         life.began = now - elapsed
         life.stage, life.due = "running", life.began + life.script.run

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import pathlib
+import tempfile
+
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.node.nodes import Registrar
+from jobrelay.cluster.node.process.host import Host
+from jobrelay.cluster.node.process.launcher import Launcher
+from jobrelay.cluster.node.process.runtime import ProcessRuntime
 from jobrelay.cluster.node.scheduler import NAME, Scheduler
 from jobrelay.cluster.node.scripted import ScriptedRuntime
 from jobrelay.cluster.node.settings import NodeSettings
@@ -28,7 +35,21 @@ class NodePool:
         self.scripted = ScriptedRuntime(context, running, settings.names()) if scripted else None
         if self.scripted is not None:
             context.manager.add(self.scripted.controller, Group.CONTROLLERS)
+        self.process = self._process_runtime(context, running) if settings.runtime == "process" else None
         context.manager.add(self.scheduler, Group.CONTROLLERS)
+
+    def _process_runtime(self, context: Context, client: Client) -> ProcessRuntime:
+        settings = self.settings
+        folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
+        mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+        recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
+        host = Host(
+            client, context.clock, Launcher(mark), recorder, folder, settings.capacity(), settings.api_address
+        )
+        runtime = ProcessRuntime(context, host, settings.names())
+        context.manager.add(recorder, Group.CONTROLLERS)
+        context.manager.add(runtime, Group.CONTROLLERS)
+        return runtime
 
 
 def set_up(context: Context, settings: NodeSettings) -> NodePool | None:

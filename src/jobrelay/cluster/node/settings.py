@@ -16,7 +16,8 @@ class NodeSettings:
     """Settings of all nodes of a cluster.
 
     `cpu` and `memory` are quantities (`4`, `16Gi`); None means what the machine has. `extended` are further resources that
-    the nodes claim to have, such as `nvidia.com/gpu`. `folder` is where runtime `process` keeps volumes and logs.
+    the nodes claim to have, such as `nvidia.com/gpu`. `folder` is where runtime `process` keeps volumes and logs,
+    `api_address` (host:port) where its pods reach the API server.
     """
 
     runtime: RuntimeName = "process"
@@ -29,6 +30,7 @@ class NodeSettings:
     taints: tuple[dict[str, Any], ...] = ()
     name: str = "node"
     folder: pathlib.Path | None = None
+    api_address: str = ""
 
     def names(self) -> list[str]:
         """The nodes' names: `node` alone, or `node-0`, `node-1`, ..."""

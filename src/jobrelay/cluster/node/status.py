@@ -77,6 +77,19 @@ class PodView:
     start_time: str = ""
 
 
+def restore(runs: Mapping[str, ContainerRun], status: Mapping[str, Any]) -> None:
+    """Takes over what a pod's status says about its containers."""
+    listed = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    known = {one["name"]: one for one in listed}
+    for name, run in runs.items():
+        one = known.get(name)
+        if one is None:
+            continue
+        run.state, run.restarts = one.get("state") or run.state, one.get("restartCount", 0)
+        run.last, run.id = (one.get("lastState") or {}).get(TERMINATED), one.get("containerID", "")
+        run.ready, run.started = one.get("ready", False), bool(one.get("started"))
+
+
 def phase_of(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], *, stopping: bool = False) -> str:
     """The phase that containers in these states make; `stopping` pods restart nothing any more."""
     init_failed, init_pending = _init_progress(spec, runs, stopping)

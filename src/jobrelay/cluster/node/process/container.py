@@ -1,0 +1,364 @@
+"""One container as a local process: its runs, from the first to the one after which it is not started again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import signal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from jobrelay.cluster.node.life import backoff
+from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env
+from jobrelay.cluster.node.process.launcher import Process, Program, StartError
+from jobrelay.cluster.node.process.logs import LineSplitter, LogFile, LogOptions, read_log
+from jobrelay.cluster.node.process.probes import Verdict, ask, http_get
+from jobrelay.cluster.node.process.volumes import mount_points
+from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
+from jobrelay.kube.clock import format_time
+
+if TYPE_CHECKING:
+    from jobrelay.cluster.node.process.pod import PodWorker
+
+LONGEST_MESSAGE: Final = 4096
+FALLBACK_LINES: Final = 80
+FALLBACK_BYTES: Final = 2048
+START_FAILED: Final = 128
+CONFIG_RETRY: Final = 2.0
+CALM: Final = 600.0  # a run of this length makes the next back-off start anew
+_PAUSE: Final = "trap 'exit 0' TERM INT; sleep infinity & wait"
+_DRAIN: Final = 2.0
+
+
+def default_command(image: str) -> list[str]:
+    """What a container without a command runs: images are not pulled, so nobody knows what theirs would be."""
+    repository = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return ["/bin/sh", "-c", _PAUSE] if repository.startswith("pause") else ["true"]
+
+
+class Container:
+    """Runs one container of a pod again and again, as its policy says."""
+
+    def __init__(self, pod: PodWorker, spec: Mapping[str, Any], run: ContainerRun) -> None:
+        self.pod, self.spec, self.run = pod, spec, run
+        self.process: Process | None = None
+        self.log: LogFile | None = None
+        self.env: dict[str, str] = {}
+        self.up = asyncio.Event()  # set when the container has started, by its start-up probe too
+        self._stopping = False
+        self._crashes = 0
+        self._folder = pod.folder / "containers" / run.name
+        self._message: pathlib.Path | None = None
+
+    @property
+    def cwd(self) -> str:
+        return self.spec.get("workingDir") or ("/" if self.pod.host.launcher.mounts else str(self.pod.folder))
+
+    async def live(self, *, until_success: bool = False) -> int:
+        """Runs the container until it is not to be started again; returns its last exit code."""
+        while True:
+            began = self.pod.host.clock.monotonic()
+            code = await self._once()
+            if self._stopping or self.pod.stopping.is_set() or not self.pod.restarts(self.spec, code, until_success):
+                return code
+            if self.pod.host.clock.monotonic() - began >= CALM:
+                self._crashes = 0
+            await self._back_off()
+            if self._stopping or self.pod.stopping.is_set():
+                return code
+
+    async def stop(self, grace: float) -> None:
+        """Ends the container: its hook, TERM, and KILL when its time is over."""
+        self._stopping = True
+        process = self.process
+        if process is None or process.exited.done():
+            return
+        hook = ((self.spec.get("lifecycle") or {}).get("preStop")) or {}
+        deadline = asyncio.get_running_loop().time() + grace
+        if hook and grace > 0:
+            await self._hook(hook, "FailedPreStopHook", grace)
+        number = signal.Signals[self.spec["lifecycle"]["stopSignal"]] if (self.spec.get("lifecycle") or {}).get("stopSignal") else signal.SIGTERM
+        if grace > 0:
+            self.pod.host.launcher.signal(process, number)
+            await asyncio.wait({process.exited}, timeout=max(deadline - asyncio.get_running_loop().time(), 0.0))
+        if not process.exited.done():
+            self.pod.host.launcher.signal(process, signal.SIGKILL)
+            await asyncio.wait({process.exited})
+
+    def kill(self) -> None:
+        """Ends the container at once."""
+        self._stopping = True
+        if self.process is not None:
+            self.pod.host.launcher.signal(self.process, signal.SIGKILL)
+
+    async def execute(self, argv: list[str], within: float) -> tuple[int, str]:
+        """Runs a command in the container and returns its exit code and output. Raises TimeoutError."""
+        reading, writing = os.pipe()
+        try:
+            process = await self.spawn(argv, os.devnull, writing)
+        except StartError as error:
+            os.close(reading)
+            return 126, str(error)
+        finally:
+            os.close(writing)
+        output = asyncio.ensure_future(_read_all(reading))
+        try:
+            async with asyncio.timeout(within):
+                return await asyncio.shield(process.exited), (await output).decode(errors="replace")
+        except TimeoutError:
+            self.pod.host.launcher.signal(process, signal.SIGKILL)
+            raise TimeoutError(f"command timed out after {within:g}s") from None
+        finally:
+            output.cancel()
+
+    async def spawn(self, argv: list[str], stdin: str | int, stdout: int, stderr: int | None = None, *, tty: bool = False) -> Process:
+        """Starts a further program among the container's mounts and variables. Raises StartError."""
+        process = self.process
+        if process is None or process.exited.done():
+            raise StartError("container not running")
+        join = process.pid if self.pod.host.launcher.mounts else 0
+        program = self._program(argv, join=join, tty=tty)
+        opened = os.open(stdin, os.O_RDONLY) if isinstance(stdin, str) else stdin
+        try:
+            return await self.pod.host.launcher.spawn(program, opened, stdout, stdout if stderr is None else stderr)
+        finally:
+            if isinstance(stdin, str):
+                os.close(opened)
+
+    # One run.
+
+    async def _once(self) -> int:
+        argv = await self._ready_to_start()
+        if argv is None:
+            return START_FAILED
+        if self.run.state.get(TERMINATED) or self.run.last:
+            self.run.last = self.run.state.get(TERMINATED) or self.run.last
+            self.run.restarts += 1
+        self.run.id = f"jobrelay://{self.pod.uid}/{self.run.name}/{self.run.restarts}"
+        self.log = self.pod.logs.open(self.run.name, self.run.restarts)
+        try:
+            drained = await self._start(argv)
+        except StartError as error:
+            self._ended(START_FAILED, "", "StartError", f"failed to create containerd task: {error}")
+            self.pod.warn("Failed", f"Error: {error}", self.run.name)
+            self.log.close()
+            return START_FAILED
+        assert self.process is not None
+        code = await self._attend(self.process)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN):
+                await drained
+        self._ended(code, self.run.state[RUNNING]["startedAt"])
+        self.log.close()
+        return code
+
+    async def _ready_to_start(self) -> list[str] | None:
+        """The command line, once everything it needs is there; None when the pod is stopped before."""
+        host = self.pod.host
+        while not self.pod.stopping.is_set():
+            try:
+                self.env = await container_env(
+                    self.pod.object, self.spec, self.pod.objects, host.base_env(self.pod.object), host.capacity
+                )
+            except ConfigMissing as missing:
+                self.run.state = {WAITING: {"reason": "CreateContainerConfigError", "message": str(missing)}}
+                self.pod.changed()
+                self.pod.warn("Failed", f"Error: {missing}", self.run.name)
+                await self.pod.pause(CONFIG_RETRY)
+                continue
+            argv = command_line(self.spec, self.env)
+            if argv[:1] == ["pause"] and not self.spec.get("command"):
+                argv = default_command("pause")
+            return argv or default_command(self.run.image)
+        return None
+
+    async def _start(self, argv: list[str]) -> asyncio.Future[Any]:
+        """Starts the program; what is returned is done when all of its output was read."""
+        assert self.log is not None
+        loop = asyncio.get_running_loop()
+        pipes = [os.pipe(), os.pipe()]
+        closing, drained = [writing for _, writing in pipes], []
+        try:
+            for (reading, _), name in zip(pipes, ("stdout", "stderr"), strict=True):
+                splitter = LineSplitter(self.log, name)
+                await loop.connect_read_pipe(lambda splitter=splitter: splitter, os.fdopen(reading, "rb", 0))  # type: ignore[misc]
+                drained.append(splitter.ended)
+            null = os.open(os.devnull, os.O_RDONLY)
+            closing.append(null)
+            program = self._program(argv, join=0, tty=False, own_root=True)
+            self.process = await self.pod.host.launcher.spawn(program, null, pipes[0][1], pipes[1][1])
+        finally:
+            for fd in closing:
+                os.close(fd)
+        return asyncio.gather(*drained)
+
+    def _program(self, argv: list[str], *, join: int, tty: bool, own_root: bool = False) -> Program:
+        host = self.pod.host
+        points = list(mount_points(self.spec, self.pod.places, self.env))
+        program = argv[0]
+        if not host.launcher.mounts:
+            env = self.env | {f"JOBRELAY_MOUNT_{mount['name'].upper().replace('-', '_')}": source
+                              for mount, (source, _, _) in zip(self.spec.get("volumeMounts") or (), points, strict=True)}  # fmt: skip
+            if host.bash and os.path.basename(program) == "sh":
+                program = host.bash
+            if own_root:
+                env["TERMINATION_LOG"] = str(self._message_file())
+            return Program(argv, env, self.cwd, program, tty=tty)
+        if join:
+            return Program(argv, self.env, self.cwd, join=join, tty=tty)
+        points.append((str(self._message_file()), self.spec.get("terminationMessagePath") or "/dev/termination-log", False))
+        shell = os.path.realpath("/bin/sh")
+        if host.bash and os.path.basename(shell) not in ("bash", "busybox"):
+            points.append((os.path.realpath(host.bash), shell, True))
+        root = self._folder / f"root-{self.run.restarts}"
+        root.mkdir(parents=True, exist_ok=True)
+        return Program(argv, self.env, self.cwd, root=str(root), binds=points)
+
+    def _message_file(self) -> pathlib.Path:
+        self._message = self._folder / f"termination-log-{self.run.restarts}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._message.touch()
+        return self._message
+
+    async def _attend(self, process: Process) -> int:
+        """Watches over a running process until it ends."""
+        self.run.state = {RUNNING: {"startedAt": format_time(self.pod.host.clock.now())}}
+        self.pod.tell("Started", f"Container started: {self.run.name}", self.run.name)
+        startup = self.spec.get("startupProbe")
+        self.run.started, self.run.ready = not startup, not startup and not self.spec.get("readinessProbe")
+        if self.run.started:
+            self.up.set()
+        self.pod.changed()
+        tasks = [asyncio.create_task(self._after_start()), asyncio.create_task(self._probe_all())]
+        try:
+            return await asyncio.shield(process.exited)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _after_start(self) -> None:
+        hook = (self.spec.get("lifecycle") or {}).get("postStart")
+        if hook and not await self._hook(hook, "FailedPostStartHook", float(self.pod.grace)) and self.process is not None:
+            self.pod.host.launcher.signal(self.process, signal.SIGKILL)
+
+    async def _hook(self, hook: Mapping[str, Any], reason: str, within: float) -> bool:
+        trouble = ""
+        try:
+            if "exec" in hook:
+                code, output = await self.execute(list(hook["exec"].get("command") or ()), within)
+                trouble = f"exit code {code}: {output}" if code else ""
+            elif "httpGet" in hook:
+                async with asyncio.timeout(within):
+                    good, trouble = await http_get(hook["httpGet"], self.spec)
+                    trouble = "" if good else trouble
+            elif "sleep" in hook:
+                await asyncio.sleep(min(hook["sleep"].get("seconds", 0), within))
+        except (TimeoutError, OSError) as error:
+            trouble = str(error) or "timed out"
+        if trouble:
+            self.pod.warn(reason, trouble, self.run.name)
+        return not trouble
+
+    async def _probe_all(self) -> None:
+        if startup := self.spec.get("startupProbe"):
+            if not await self._probe_until_verdict(startup, "Startup"):
+                return
+            self.run.started, self.run.ready = True, not self.spec.get("readinessProbe")
+            self.up.set()
+            self.pod.changed()
+        await asyncio.gather(self._probe_liveness(), self._probe_readiness())
+
+    async def _probe_until_verdict(self, probe: Mapping[str, Any], kind: str) -> bool:
+        """Probes until the first verdict; a bad one ends the container."""
+        verdict = Verdict(probe)
+        await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
+        while True:
+            good, text = await ask(probe, self.spec, self.execute)
+            if not good:
+                self.pod.warn("Unhealthy", f"{kind} probe failed: {text}", self.run.name)
+            found = verdict.take(good)
+            if found is False:
+                await self._end_unhealthy(probe, kind)
+                return False
+            if found and kind == "Startup":
+                return True
+            await asyncio.sleep(probe.get("periodSeconds") or 10)
+
+    async def _end_unhealthy(self, probe: Mapping[str, Any], kind: str) -> None:
+        name = self.run.name
+        self.pod.tell("Killing", f"Container {name} failed {kind.lower()} probe, will be restarted", name)
+        grace = float(probe.get("terminationGracePeriodSeconds") or self.pod.grace)
+        process = self.process
+        if process is not None:
+            self.pod.host.launcher.signal(process, signal.SIGTERM)
+            await asyncio.sleep(grace)
+            self.pod.host.launcher.signal(process, signal.SIGKILL)
+
+    async def _probe_liveness(self) -> None:
+        if probe := self.spec.get("livenessProbe"):
+            await self._probe_until_verdict(probe, "Liveness")
+
+    async def _probe_readiness(self) -> None:
+        probe = self.spec.get("readinessProbe")
+        if not probe:
+            return
+        verdict = Verdict(probe)
+        await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
+        while True:
+            good, text = await ask(probe, self.spec, self.execute)
+            if not good:
+                self.pod.warn("Unhealthy", f"Readiness probe failed: {text}", self.run.name)
+            found = bool(verdict.take(good))
+            if found != self.run.ready:
+                self.run.ready = found
+                self.pod.changed()
+            await asyncio.sleep(probe.get("periodSeconds") or 10)
+
+    def _ended(self, code: int, started: str, reason: str = "", message: str = "") -> None:
+        now = format_time(self.pod.host.clock.now())
+        message = message or self._last_words(code)
+        state = terminated(code, started=started or now, finished=now, reason=reason, message=message, id=self.run.id)
+        self.run.state = {TERMINATED: state}
+        self.run.ready = self.run.started = False
+        self.pod.changed()
+
+    def _last_words(self, code: int) -> str:
+        """What the container left in its termination message file, or at the end of its log if it failed."""
+        text = b""
+        if self._message is not None and self._message.exists():
+            text = self._message.read_bytes()[:LONGEST_MESSAGE]
+        fallback = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+        if not text and fallback and code and self.log is not None:
+            text = read_log(self.log.path, LogOptions(tail=FALLBACK_LINES))[-FALLBACK_BYTES:]
+        return text.decode(errors="replace")
+
+    async def _back_off(self) -> None:
+        pause = backoff(self._crashes)
+        self._crashes += 1
+        if pause <= 0:
+            return
+        self.run.last = self.run.state.get(TERMINATED) or self.run.last
+        where = f"{self.pod.object['metadata']['name']}_{self.pod.object['metadata']['namespace']}({self.pod.uid})"
+        text = f"back-off {_go_duration(pause)} restarting failed container={self.run.name} pod={where}"
+        self.run.state = {WAITING: {"reason": "CrashLoopBackOff", "message": text}}
+        self.pod.changed()
+        self.pod.warn("BackOff", text[0].upper() + text[1:], self.run.name)
+        await self.pod.pause(pause)
+
+
+def _go_duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+async def _read_all(reading: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0))
+    try:
+        return await reader.read()
+    finally:
+        transport.close()

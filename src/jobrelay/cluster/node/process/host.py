@@ -1,0 +1,108 @@
+"""What all pods of runtime `process` share: the API, the supervisor, the recorder of events, folders and base environment."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pathlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.cluster.node.process.launcher import Launcher
+from jobrelay.kube import Client
+from jobrelay.kube.clock import Clock
+from jobrelay.kube.errors import NotFound
+from jobrelay.kube.events import EventRecorder
+from jobrelay.kube.resource import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, Resource
+
+_INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "VIRTUAL_ENV", "SSL_CERT_FILE")
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(slots=True)
+class Host:
+    """The node's side of every pod."""
+
+    client: Client
+    clock: Clock
+    launcher: Launcher
+    recorder: EventRecorder
+    folder: pathlib.Path
+    capacity: Mapping[str, str]
+    api_address: str = ""  # host:port where pods reach the API server
+    shells: pathlib.Path | None = None
+    bash: str = field(default_factory=lambda: shutil.which("bash") or "")
+
+    def base_env(self, pod: Mapping[str, Any]) -> dict[str, str]:
+        """What every container of a pod finds in its environment."""
+        env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        env.setdefault("PATH", _PATH)
+        env["HOSTNAME"] = pod["spec"].get("hostname") or pod["metadata"]["name"]
+        if self.shells is not None and not self.launcher.mounts:
+            env["PATH"] = f"{self.shells}:{env['PATH']}"
+        if self.api_address:
+            host, _, port = self.api_address.rpartition(":")
+            env |= {
+                "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "KUBERNETES_SERVICE_PORT_HTTPS": port,
+                "KUBERNETES_PORT": f"tcp://{host}:{port}", "KUBERNETES_PORT_443_TCP": f"tcp://{host}:{port}",
+                "KUBERNETES_PORT_443_TCP_ADDR": host, "KUBERNETES_PORT_443_TCP_PORT": port,
+                "KUBERNETES_PORT_443_TCP_PROTO": "tcp",
+            }  # fmt: skip
+        return env
+
+    def prepare(self) -> None:
+        """Makes the folders, and a `sh` that is bash for machines where containers cannot have mounts of their own."""
+        (self.folder / "pods").mkdir(parents=True, exist_ok=True)
+        if self.bash:
+            self.shells = self.folder / "shells"
+            self.shells.mkdir(exist_ok=True)
+            link = self.shells / "sh"
+            if not link.is_symlink():
+                link.symlink_to(self.bash)
+
+    def pod_folder(self, uid: str) -> pathlib.Path:
+        return self.folder / "pods" / uid
+
+
+class Objects:
+    """What a pod refers to in its own namespace: read when needed, by the node."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+
+    async def config_map(self, name: str) -> Mapping[str, bytes] | None:
+        found = await self._get(CONFIGMAPS, name)
+        if found is None:
+            return None
+        texts = {key: value.encode() for key, value in (found.get("data") or {}).items()}
+        return texts | {key: base64.b64decode(value) for key, value in (found.get("binaryData") or {}).items()}
+
+    async def secret(self, name: str) -> Mapping[str, bytes] | None:
+        found = await self._get(SECRETS, name)
+        if found is None:
+            return None
+        return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
+
+    async def _get(self, resource: Resource, name: str) -> dict[str, Any] | None:
+        try:
+            return (await self._client.get(resource, name, self._namespace)).decode()
+        except NotFound:
+            return None
+
+    async def token(self, pod: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+        """A service account token bound to the pod."""
+        reference = {
+            "kind": "Pod", "apiVersion": "v1", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"],
+        }  # fmt: skip
+        spec = {"expirationSeconds": wanted.get("expirationSeconds") or 3600, "boundObjectRef": reference}
+        spec["audiences"] = [wanted["audience"]] if wanted.get("audience") else []
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        account = pod["spec"].get("serviceAccountName") or "default"
+        path = SERVICEACCOUNTS.path(self._namespace, account, "token")
+        raw = await self._client.call("POST", path, body=msgspec.json.encode(body))
+        token: str = msgspec.json.decode(raw)["status"]["token"]
+        return token

@@ -1,0 +1,175 @@
+"""The cluster's end of the supervisor: start programs, signal them, learn how they ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+log = structlog.get_logger(__name__)
+_PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
+_READY: Final = 10.0
+_LOST: Final = 9  # what a process ends with when its supervisor is gone: as if killed
+
+
+class StartError(Exception):
+    """A program could not be started; the text says why."""
+
+
+@dataclass(slots=True)
+class Program:
+    """What to start and in which surroundings."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str = "/"
+    program: str = ""  # what is executed, if not argv[0]
+    root: str = ""  # an empty folder that becomes the root; needs mounts
+    binds: Sequence[tuple[str, str, bool]] = ()  # source, target, read-only
+    join: int = 0  # the process whose mounts to use instead
+    tty: bool = False
+    limits: Sequence[tuple[int, int]] = ()
+
+    def encode(self) -> bytes:
+        found = {
+            "program": self.program or self.argv[0], "argv": list(self.argv), "env": dict(self.env), "cwd": self.cwd,
+            "root": self.root, "binds": list(self.binds), "join": self.join, "tty": self.tty,
+            "limits": list(self.limits),
+        }  # fmt: skip
+        return json.dumps(found).encode()
+
+
+@dataclass(slots=True)
+class Process:
+    """A program that runs, or has."""
+
+    id: int
+    pid: int
+    exited: asyncio.Future[int] = field(repr=False)
+    """Its exit code; 128 and the signal's number when a signal ended it."""
+
+
+class Launcher:
+    """Starts programs through one supervisor, which it starts itself."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._numbers = itertools.count(1)
+        self._control: socket.socket | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._starting: dict[int, asyncio.Future[int]] = {}
+        self._running: dict[int, asyncio.Future[int]] = {}
+        self._hello: asyncio.Future[str] | None = None
+        self.mounts = ""
+        """How containers get mounts of their own: `root`, `user`, or empty if they do not."""
+
+    async def start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-S", "-E", "-s", str(_PROGRAM), str(theirs.fileno()), self._mark]
+        self._child = subprocess.Popen(  # noqa: ASYNC220  (forks without waiting)
+            command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True, cwd="/"
+        )
+        theirs.close()
+        ours.setblocking(False)
+        self._control = ours
+        loop = asyncio.get_running_loop()
+        self._hello = loop.create_future()
+        loop.add_reader(ours.fileno(), self._heard)
+        async with asyncio.timeout(_READY):
+            self.mounts = await self._hello
+
+    async def spawn(self, program: Program, stdin: int, stdout: int, stderr: int) -> Process:
+        """Starts a program on these descriptors, which stay the caller's. Raises StartError."""
+        if self._control is None:
+            raise StartError("the node is stopping")
+        id = next(self._numbers)
+        loop = asyncio.get_running_loop()
+        self._starting[id] = started = loop.create_future()
+        self._running[id] = exited = loop.create_future()
+        file = os.memfd_create("program")
+        try:
+            os.write(file, program.encode())
+            socket.send_fds(self._control, [json.dumps({"op": "spawn", "id": id}).encode()], [file, stdin, stdout, stderr])
+            return Process(id, await started, exited)
+        except StartError:
+            self._running.pop(id, None)
+            raise
+        except OSError as error:
+            self._running.pop(id, None)
+            raise StartError(f"the supervisor does not answer: {error}") from error
+        finally:
+            self._starting.pop(id, None)
+            os.close(file)
+
+    def signal(self, process: Process, number: int) -> None:
+        """Signals a program and its process group."""
+        if self._control is not None and not process.exited.done():
+            with contextlib.suppress(OSError):
+                self._control.send(json.dumps({"op": "kill", "id": process.id, "signal": int(number)}).encode())
+
+    async def stop(self) -> None:
+        """Ends everything."""
+        if self._control is None or self._child is None:
+            return
+        self._lose()
+        child, self._child = self._child, None
+        await asyncio.to_thread(child.wait)
+
+    def _heard(self) -> None:
+        while self._control is not None:
+            try:
+                data = self._control.recv(65536)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                log.error("the supervisor of the node's processes is gone")
+                self._lose()
+                return
+            self._take(json.loads(data))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        id = message.get("id", 0)
+        if message["op"] == "hello" and self._hello is not None:
+            self._hello.set_result(message["mounts"])
+        elif message["op"] == "spawned":
+            started = self._starting.get(id)
+            if started is not None and not started.done():
+                if "error" in message:
+                    started.set_exception(StartError(message["error"]))
+                else:
+                    started.set_result(message["pid"])
+        elif message["op"] == "exit":
+            exited = self._running.pop(id, None)
+            if exited is not None and not exited.done():
+                exited.set_result(_code(message["status"]))
+
+    def _lose(self) -> None:
+        control, self._control = self._control, None
+        if control is not None:
+            asyncio.get_running_loop().remove_reader(control.fileno())
+            control.close()
+        for started in self._starting.values():
+            if not started.done():
+                started.set_exception(StartError("the node is stopping"))
+        for exited in self._running.values():
+            if not exited.done():
+                exited.set_result(128 + _LOST)
+        self._running.clear()
+
+
+def _code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code

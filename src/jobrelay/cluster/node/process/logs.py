@@ -1,0 +1,191 @@
+"""A container's output: files of timestamped lines in the CRI format, with rotation, and readers that can follow.
+
+    2026-01-01T00:00:00.000000000Z stdout F the line
+
+`P` instead of `F` marks a piece of a line that goes on. One `LogFile` is one run of a container. Readers take what the files hold,
+and then, if they follow, each line as it is written, straight from memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import pathlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from jobrelay.cluster.apiserver.response import Sink
+
+LARGEST: Final = 10 * 1024 * 1024
+KEPT: Final = 5
+LONGEST_LINE: Final = 16 * 1024
+BACKLOG: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What of a log is wanted."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail: int | None = None
+    limit: int | None = None
+    since: dt.datetime | None = None
+
+
+class LogFile:
+    """Where one run of a container writes to."""
+
+    def __init__(self, path: pathlib.Path, *, largest: int = LARGEST) -> None:
+        self.path, self._largest = path, largest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: BinaryIO | None = path.open("ab")
+        self._size = self._file.tell()
+        self._listeners: set[Callable[[bytes | None], None]] = set()
+
+    @property
+    def closed(self) -> bool:
+        return self._file is None
+
+    def write(self, stream: str, line: bytes, *, partial: bool = False) -> None:
+        """Appends one line, or a piece of one, without its newline."""
+        if self._file is None:
+            return
+        record = b"%s %s %s %s\n" % (_stamp(), stream.encode(), b"P" if partial else b"F", line)
+        if self._size + len(record) > self._largest and self._size:
+            self._rotate()
+        self._file.write(record)
+        self._file.flush()
+        self._size += len(record)
+        for listener in tuple(self._listeners):
+            listener(record)
+
+    def close(self) -> None:
+        """The run is over: followers get to the end."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        for listener in tuple(self._listeners):
+            listener(None)
+        self._listeners.clear()
+
+    def listen(self, listener: Callable[[bytes | None], None]) -> Callable[[], None]:
+        """Tells `listener` of each record from now on, and None at the end; returns how to stop that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def _rotate(self) -> None:
+        assert self._file is not None
+        self._file.close()
+        for number in range(KEPT - 1, 0, -1):
+            older = _rotated(self.path, number)
+            if older.exists():
+                older.replace(_rotated(self.path, number + 1)) if number + 1 < KEPT else older.unlink()
+        self.path.replace(_rotated(self.path, 1))
+        self._file, self._size = self.path.open("ab"), 0
+
+
+def _rotated(path: pathlib.Path, number: int) -> pathlib.Path:
+    return path.with_name(f"{path.name}.{number}")
+
+
+def _stamp() -> bytes:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z").encode()
+
+
+class LineSplitter(asyncio.Protocol):
+    """Reads one stream of a container from a pipe and writes its lines to a log."""
+
+    def __init__(self, log: LogFile, stream: str) -> None:
+        self._log, self._stream = log, stream
+        self._rest = b""
+        self.ended = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._log.write(self._stream, line)
+        while len(self._rest) >= LONGEST_LINE:
+            self._log.write(self._stream, self._rest[:LONGEST_LINE], partial=True)
+            self._rest = self._rest[LONGEST_LINE:]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._rest:
+            self._log.write(self._stream, self._rest, partial=True)
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+def read_log(path: pathlib.Path, options: LogOptions) -> bytes:
+    """What the files of one run hold, as far as it is wanted."""
+    records = _records(path)
+    if options.since is not None:
+        since = options.since.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+        records = (record for record in records if record[:19] >= since)
+    if options.tail is not None:
+        records = iter(deque(records, options.tail))
+    text = b"".join(show(record, timestamps=options.timestamps) for record in records)
+    return text if options.limit is None else text[: options.limit]
+
+
+def _records(path: pathlib.Path) -> Iterator[bytes]:
+    for number in range(KEPT - 1, -1, -1):
+        part = path if number == 0 else _rotated(path, number)
+        if part.exists():
+            with part.open("rb") as file:
+                yield from file
+
+
+def show(record: bytes, *, timestamps: bool) -> bytes:
+    """A record as people read it."""
+    time, _, kind, line = record.split(b" ", 3)
+    if kind == b"P":
+        line = line.removesuffix(b"\n")
+    return b"%s %s" % (time, line) if timestamps else line
+
+
+class LogStream:
+    """A followed log as the body of an answer: what is there, then what comes, until the run or the client ends."""
+
+    def __init__(self, log: LogFile, options: LogOptions) -> None:
+        self._log, self._options = log, options
+        self._left = options.limit
+        self._leave: Callable[[], None] | None = None
+        self._sink: Sink | None = None
+
+    def start(self, sink: Sink) -> None:
+        self._sink = sink
+        self._send(read_log(self._log.path, self._options))
+        if self._log.closed or self._left == 0:
+            sink.end()
+        else:
+            self._leave = self._log.listen(self._heard)
+
+    def stop(self) -> None:
+        if self._leave is not None:
+            self._leave()
+
+    def _heard(self, record: bytes | None) -> None:
+        assert self._sink is not None
+        if record is not None:
+            self._send(show(record, timestamps=self._options.timestamps))
+        if record is None or self._left == 0 or self._sink.backlog() > BACKLOG:
+            self.stop()
+            self._sink.end()
+
+    def _send(self, text: bytes) -> None:
+        assert self._sink is not None
+        if self._left is not None:
+            text = text[: self._left]
+            self._left -= len(text)
+        if text:
+            self._sink.write(text)
+
+
+def remove_logs(folder: pathlib.Path) -> None:
+    for path in folder.glob("*.log*"):
+        os.unlink(path)

@@ -1,0 +1,305 @@
+"""One pod as local processes: volumes, init containers in order, sidecars, containers, and its end.
+
+A worker is one task per pod. It keeps what is known about the containers in `ContainerRun`s; whenever that changes, a publisher
+writes the status, the latest state only, so a burst of changes costs one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+
+from jobrelay.cluster.node.life import DEADLINE
+from jobrelay.cluster.node.process.container import Container
+from jobrelay.cluster.node.process.environment import ConfigMissing
+from jobrelay.cluster.node.process.host import Host, Objects
+from jobrelay.cluster.node.process.podlogs import PodLogs
+from jobrelay.cluster.node.process.volumes import Volumes
+from jobrelay.cluster.node.status import (
+    CREATING,
+    ENDED,
+    INITIALIZING,
+    RUNNING,
+    TERMINATED,
+    WAITING,
+    ContainerRun,
+    Obj,
+    PodView,
+    pod_status,
+    restore,
+    terminated,
+)
+from jobrelay.kinds.pod.common import is_sidecar
+from jobrelay.kinds.pod.status import may_restart
+from jobrelay.kube.clock import format_time, sleep
+from jobrelay.kube.errors import KubeError, NotFound
+from jobrelay.kube.events import Reference
+from jobrelay.kube.patch import strategic_patch
+from jobrelay.kube.resource import PODS
+
+log = structlog.get_logger(__name__)
+RETRY: Final = 2.0
+LOST: Final = ("NodeRestarted", "The cluster was stopped while the pod was running")
+
+
+class PodWorker:
+    """Runs one pod from its binding to its end."""
+
+    def __init__(self, host: Host, pod: Obj) -> None:
+        self.host, self.object = host, pod
+        self.uid: str = pod["metadata"]["uid"]
+        self.folder = host.pod_folder(self.uid)
+        self.logs = PodLogs(self.folder / "logs")
+        self.objects = Objects(host.client, pod["metadata"]["namespace"])
+        self.places: dict[str, Any] = {}
+        self.stopping = asyncio.Event()
+        self.grace: int = pod["spec"].get("terminationGracePeriodSeconds") or 0
+        self.gone = False
+        self._stop_at = math.inf
+        self._reason: tuple[str, str] = ("", "")
+        self._conditions: dict[str, Obj] = {}
+        self._news, self._over, self._sandbox = asyncio.Event(), False, False
+        self._start_time: str = (pod.get("status") or {}).get("startTime") or format_time(host.clock.now())
+        spec = pod["spec"]
+        self.runs = {c["name"]: ContainerRun(c["name"], c.get("image", "")) for c in self._specs()}
+        self._inits = [Container(self, c, self.runs[c["name"]]) for c in spec.get("initContainers") or ()]
+        self._mains = [Container(self, c, self.runs[c["name"]]) for c in spec["containers"]]
+        self._recover(pod.get("status") or {})
+
+    def _specs(self) -> list[Mapping[str, Any]]:
+        return [*(self.object["spec"].get("initContainers") or ()), *self.object["spec"]["containers"]]
+
+    def container(self, name: str) -> Container | None:
+        return next((one for one in (*self._inits, *self._mains) if one.run.name == name), None)
+
+    # What others ask for.
+
+    def stop(self, grace: float, reason: tuple[str, str] = ("", "")) -> None:
+        """The pod is to end within `grace` seconds; asked again, it may only be sooner."""
+        loop = asyncio.get_running_loop()
+        sooner = loop.time() + grace < self._stop_at
+        self._stop_at = min(self._stop_at, loop.time() + grace)
+        if self._reason == ("", ""):
+            self._reason = reason
+        if self.stopping.is_set() and sooner:
+            loop.call_later(grace, self._kill_all)
+        self.stopping.set()
+
+    def _kill_all(self) -> None:
+        for container in (*self._inits, *self._mains):
+            container.kill()
+
+    def changed(self) -> None:
+        self._news.set()
+
+    def tell(self, reason: str, text: str, container: str = "") -> None:
+        self._event("Normal", reason, text)
+
+    def warn(self, reason: str, text: str, container: str = "") -> None:
+        self._event("Warning", reason, text)
+
+    def _event(self, kind: Any, reason: str, text: str) -> None:
+        metadata = self.object["metadata"]
+        about = Reference("v1", "Pod", metadata["name"], metadata["namespace"], self.uid)
+        self.host.recorder.event(about, kind, reason, text, action=reason)
+
+    async def pause(self, seconds: float) -> None:
+        """Waits, but not longer than until the pod is to stop."""
+        waiting = [asyncio.ensure_future(sleep(self.host.clock, seconds)), asyncio.ensure_future(self.stopping.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    def restarts(self, container: Mapping[str, Any], code: int, until_success: bool) -> bool:
+        """Whether a container that ended so starts again."""
+        if until_success and code == 0:
+            return False
+        return may_restart(container, self.object["spec"], code)
+
+    # The pod's life.
+
+    async def run(self) -> None:
+        publisher = asyncio.create_task(self._publish())
+        try:
+            await self._live()
+        finally:
+            self._kill_all()
+            publisher.cancel()
+            await asyncio.wait({publisher})
+            self.logs.close()
+        self._over = True
+        await self._write_until_done()
+        if self.object["metadata"].get("deletionTimestamp"):
+            await self.remove()
+
+    async def _live(self) -> None:
+        self.changed()
+        if not await self._lay_out():
+            return
+        self._sandbox = True
+        watching = asyncio.create_task(self._watch_deadline())
+        sidecars: list[tuple[Container, asyncio.Task[int]]] = []
+        try:
+            if await self._initialize(sidecars):
+                await self._run_mains()
+        finally:
+            watching.cancel()
+            for container, task in reversed(sidecars):
+                await container.stop(self._left())
+                await asyncio.wait({task})
+
+    async def _lay_out(self) -> bool:
+        """Makes the volumes; False when the pod is stopped before they could be made."""
+        volumes = Volumes(
+            self.object, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted),
+            self.host.capacity,
+        )  # fmt: skip
+        while not self.stopping.is_set():
+            try:
+                self.places = await volumes.lay_out()
+                return True
+            except (ConfigMissing, KubeError, OSError) as error:
+                self.warn("FailedMount", f"MountVolume.SetUp failed for volume : {error}")
+            await self.pause(RETRY)
+        return False
+
+    async def _initialize(self, sidecars: list[tuple[Container, asyncio.Task[int]]]) -> bool:
+        """Runs init containers one after the other; sidecars stay."""
+        if self._inits:
+            for container in self._mains:
+                if container.run.last is None and WAITING in container.run.state:
+                    container.run.state = {WAITING: {"reason": INITIALIZING}}
+        for container in self._inits:
+            if self.stopping.is_set():
+                return False
+            if is_sidecar(container.spec):
+                sidecars.append((container, asyncio.create_task(container.live())))
+                await self._either(container.up.wait())
+            elif container.run.exit_code != 0:
+                if not await self._run_init(container):
+                    return False
+        return not self.stopping.is_set()
+
+    async def _run_init(self, container: Container) -> bool:
+        task = asyncio.create_task(container.live(until_success=True))
+        await self._either(asyncio.wait({task}))
+        if self.stopping.is_set():
+            await container.stop(self._left())
+        code = await task
+        container.run.ready = code == 0
+        self.changed()
+        return code == 0
+
+    async def _run_mains(self) -> None:
+        for container in self._mains:
+            if container.run.state == {WAITING: {"reason": INITIALIZING}}:
+                container.run.state = {WAITING: {"reason": CREATING}}
+        todo = [one for one in self._mains if one.run.exit_code is None or self.restarts(one.spec, one.run.exit_code, False)]
+        tasks = {asyncio.create_task(container.live()) for container in todo}
+        if not tasks:
+            return
+        await self._either(asyncio.wait(tasks))
+        if self.stopping.is_set():
+            for container in todo:
+                if RUNNING in container.run.state:
+                    self.tell("Killing", f"Stopping container {container.run.name}")
+            await asyncio.gather(*(container.stop(self._left()) for container in todo))
+        await asyncio.wait(tasks)
+        for task in tasks:
+            task.result()
+
+    async def _either(self, work: Any) -> None:
+        """Waits for something, or for the pod to be stopped."""
+        waiting = [asyncio.ensure_future(work), asyncio.ensure_future(self.stopping.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    async def _watch_deadline(self) -> None:
+        seconds = self.object["spec"].get("activeDeadlineSeconds")
+        if seconds is not None:
+            await sleep(self.host.clock, seconds)
+            self.warn("DeadlineExceeded", DEADLINE[1])
+            self.stop(self.grace, DEADLINE)
+
+    def _left(self) -> float:
+        """How many seconds of grace are left; all of it while nobody asked for an end."""
+        if self._stop_at == math.inf:
+            return float(self.grace)
+        return max(self._stop_at - asyncio.get_running_loop().time(), 0.0)
+
+    # What is written.
+
+    async def _publish(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                await self._write()
+            except NotFound:
+                return
+            except KubeError as error:
+                log.warning("a pod's status could not be written", pod=self.object["metadata"]["name"], error=str(error))
+                await asyncio.sleep(RETRY)
+                self._news.set()
+
+    async def _write_until_done(self) -> None:
+        while not self.gone:
+            try:
+                await self._write()
+                return
+            except NotFound:
+                return
+            except KubeError:
+                await asyncio.sleep(RETRY)
+
+    async def _write(self) -> None:
+        metadata = self.object["metadata"]
+        change = {"metadata": {"uid": self.uid}, "status": self.status()}
+        await self.host.client.patch(
+            PODS, metadata["name"], strategic_patch(change), metadata["namespace"], subresource="status"
+        )
+
+    def status(self) -> Obj:
+        """The pod's status as it is now."""
+        known = {one["type"]: one for one in (self.object.get("status") or {}).get("conditions") or ()}
+        conditions = list((known | self._conditions).values())
+        generation = self.object["metadata"].get("generation") or 1
+        view = PodView(self.object["spec"], generation, conditions, self._start_time)
+        now = format_time(self.host.clock.now())
+        status = pod_status(view, self.runs, now, sandbox=self._sandbox, stopping=self._over)
+        if self._over and self._reason[0] and (status["phase"] == "Failed" or self._reason == DEADLINE):
+            status |= {"phase": "Failed", "reason": self._reason[0], "message": self._reason[1]}
+        self._conditions = {one["type"]: one for one in status["conditions"]}
+        return status
+
+    async def remove(self) -> None:
+        """The last word about a pod that was to go: nothing of it runs any more."""
+        metadata = self.object["metadata"]
+        with contextlib.suppress(NotFound):
+            await self.host.client.delete(PODS, metadata["name"], metadata["namespace"], grace_period=0, uid=self.uid)
+
+    def _recover(self, status: Mapping[str, Any]) -> None:
+        """Takes up a pod of an earlier start of the cluster: what ran then runs no more."""
+        if status.get("phase") in ENDED or not status.get("containerStatuses"):
+            return
+        restore(self.runs, status)
+        now = format_time(self.host.clock.now())
+        for run in self.runs.values():
+            if RUNNING not in run.state:
+                continue
+            began = run.state[RUNNING].get("startedAt", now)
+            run.state = {TERMINATED: terminated(
+                137, started=began, finished=now, reason="ContainerStatusUnknown", message=LOST[1], id=run.id
+            )}  # fmt: skip
+            run.ready = run.started = False
+            self._reason = LOST

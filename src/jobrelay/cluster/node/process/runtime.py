@@ -1,0 +1,144 @@
+"""Runtime `process`: keeps one worker for each pod that is bound to a node of this cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+
+from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.node.process.host import Host
+from jobrelay.cluster.node.process.pod import PodWorker
+from jobrelay.cluster.node.process.podlogs import PodLogs
+from jobrelay.cluster.node.status import ENDED
+from jobrelay.kube.errors import KubeError
+from jobrelay.kube.objects import Object
+from jobrelay.kube.resource import PODS
+
+log = structlog.get_logger(__name__)
+NOT_PULLED: Final = (
+    "Images are not pulled: this node runs the commands of containers as processes of the machine it is on"
+)
+NO_MOUNTS: Final = (
+    "This system allows no mounts of a pod's own: volumes are found through JOBRELAY_MOUNT_<VOLUME> instead of their paths"
+)
+
+
+class ProcessRuntime:
+    """Runs the pods on some nodes as local processes."""
+
+    name = "process pods"
+
+    def __init__(self, context: Context, host: Host, nodes: Sequence[str]) -> None:
+        self._host, self._nodes = host, frozenset(nodes)
+        self._pods = context.cache(PODS)
+        self._workers: dict[str, PodWorker] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._told = False
+
+    async def run(self) -> None:
+        """Runs pods until cancelled, and then ends all of their processes."""
+        self._host.prepare()
+        await self._host.launcher.start()
+        self._clean()
+        leave = self._pods.subscribe(self._changed)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            leave()
+            for task in self._tasks.values():
+                task.cancel()
+            await self._host.launcher.stop()
+            if self._tasks:
+                await asyncio.wait(self._tasks.values())
+
+    def worker(self, uid: str) -> PodWorker | None:
+        return self._workers.get(uid)
+
+    def logs(self, uid: str) -> PodLogs:
+        worker = self._workers.get(uid)
+        return worker.logs if worker is not None else PodLogs(self._host.pod_folder(uid) / "logs")
+
+    def _changed(self, old: Object | None, new: Object | None) -> None:
+        if old is not None and (new is None or new.uid != old.uid):
+            self._vanished(old.uid)
+        if new is None:
+            return
+        worker = self._workers.get(new.uid)
+        if worker is None:
+            self._appeared(new)
+            return
+        worker.object = new.decode()
+        if new.deleting:
+            worker.stop(float(worker.object["metadata"].get("deletionGracePeriodSeconds") or 0))
+
+    def _appeared(self, new: Object) -> None:
+        pod = new.decode()
+        if pod["spec"].get("nodeName") not in self._nodes:
+            return
+        metadata = pod["metadata"]
+        if (pod.get("status") or {}).get("phase") in ENDED:
+            if new.deleting and metadata.get("deletionGracePeriodSeconds") != 0:
+                self._start(new.uid, PodWorker(self._host, pod).remove())
+            return
+        if new.uid in self._tasks:
+            return
+        worker = self._workers[new.uid] = PodWorker(self._host, pod)
+        self._say_once(worker)
+        if new.deleting:
+            worker.stop(float(metadata.get("deletionGracePeriodSeconds") or 0))
+        self._start(new.uid, self._run(worker))
+
+    def _say_once(self, worker: PodWorker) -> None:
+        if not self._told:
+            self._told = True
+            worker.tell("ImageNotPulled", NOT_PULLED)
+            if not self._host.launcher.mounts:
+                worker.warn("NoMounts", NO_MOUNTS)
+
+    def _start(self, uid: str, work: object) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        self._tasks[uid] = task
+        task.add_done_callback(lambda task: self._ended(uid, task))
+
+    async def _run(self, worker: PodWorker) -> None:
+        try:
+            await worker.run()
+        except KubeError as error:
+            log.warning("a pod was given up", pod=worker.object["metadata"]["name"], error=str(error))
+        finally:
+            self._workers.pop(worker.uid, None)
+
+    def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(uid, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a pod's worker failed", uid=uid, error=repr(error), exc_info=error)
+        current = next((pod for pod in self._pods if pod.uid == uid), None)
+        if current is None:
+            self._remove_folder(uid)
+        elif current.deleting and not task.cancelled():
+            self._changed(None, current)
+
+    def _vanished(self, uid: str) -> None:
+        """A pod was removed: at once, or at the end of its grace."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.gone = True
+            worker.stop(0.0)
+        elif uid not in self._tasks:
+            self._remove_folder(uid)
+
+    def _clean(self) -> None:
+        """Removes what pods left that are no more."""
+        known = {pod.uid for pod in self._pods}
+        for folder in (self._host.folder / "pods").iterdir():
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_folder(self, uid: str) -> None:
+        folder = self._host.pod_folder(uid)
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
