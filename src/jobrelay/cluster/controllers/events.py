@@ -45,6 +45,8 @@ class Said(NamedTuple):
     reason: str
     message: str
     time: datetime
+    stamp: int
+    """Nanoseconds that no other event of the recorder has: part of the event's name."""
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ class Correlator:
         key: Any = group if combined else (*group, said.message)
         known = self._written.get(key)
         if known is None:
-            known = _Written(event_name(said.regarding.name, said.time), said.time, 0)
+            known = _Written(event_name(said.regarding.name, said.stamp), said.time, 0)
         known.count += 1
         self._written.put(key, known)
         if not self._has_room(said, now):
@@ -145,9 +147,8 @@ class Correlator:
         return True
 
 
-def event_name(name: str, time: datetime) -> str:
-    nanoseconds = int(time.timestamp() * 1_000_000) * 1000
-    made = f"{name}.{nanoseconds:x}"
+def event_name(name: str, stamp: int) -> str:
+    made = f"{name}.{stamp:x}"
     return str(uuid.uuid4()) if name_is_dns_subdomain(made, False) else made
 
 
@@ -161,10 +162,13 @@ class Recorder:
         self._correlator = Correlator()
         self._waiting: deque[Said] = deque()
         self._wake = asyncio.Event()
+        self._stamp = 0
 
     def event(self, regarding: Reference, type: str, reason: str, message: str, *, version: str = "") -> None:
         """Note that something happened; `version` is the resourceVersion of the object it happened to."""
-        self._waiting.append(Said(regarding, version, type, reason, message, self._clock.now()))
+        now = self._clock.now()
+        self._stamp = max(self._stamp + 1, int(now.timestamp() * 1_000_000) * 1000)
+        self._waiting.append(Said(regarding, version, type, reason, message, now, self._stamp))
         self._wake.set()
 
     async def run(self) -> None:
