@@ -44,6 +44,7 @@ class ControlPlane:
         for set_up in chosen:
             set_up(self._context)
         pool = node.set_up(self._context, self._nodes)
+        self._services.nodes = pool
         if chosen or pool is not None:
             self._running = asyncio.create_task(self._context.manager.run(), name="controllers")
             self._running.add_done_callback(_tell_end)

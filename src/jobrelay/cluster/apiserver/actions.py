@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent
@@ -9,9 +10,10 @@ from jobrelay.cluster.apiserver.access import ISSUER, Access
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import Handlers, output_for
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writer import manager_of, stored_json
 from jobrelay.kinds import reviews
 from jobrelay.kinds.apply import built_in_schema, update_managed_fields
@@ -150,18 +152,31 @@ async def log(handlers: Handlers, access: Access, request: ApiRequest, served: S
     if found := validate_log_options(asked):
         raise errors.invalid("", "PodLogOptions", request.info.name, found)
     pod = _pod(handlers, request, request.info.name)
-    try:
-        choose_container(pod, request.first("container"))
-    except ContainerError as error:
-        raise errors.bad_request(str(error)) from None
-    return _at_node(pod)
-
-
-def _at_node(pod: Obj) -> ApiResponse:
+    container = _container(pod, request)
     node = pod["spec"].get("nodeName", "")
     if not node:
         return ApiResponse(204, b"", "")
-    raise errors.not_found("", "pods", node)
+    if handlers.services.nodes is None:
+        raise errors.not_found("", "pods", node)
+    return handlers.services.nodes.logs(pod, container, _log_options(request, asked, handlers.services.now()))
+
+
+def _container(pod: Obj, request: ApiRequest) -> str:
+    try:
+        return choose_container(pod, request.first("container"))
+    except ContainerError as error:
+        raise errors.bad_request(str(error)) from None
+
+
+def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -> LogOptions:
+    since = dt.datetime.fromisoformat(asked["sinceTime"]) if "sinceTime" in asked else None
+    if "sinceSeconds" in asked:
+        since = now - dt.timedelta(seconds=asked["sinceSeconds"])
+    return LogOptions(
+        follow=flag(request.query, "follow"), previous=flag(request.query, "previous"),
+        timestamps=flag(request.query, "timestamps"), tail=asked.get("tailLines"), limit=asked.get("limitBytes"),
+        since=since,
+    )  # fmt: skip
 
 
 async def connect(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
@@ -170,7 +185,9 @@ async def connect(handlers: Handlers, access: Access, request: ApiRequest, serve
     node = pod["spec"].get("nodeName", "")
     if not node:
         raise errors.bad_request(f"pod {request.info.name} does not have a host assigned")
-    raise errors.not_found("", "pods", node)
+    if handlers.services.nodes is None:
+        raise errors.not_found("", "pods", node)
+    return handlers.services.nodes.connect(pod, _container(pod, request), request)
 
 
 async def request_token(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:

@@ -52,6 +52,9 @@ class HttpServer:
         if too_long:
             request.body = b"\0" * (BODY_LIMIT + 1)
         answer = await self._api.handle(request)
+        if answer.upgrade is not None:
+            upgraded: web.StreamResponse = await answer.upgrade(raw)
+            return upgraded
         if answer.stream is not None:
             return await _stream(raw, answer)
         return web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
@@ -107,11 +110,13 @@ class _ChunkedSink:
         self.done = asyncio.get_running_loop().create_future()
 
     def write(self, data: bytes) -> None:
-        if not self._transport.is_closing():
+        if self._transport.is_closing():
+            self.end()
+        else:
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def backlog(self) -> int:
-        return self._transport.get_write_buffer_size()
+        return 0 if self._transport.is_closing() else self._transport.get_write_buffer_size()
 
     def end(self) -> None:
         if not self.done.done():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 
 class Sink(Protocol):
@@ -37,7 +37,7 @@ class ApiResponse:
     headers: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     stream: Stream | None = None
-    upgrade: Callable[..., object] | None = None
+    upgrade: Callable[[Any], Awaitable[Any]] | None = None
 
     def fields(self) -> list[tuple[str, str]]:
         """The header fields, with one `Warning` for each remark."""

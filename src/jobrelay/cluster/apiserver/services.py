@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.resources import ResourceTable
+from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -36,6 +37,7 @@ class Services:
     suffix: Callable[[], str] = random_suffix
     uid: Callable[[], str] = new_uid
     authorizer: Authorizer = field(init=False)
+    nodes: NodeStreams | None = None
     unsettled: set[str] = field(default_factory=set)  # uids of objects that were written so
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from jobrelay.cluster.node.status import (
     Obj,
     PodView,
     pod_status,
+    restore,
     terminated,
 )
 from jobrelay.kinds.pod.common import is_sidecar
@@ -164,7 +165,7 @@ class Life:
                 self._terminate(run, 0, time)
         for run in self._main():
             if RUNNING in run.state:
-                self._terminate(run, self.script.code(run.name, run.restarts) if not code else code, time)
+                self._terminate(run, code or self.script.code(run.name, run.restarts), time)
         self.stage = "ended"
 
     def _main(self) -> list[ContainerRun]:

@@ -109,7 +109,9 @@ def _insufficient(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None
 
 def _conflicts(port: tuple[str, str, int], used: Usage) -> bool:
     return any(
-        count > 0 and (taken[0], taken[2]) == (port[0], port[2]) and (taken[1] == port[1] or _ANY in (taken[1], port[1]))
+        count > 0
+        and (taken[0], taken[2]) == (port[0], port[2])
+        and (taken[1] == port[1] or _ANY in (taken[1], port[1]))
         for taken, count in used.ports.items()
     )
 

@@ -6,8 +6,14 @@ import hashlib
 import pathlib
 import tempfile
 
+from jobrelay.cluster.apiserver import errors
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.node.answers import container_log, scripted_log
 from jobrelay.cluster.node.nodes import Registrar
+from jobrelay.cluster.node.process.connect import connect
 from jobrelay.cluster.node.process.host import Host
 from jobrelay.cluster.node.process.launcher import Launcher
 from jobrelay.cluster.node.process.runtime import ProcessRuntime
@@ -15,6 +21,7 @@ from jobrelay.cluster.node.scheduler import NAME, Scheduler
 from jobrelay.cluster.node.scripted import ScriptedRuntime
 from jobrelay.cluster.node.settings import NodeSettings
 from jobrelay.control import Group
+from jobrelay.kinds.strategy import Obj
 from jobrelay.kube import Client
 from jobrelay.kube.events import EventRecorder
 
@@ -38,14 +45,30 @@ class NodePool:
         self.process = self._process_runtime(context, running) if settings.runtime == "process" else None
         context.manager.add(self.scheduler, Group.CONTROLLERS)
 
+    def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
+        """The log of a container."""
+        if self.scripted is not None:
+            return scripted_log(pod, options)
+        assert self.process is not None
+        return container_log(self.process.logs(pod["metadata"]["uid"]), pod, container, options)
+
+    def connect(self, pod: Obj, container: str, request: ApiRequest) -> ApiResponse:
+        """A command in a container, or its streams."""
+        worker = self.process.worker(pod["metadata"]["uid"]) if self.process is not None else None
+        found = worker.container(container) if worker is not None else None
+        if found is None or found.process is None or found.process.exited.done():
+            name = pod["metadata"]["name"]
+            raise errors.bad_request(
+                f'cannot {request.info.subresource} into container "{container}" of pod "{name}": it does not run'
+            )
+        return connect(found, request)
+
     def _process_runtime(self, context: Context, client: Client) -> ProcessRuntime:
         settings = self.settings
         folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
         recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
-        host = Host(
-            client, context.clock, Launcher(mark), recorder, folder, settings.capacity(), settings.api_address
-        )
+        host = Host(client, context.clock, Launcher(mark), recorder, folder, settings.capacity(), settings.api_address)
         runtime = ProcessRuntime(context, host, settings.names())
         context.manager.add(recorder, Group.CONTROLLERS)
         context.manager.add(runtime, Group.CONTROLLERS)

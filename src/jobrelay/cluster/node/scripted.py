@@ -61,11 +61,6 @@ class ScriptedRuntime:
         self.controller: Controller[Key] = Controller("scripted pods", self._look, workers=WORKERS, clock=self._clock)
         self.controller.watch(self._pods, self._concerns)
 
-    def log(self, pod: Object) -> bytes:
-        """What a pod has to say."""
-        text = script_of(pod.metadata.annotations, "Never").log
-        return text.encode() + b"\n" if text and not text.endswith("\n") else text.encode()
-
     def _concerns(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         if new is None:
             if old is not None:

@@ -56,7 +56,9 @@ class ContainerRun:
         return found
 
 
-def terminated(exit_code: int, *, started: str, finished: str, reason: str = "", message: str = "", id: str = "") -> Obj:
+def terminated(
+    exit_code: int, *, started: str, finished: str, reason: str = "", message: str = "", id: str = ""
+) -> Obj:
     """The state of a container that has ended. Codes above 128 are ends by a signal, told as such by shells and kubelets."""
     state: Obj = {"exitCode": exit_code, "reason": reason or ("Completed" if exit_code == 0 else "Error")}
     if message:
@@ -156,9 +158,7 @@ def pod_status(
     return status
 
 
-def conditions_of(
-    pod: PodView, runs: Mapping[str, ContainerRun], phase: str, now: str, *, sandbox: bool
-) -> list[Obj]:
+def conditions_of(pod: PodView, runs: Mapping[str, ContainerRun], phase: str, now: str, *, sandbox: bool) -> list[Obj]:
     """The conditions that a kubelet owns."""
     initialized, why = _initialized(pod.spec, runs, phase)
     containers = _containers_ready(pod.spec, runs, phase)

@@ -10,10 +10,11 @@ import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.life import backoff
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
-from jobrelay.cluster.node.process.logs import LineSplitter, LogFile, LogOptions, read_log
+from jobrelay.cluster.node.process.logs import LineSplitter, LogFile, read_log
 from jobrelay.cluster.node.process.probes import Verdict, ask, http_get
 from jobrelay.cluster.node.process.volumes import mount_points
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
@@ -79,7 +80,11 @@ class Container:
         deadline = asyncio.get_running_loop().time() + grace
         if hook and grace > 0:
             await self._hook(hook, "FailedPreStopHook", grace)
-        number = signal.Signals[self.spec["lifecycle"]["stopSignal"]] if (self.spec.get("lifecycle") or {}).get("stopSignal") else signal.SIGTERM
+        number = (
+            signal.Signals[self.spec["lifecycle"]["stopSignal"]]
+            if (self.spec.get("lifecycle") or {}).get("stopSignal")
+            else signal.SIGTERM
+        )
         if grace > 0:
             self.pod.host.launcher.signal(process, number)
             await asyncio.wait({process.exited}, timeout=max(deadline - asyncio.get_running_loop().time(), 0.0))
@@ -113,7 +118,9 @@ class Container:
         finally:
             output.cancel()
 
-    async def spawn(self, argv: list[str], stdin: str | int, stdout: int, stderr: int | None = None, *, tty: bool = False) -> Process:
+    async def spawn(
+        self, argv: list[str], stdin: str | int, stdout: int, stderr: int | None = None, *, tty: bool = False
+    ) -> Process:
         """Starts a further program among the container's mounts and variables. Raises StartError."""
         process = self.process
         if process is None or process.exited.done():
@@ -208,7 +215,9 @@ class Container:
             return Program(argv, env, self.cwd, program, tty=tty)
         if join:
             return Program(argv, self.env, self.cwd, join=join, tty=tty)
-        points.append((str(self._message_file()), self.spec.get("terminationMessagePath") or "/dev/termination-log", False))
+        points.append(
+            (str(self._message_file()), self.spec.get("terminationMessagePath") or "/dev/termination-log", False)
+        )
         shell = os.path.realpath("/bin/sh")
         if host.bash and os.path.basename(shell) not in ("bash", "busybox"):
             points.append((os.path.realpath(host.bash), shell, True))
@@ -225,7 +234,7 @@ class Container:
     async def _attend(self, process: Process) -> int:
         """Watches over a running process until it ends."""
         self.run.state = {RUNNING: {"startedAt": format_time(self.pod.host.clock.now())}}
-        self.pod.tell("Started", f"Container started: {self.run.name}", self.run.name)
+        self.pod.tell("Started", "Container started", self.run.name)
         startup = self.spec.get("startupProbe")
         self.run.started, self.run.ready = not startup, not startup and not self.spec.get("readinessProbe")
         if self.run.started:
@@ -241,7 +250,11 @@ class Container:
 
     async def _after_start(self) -> None:
         hook = (self.spec.get("lifecycle") or {}).get("postStart")
-        if hook and not await self._hook(hook, "FailedPostStartHook", float(self.pod.grace)) and self.process is not None:
+        if (
+            hook
+            and not await self._hook(hook, "FailedPostStartHook", float(self.pod.grace))
+            and self.process is not None
+        ):
             self.pod.host.launcher.signal(self.process, signal.SIGKILL)
 
     async def _hook(self, hook: Mapping[str, Any], reason: str, within: float) -> bool:
@@ -357,7 +370,9 @@ def _go_duration(seconds: float) -> str:
 async def _read_all(reading: int) -> bytes:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0))
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
+    )
     try:
         return await reader.read()
     finally:

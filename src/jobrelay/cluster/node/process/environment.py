@@ -130,9 +130,7 @@ def resource_container(
     return next((one for one in listed if one["name"] == name), own or {})
 
 
-def resource_value(
-    container: Mapping[str, Any], reference: Mapping[str, Any], capacity: Mapping[str, str]
-) -> str:
+def resource_value(container: Mapping[str, Any], reference: Mapping[str, Any], capacity: Mapping[str, str]) -> str:
     """A request or limit in units of the divisor, rounded up; an absent limit is what the node has."""
     which, _, name = reference["resource"].partition(".")
     held = ((container.get("resources") or {}).get(which) or {}).get(name)

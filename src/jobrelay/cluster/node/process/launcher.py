@@ -100,7 +100,9 @@ class Launcher:
         file = os.memfd_create("program")
         try:
             os.write(file, program.encode())
-            socket.send_fds(self._control, [json.dumps({"op": "spawn", "id": id}).encode()], [file, stdin, stdout, stderr])
+            socket.send_fds(
+                self._control, [json.dumps({"op": "spawn", "id": id}).encode()], [file, stdin, stdout, stderr]
+            )
             return Process(id, await started, exited)
         except StartError:
             self._running.pop(id, None)

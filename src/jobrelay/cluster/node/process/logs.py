@@ -10,31 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import os
 import pathlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from jobrelay.cluster.apiserver.response import Sink
+from jobrelay.cluster.apiserver.streams import LogOptions
 
 LARGEST: Final = 10 * 1024 * 1024
 KEPT: Final = 5
 LONGEST_LINE: Final = 16 * 1024
 BACKLOG: Final = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """What of a log is wanted."""
-
-    follow: bool = False
-    previous: bool = False
-    timestamps: bool = False
-    tail: int | None = None
-    limit: int | None = None
-    since: dt.datetime | None = None
 
 
 class LogFile:
@@ -184,8 +171,3 @@ class LogStream:
             self._left -= len(text)
         if text:
             self._sink.write(text)
-
-
-def remove_logs(folder: pathlib.Path) -> None:
-    for path in folder.glob("*.log*"):
-        os.unlink(path)

@@ -182,9 +182,8 @@ class PodWorker:
             if is_sidecar(container.spec):
                 sidecars.append((container, asyncio.create_task(container.live())))
                 await self._either(container.up.wait())
-            elif container.run.exit_code != 0:
-                if not await self._run_init(container):
-                    return False
+            elif container.run.exit_code != 0 and not await self._run_init(container):
+                return False
         return not self.stopping.is_set()
 
     async def _run_init(self, container: Container) -> bool:
@@ -201,7 +200,9 @@ class PodWorker:
         for container in self._mains:
             if container.run.state == {WAITING: {"reason": INITIALIZING}}:
                 container.run.state = {WAITING: {"reason": CREATING}}
-        todo = [one for one in self._mains if one.run.exit_code is None or self.restarts(one.spec, one.run.exit_code, False)]
+        todo = [
+            one for one in self._mains if one.run.exit_code is None or self.restarts(one.spec, one.run.exit_code, False)
+        ]
         tasks = {asyncio.create_task(container.live()) for container in todo}
         if not tasks:
             return
@@ -248,7 +249,9 @@ class PodWorker:
             except NotFound:
                 return
             except KubeError as error:
-                log.warning("a pod's status could not be written", pod=self.object["metadata"]["name"], error=str(error))
+                log.warning(
+                    "a pod's status could not be written", pod=self.object["metadata"]["name"], error=str(error)
+                )
                 await asyncio.sleep(RETRY)
                 self._news.set()
 

@@ -22,9 +22,7 @@ log = structlog.get_logger(__name__)
 NOT_PULLED: Final = (
     "Images are not pulled: this node runs the commands of containers as processes of the machine it is on"
 )
-NO_MOUNTS: Final = (
-    "This system allows no mounts of a pod's own: volumes are found through JOBRELAY_MOUNT_<VOLUME> instead of their paths"
-)
+NO_MOUNTS: Final = "This system allows no mounts of a pod's own: volumes are found through JOBRELAY_MOUNT_<VOLUME> instead of their paths"
 
 
 class ProcessRuntime:

@@ -173,7 +173,7 @@ def _become(spec: dict[str, Any], fds: list[int], way: str) -> None:
         resource.setrlimit(name, (value, value))
     os.chdir(spec.get("cwd") or "/")
     os.umask(0o022)
-    os.execvpe(spec["program"], spec["argv"], spec["env"])
+    os.execvpe(spec["program"], spec["argv"], spec["env"])  # noqa: S606
 
 
 def _spawn(spec: dict[str, Any], fds: list[int], way: str) -> int:
@@ -219,12 +219,12 @@ class Supervisor:
         self._way = _find_way()
         self._tell({"op": "hello", "mounts": self._way})
         while True:
-            ready, _, _ = select.select([self._control, ringing], [], [])
+            ready, _, _ = select.select([self._control.fileno(), ringing], [], [])
             if ringing in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(ringing, 4096)
                 self._reap()
-            if self._control in ready and not self._serve():
+            if self._control.fileno() in ready and not self._serve():
                 break
         self._end()
 

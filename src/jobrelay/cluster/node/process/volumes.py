@@ -39,11 +39,9 @@ class Volumes:
         if "hostPath" in volume:
             return _host_path(volume["hostPath"])
         if claim := volume.get("persistentVolumeClaim"):
-            place = self._folder.parent.parent / "claims" / self._pod["metadata"]["namespace"] / claim["claimName"]
-            place.mkdir(parents=True, exist_ok=True)
-            return place
-        place = self._folder / "volumes" / volume["name"]
-        place.mkdir(parents=True, exist_ok=True)
+            namespace: str = self._pod["metadata"]["namespace"]
+            return _folder(self._folder.parent.parent / "claims" / namespace / str(claim["claimName"]))
+        place = _folder(self._folder / "volumes" / str(volume["name"]))
         if "emptyDir" in volume or "ephemeral" in volume:
             place.chmod(0o777)
             return place
@@ -92,6 +90,11 @@ class Volumes:
         return resource_value(resource_container(self._pod, None, reference), reference, self._capacity)
 
 
+def _folder(path: pathlib.Path) -> pathlib.Path:
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def _write(path: pathlib.Path, content: bytes, mode: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -124,4 +127,3 @@ def mount_points(
                 source.mkdir(parents=True)
         found.append((str(source), os.path.normpath(mount["mountPath"]), bool(mount.get("readOnly"))))
     return found
-

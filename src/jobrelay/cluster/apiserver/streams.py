@@ -1,0 +1,33 @@
+"""What the API server asks of nodes: a container's log, and commands inside it. A cluster without nodes has none to ask."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Protocol
+
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.kinds.strategy import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What of a log is wanted."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail: int | None = None
+    limit: int | None = None
+    since: dt.datetime | None = None
+
+
+class NodeStreams(Protocol):
+    """The nodes of a cluster, as far as the API server talks to them. Both raise ApiError."""
+
+    def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
+        """The log of a container."""
+
+    def connect(self, pod: Obj, container: str, request: ApiRequest) -> ApiResponse:
+        """A command in a container (`exec`), or its own streams (`attach`)."""

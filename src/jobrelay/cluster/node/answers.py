@@ -1,0 +1,46 @@
+"""Logs as answers of the API server, or why there is none, in a kubelet's words."""
+
+from __future__ import annotations
+
+from jobrelay.cluster.apiserver import errors
+from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.node.process.logs import LogStream, read_log
+from jobrelay.cluster.node.process.podlogs import PodLogs
+from jobrelay.cluster.node.script import script_of
+from jobrelay.kinds.strategy import Obj
+
+TEXT = "text/plain"
+
+
+def container_log(logs: PodLogs, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
+    """The log of a container's last run, or of the one before; followed for as long as the run lasts."""
+    path = logs.find(container, previous=options.previous)
+    if path is None:
+        name = pod["metadata"]["name"]
+        if options.previous:
+            raise errors.bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
+        raise errors.bad_request(f'container "{container}" in pod "{name}" is waiting to start: {_why(pod, container)}')
+    live = logs.live(path)
+    if options.follow and live is not None:
+        return ApiResponse(200, b"", TEXT, stream=LogStream(live, options))
+    return ApiResponse(200, read_log(path, options), TEXT)
+
+
+def scripted_log(pod: Obj, options: LogOptions) -> ApiResponse:
+    """What a scripted pod is to have said."""
+    text = script_of(pod["metadata"].get("annotations") or {}, "Never").log.encode()
+    lines = text.removesuffix(b"\n").split(b"\n") if text else []
+    if options.tail is not None:
+        lines = lines[-options.tail :] if options.tail else []
+    body = b"".join(line + b"\n" for line in lines)
+    return ApiResponse(200, body if options.limit is None else body[: options.limit], TEXT)
+
+
+def _why(pod: Obj, container: str) -> str:
+    status = pod.get("status") or {}
+    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        if one["name"] == container:
+            reason: str = ((one.get("state") or {}).get("waiting") or {}).get("reason") or "ContainerCreating"
+            return reason
+    return "ContainerCreating"
