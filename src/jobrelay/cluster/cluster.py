@@ -9,6 +9,7 @@ With a folder, objects, keys and port are kept and found again on the next start
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import secrets
@@ -155,7 +156,8 @@ class Cluster:
         api = ApiServer(services, self._access(services), address)
         await self._store.settled()
         transport = InProcessTransport(lambda: self._api, CONTROLLERS)
-        self._plane = ControlPlane(services, transport, authority.pair.certificate, self._controllers, self._nodes)
+        nodes = dataclasses.replace(self._nodes, folder=self._files.path / "pods", api_address=address)
+        self._plane = ControlPlane(services, transport, authority.pair.certificate, self._controllers, nodes)
         return api
 
     def _publish(self, authority: Authority) -> None:

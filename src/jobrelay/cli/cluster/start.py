@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from jobrelay.cli.cluster.common import DIR, check_names, complete_names, telling_errors
 from jobrelay.cli.errors import Failure
+
+if TYPE_CHECKING:
+    from jobrelay.cluster.node import RuntimeName
 
 
 @click.command(short_help="Start clusters and keep them running.")
@@ -23,8 +27,8 @@ from jobrelay.cli.errors import Failure
     help="Which controllers run, by kube-controller-manager's names.",
 )  # fmt: skip
 @click.option(
-    "--runtime", type=click.Choice(["none", "scripted"]), default="none", show_default=True,
-    help="How pods run: not at all, or by a script in their annotations.",
+    "--runtime", type=click.Choice(["none", "scripted", "process"]), default="none", show_default=True,
+    help="How pods run: not at all, by a script in their annotations, or as local processes (images are not pulled).",
 )  # fmt: skip
 @click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many nodes there are.")
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of a node.  [default: the machine's]")
@@ -76,9 +80,7 @@ def start(
             from jobrelay.cluster.node import NodeSettings
 
             configure_logs(verbose, log_format)
-            pool = NodeSettings(
-                runtime="scripted" if runtime == "scripted" else "none", nodes=nodes, cpu=cpu, memory=memory_size
-            )
+            pool = NodeSettings(runtime=cast("RuntimeName", runtime), nodes=nodes, cpu=cpu, memory=memory_size)
             serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
 
 
