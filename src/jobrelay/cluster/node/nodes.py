@@ -6,6 +6,7 @@ The heartbeat is one small write per node and period; a node's status is only wr
 
 from __future__ import annotations
 
+import asyncio
 import platform
 from typing import Any, Final
 
@@ -86,10 +87,16 @@ class Registrar:
 
     def __init__(self, client: Client, clock: Clock, settings: NodeSettings) -> None:
         self._client, self._clock, self._settings = client, clock, settings
+        self._registered = asyncio.Event()
+
+    async def wait_synced(self) -> None:
+        """Returns once all nodes are there: nobody should hear that none was found before."""
+        await self._registered.wait()
 
     async def run(self) -> None:
         for name in self._settings.names():
             await self.register(name)
+        self._registered.set()
         while True:
             for name in self._settings.names():
                 await self._renew(name)

@@ -37,7 +37,7 @@ class NodePool:
         running = Client(transport, clock=clock, user_agent="kubelet")
         recorder = EventRecorder(placing, NAME, NAME, clock=clock)
         self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
-        context.manager.add(Registrar(running, clock, settings), Group.CONTROLLERS)
+        context.manager.add(Registrar(running, clock, settings), Group.CACHES)
         context.manager.add(recorder, Group.CONTROLLERS)
         self.scripted = ScriptedRuntime(context, running, settings.names()) if scripted else None
         if self.scripted is not None:

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Any
+
+from jobrelay.kube import merge_patch
+from jobrelay.kube.resource import EVENTS, LEASES, NODES, PODS
+
+from .playing import Nodes, nodes, pod
+
+FOREVER = {"run-seconds": "forever"}
+
+
+def scheduled(pod: dict[str, Any]) -> dict[str, Any]:
+    return next((c for c in pod["status"].get("conditions") or () if c["type"] == "PodScheduled"), {})
+
+
+async def refused(world: Nodes, name: str = "p") -> str:
+    found = await world.until(lambda pod: scheduled(pod).get("reason") == "Unschedulable", name)
+    return str(scheduled(found)["message"])
+
+
+async def test_nodes_are_ready_and_say_what_they_have() -> None:
+    async with nodes(nodes=2, cpu="3", memory="2Gi", pods=7, labels={"zone": "a"}) as world:
+        await world.clock.settle()
+        node = (await world.client.get(NODES, "node-1")).decode()
+        assert node["status"]["allocatable"] | {"ephemeral-storage": ""} == {
+            "cpu": "3", "memory": "2Gi", "pods": "7", "ephemeral-storage": "",
+        }  # fmt: skip
+        assert [c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready"] == ["True"]
+        assert node["metadata"]["labels"]["zone"] == "a"
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
+        assert "taints" not in node["spec"]
+
+
+async def test_a_node_renews_its_lease() -> None:
+    async with nodes() as world:
+        await world.clock.advance(1)
+        first = (await world.client.get(LEASES, "node", "kube-node-lease")).decode()["spec"]["renewTime"]
+        await world.clock.advance(90)
+        assert (await world.client.get(LEASES, "node", "kube-node-lease")).decode()["spec"]["renewTime"] > first
+
+
+async def test_a_pod_is_bound() -> None:
+    async with nodes() as world:
+        await world.create(pod())
+        found = await world.until(lambda pod: bool(pod["spec"].get("nodeName")))
+        assert found["spec"]["nodeName"] == "node"
+        assert scheduled(found)["status"] == "True"
+
+
+async def test_a_pod_that_does_not_fit_waits_and_says_why() -> None:
+    async with nodes(cpu="1") as world:
+        await world.create(pod(cpu="2"))
+        assert (await refused(world)).startswith("0/1 nodes are available: 1 Insufficient cpu. ")
+        await world.clock.advance(1)
+        events = [event.decode() for event in (await world.client.list(EVENTS, "default")).items]
+        assert [(e["reason"], e["type"]) for e in events if e["regarding"]["name"] == "p"] == [
+            ("FailedScheduling", "Warning")
+        ]
+
+
+async def test_a_waiting_pod_goes_when_there_is_room() -> None:
+    async with nodes(cpu="1") as world:
+        await world.create(pod("first", cpu="1", annotations=FOREVER))
+        await world.phase("Running", "first")
+        await world.create(pod(cpu="1", annotations=FOREVER))
+        await refused(world)
+        await world.client.delete(PODS, "first", "default")
+        await world.phase("Running")
+
+
+async def test_an_ended_pod_holds_nothing() -> None:
+    async with nodes(cpu="1") as world:
+        await world.create(pod("first", cpu="1", annotations={"run-seconds": "5"}))
+        await world.phase("Running", "first")
+        await world.create(pod(cpu="1", annotations=FOREVER))
+        await refused(world)
+        await world.clock.advance(5)
+        await world.phase("Running")
+
+
+async def test_the_more_important_pod_goes_first() -> None:
+    async with nodes(cpu="1") as world:
+        await world.create(pod("first", cpu="1", annotations=FOREVER))
+        await world.phase("Running", "first")
+        await world.create(pod("low", cpu="1", annotations=FOREVER))
+        await world.create(pod("high", cpu="1", annotations=FOREVER, priorityClassName="system-node-critical"))
+        await refused(world, "high")
+        await world.client.delete(PODS, "first", "default")
+        await world.phase("Running", "high")
+        assert (await world.pod("low"))["status"]["phase"] == "Pending"
+
+
+async def test_a_gated_pod_waits_for_its_gates() -> None:
+    async with nodes() as world:
+        await world.create(pod(schedulingGates=[{"name": "g.example/x"}]))
+        await world.clock.settle()
+        assert "nodeName" not in (await world.pod())["spec"]
+        await world.client.patch(PODS, "p", merge_patch({"spec": {"schedulingGates": None}}), "default")
+        await world.phase("Succeeded")
+
+
+async def test_another_schedulers_pod_is_left_alone() -> None:
+    async with nodes() as world:
+        await world.create(pod("theirs", schedulerName="other"))
+        await world.create(pod())
+        await world.phase("Succeeded")
+        assert "nodeName" not in (await world.pod("theirs"))["spec"]
+
+
+async def test_a_node_that_gains_a_label_takes_who_waited_for_it() -> None:
+    async with nodes() as world:
+        await world.create(pod(nodeSelector={"disk": "ssd"}))
+        assert "didn't match Pod's node affinity/selector" in await refused(world)
+        await world.client.patch(NODES, "node", merge_patch({"metadata": {"labels": {"disk": "ssd"}}}))
+        await world.phase("Succeeded")
+
+
+async def test_a_cordoned_node_takes_nothing() -> None:
+    async with nodes() as world:
+        await world.clock.settle()
+        await world.client.patch(NODES, "node", merge_patch({"spec": {"unschedulable": True}}))
+        await world.clock.settle()
+        await world.create(pod())
+        assert "1 node(s) were unschedulable" in await refused(world)
