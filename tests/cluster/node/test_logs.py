@@ -57,9 +57,9 @@ def test_times_of_lines(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_log_rotates_and_is_read_as_one(tmp_path: pathlib.Path) -> None:
-    log = filled(tmp_path / "0.log", 30, largest=500)
+    log = filled(tmp_path / "0.log", 100, largest=500)
     text = read_log(log.path, LogOptions()).decode().split("\n")
-    assert text[-2] == "line 29"
+    assert text[-2] == "line 99"
     assert len(list(tmp_path.iterdir())) == 5
 
 

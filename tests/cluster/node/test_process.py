@@ -132,12 +132,19 @@ async def test_a_program_that_is_not_there(world: World) -> None:
     assert "executable file not found in $PATH" in ended["message"]
 
 
+async def test_a_container_above_its_memory_limit_is_ended(world: World) -> None:
+    container = {"resources": {"limits": {"memory": "4Mi"}}}
+    await world.run("x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 100; true", container=container)
+    ended = terminated(await world.ended())
+    assert (ended["exitCode"], ended["reason"]) == (137, "OOMKilled")
+
+
 async def test_a_deleted_pod_is_asked_to_end_and_its_children_end_too(world: World, tmp_path: pathlib.Path) -> None:
     pids = tmp_path / "pids"
     await world.run(
         f"sleep 100 & echo $! > {pids}.new; (setsid sleep 100 & echo $! >> {pids}.new); mv {pids}.new {pids}; wait"
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(5):
         while not pids.exists():
             await asyncio.sleep(0.02)
     await world.client.delete(PODS, "p", "default", grace_period=5)

@@ -68,9 +68,18 @@ class NodePool:
         folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
         recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
-        host = Host(client, context.clock, Launcher(mark), recorder, folder, settings.capacity(), settings.api_address)
+        host = Host(
+            client,
+            context.clock,
+            Launcher(mark),
+            recorder,
+            folder,
+            settings.capacity(),
+            api_address=settings.api_address,
+        )
         runtime = ProcessRuntime(context, host, settings.names())
         context.manager.add(recorder, Group.CONTROLLERS)
+        context.manager.add(host.memory, Group.CONTROLLERS)
         context.manager.add(runtime, Group.CONTROLLERS)
         return runtime
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import pathlib
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.apiserver.streams import LogOptions
@@ -15,9 +15,11 @@ from jobrelay.cluster.node.life import backoff
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
 from jobrelay.cluster.node.process.logs import LineSplitter, LogFile, read_log
+from jobrelay.cluster.node.process.memory import Limit
 from jobrelay.cluster.node.process.probes import Verdict, ask, http_get
 from jobrelay.cluster.node.process.volumes import mount_points
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
+from jobrelay.kinds import quantity
 from jobrelay.kube.clock import format_time
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Container:
         self.log: LogFile | None = None
         self.env: dict[str, str] = {}
         self.up = asyncio.Event()  # set when the container has started, by its start-up probe too
-        self._stopping = False
+        self._stopping = self._out_of_memory = False
         self._crashes = 0
         self._folder = pod.folder / "containers" / run.name
         self._message: pathlib.Path | None = None
@@ -157,7 +159,8 @@ class Container:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):
                 await drained
-        self._ended(code, self.run.state[RUNNING]["startedAt"])
+        reason = "OOMKilled" if self._out_of_memory else ""
+        self._ended(code, self.run.state[RUNNING]["startedAt"], reason)
         self.log.close()
         return code
 
@@ -240,13 +243,28 @@ class Container:
         if self.run.started:
             self.up.set()
         self.pod.changed()
+        forget = self._limit_memory(process)
         tasks = [asyncio.create_task(self._after_start()), asyncio.create_task(self._probe_all())]
         try:
             return await asyncio.shield(process.exited)
         finally:
+            forget()
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+
+    def _limit_memory(self, process: Process) -> Callable[[], None]:
+        """Has the container ended when it holds more memory than it may; returns how to stop that."""
+        self._out_of_memory = False
+        text = ((self.spec.get("resources") or {}).get("limits") or {}).get("memory")
+        if text is None:
+            return lambda: None
+
+        def exceeded() -> None:
+            self._out_of_memory = True
+            self.pod.host.launcher.signal(process, signal.SIGKILL)
+
+        return self.pod.host.memory.add(Limit(process.pid, int(quantity.number(text)), exceeded))
 
     async def _after_start(self) -> None:
         hook = (self.spec.get("lifecycle") or {}).get("postStart")

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.node.process.launcher import Launcher
+from jobrelay.cluster.node.process.memory import MemoryWatch
 from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.errors import NotFound
@@ -33,6 +34,7 @@ class Host:
     recorder: EventRecorder
     folder: pathlib.Path
     capacity: Mapping[str, str]
+    memory: MemoryWatch = field(default_factory=MemoryWatch)
     api_address: str = ""  # host:port where pods reach the API server
     shells: pathlib.Path | None = None
     bash: str = field(default_factory=lambda: shutil.which("bash") or "")

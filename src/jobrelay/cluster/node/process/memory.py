@@ -1,0 +1,72 @@
+"""Memory limits without privileges: once a second, what each limited container's processes hold is added up.
+
+A control group would be exact, but needs root or a delegated one; this needs nothing. A container above its limit is ended as the
+kernel would end it, with SIGKILL, and reported as OOMKilled. All processes of a container share its session, so one walk over
+`/proc` serves all containers; while none has a limit there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+PERIOD: Final = 1.0
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_SESSION, _RESIDENT = 3, 21  # fields of /proc/PID/stat after the name
+
+
+class Limit(NamedTuple):
+    """How much the processes of one session may hold, and what happens when it is more."""
+
+    session: int
+    size: int
+    exceeded: Callable[[], None]
+
+
+def resident() -> dict[int, int]:
+    """How many bytes the processes of each session hold."""
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if not name.isdecimal():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b") ")[2].split()
+        except OSError:
+            continue
+        session = int(fields[_SESSION])
+        found[session] = found.get(session, 0) + int(fields[_RESIDENT]) * _PAGE
+    return found
+
+
+class MemoryWatch:
+    """Looks after the limits of all containers of a node."""
+
+    def __init__(self) -> None:
+        self._limits: set[Limit] = set()
+        self._some = asyncio.Event()
+
+    def add(self, limit: Limit) -> Callable[[], None]:
+        """Begins to look after a limit; returns how to stop that."""
+        self._limits.add(limit)
+        self._some.set()
+        return lambda: self._limits.discard(limit)
+
+    async def run(self) -> None:
+        while True:
+            await self._some.wait()
+            self.look()
+            if not self._limits:
+                self._some.clear()
+            await asyncio.sleep(PERIOD)
+
+    def look(self) -> None:
+        """Checks every limit once."""
+        if not self._limits:
+            return
+        held = resident()
+        for limit in tuple(self._limits):
+            if held.get(limit.session, 0) > limit.size:
+                limit.exceeded()
