@@ -52,19 +52,23 @@ class Jobs:
     async def events(self) -> list[str]:
         return [event["reason"] for event in (await self.world.get(EVENTS))["items"]]
 
-    async def become(self, pod: Obj, phase: str, *, code: int | None = None, finished: float = 0) -> None:
-        """Give a pod a phase; a failure may be said to be some seconds old."""
+    async def become(self, pod: Obj, phase: str, *, code: int | None = None, finished: float = 0) -> bool:
+        """Give a pod a phase, unless it is gone; a failure may be said to be some seconds old."""
         moment = self.clock.now().timestamp() - finished
         when = type(self.clock.now()).fromtimestamp(moment, self.clock.now().tzinfo).strftime("%Y-%m-%dT%H:%M:%SZ")
         code = int(phase == "Failed") if code is None else code
-        state = {"terminated": {"exitCode": code, "finishedAt": when}} if phase in ("Succeeded", "Failed") else {"running": {}}
+        state = (
+            {"terminated": {"exitCode": code, "finishedAt": when}}
+            if phase in ("Succeeded", "Failed")
+            else {"running": {}}
+        )
         container = {"name": "c", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": state}
         status = {"phase": phase, "containerStatuses": [container]}
         path = f"{PODS}/{pod['metadata']['name']}"
         if not pod["spec"].get("nodeName"):
             target = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": "n"}}
             await self.server.call("POST", f"{path}/binding", target)
-        await self.server.ok("PATCH", f"{path}/status", {"status": status}, media=MERGE)
+        return (await self.server.call("PATCH", f"{path}/status", {"status": status}, media=MERGE)).code == 200
 
     async def end(self, phase: str = "Succeeded", *, code: int | None = None, finished: float = 0) -> None:
         """Give every pod that runs its end."""

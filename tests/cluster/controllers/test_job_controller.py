@@ -19,7 +19,10 @@ async def test_a_job_runs_to_its_end() -> None:
         await jobs.end()
         status = await jobs.status()
         assert (status["succeeded"], status["terminating"], status.get("active")) == (3, 0, None)
-        assert await jobs.conditions() == ["SuccessCriteriaMet=True/CompletionsReached", "Complete=True/CompletionsReached"]
+        assert await jobs.conditions() == [
+            "SuccessCriteriaMet=True/CompletionsReached",
+            "Complete=True/CompletionsReached",
+        ]
         assert await jobs.events() == ["SuccessfulCreate"] * 3 + ["Completed"]
         assert [pod["metadata"].get("finalizers") for pod in await jobs.pods()] == [None] * 3
 
@@ -47,7 +50,10 @@ async def test_a_job_fails_when_its_limit_is_used_up() -> None:
         await jobs.create(backoffLimit=1)
         for _ in range(2):
             await jobs.end("Failed", finished=100)
-        assert await jobs.conditions() == ["FailureTarget=True/BackoffLimitExceeded", "Failed=True/BackoffLimitExceeded"]
+        assert await jobs.conditions() == [
+            "FailureTarget=True/BackoffLimitExceeded",
+            "Failed=True/BackoffLimitExceeded",
+        ]
         assert (await jobs.events())[-1] == "BackoffLimitExceeded"
 
 
@@ -139,7 +145,9 @@ async def test_an_orphan_that_matches_is_adopted() -> None:
         selector = {"matchLabels": {"app": "x"}}
         body = {"metadata": {"name": "orphan", "labels": {"app": "x"}}, "spec": TEMPLATE["spec"]}
         await jobs.server.ok("POST", PODS, body)
-        await jobs.create(manualSelector=True, selector=selector, template={"metadata": {"labels": {"app": "x"}}, **TEMPLATE})
+        await jobs.create(
+            manualSelector=True, selector=selector, template={"metadata": {"labels": {"app": "x"}}, **TEMPLATE}
+        )
         (pod,) = await jobs.pods()
         assert (pod["metadata"]["ownerReferences"][0]["name"], pod["metadata"]["finalizers"]) == ("j", [TRACKING])
 

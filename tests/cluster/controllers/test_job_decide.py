@@ -22,12 +22,16 @@ class Case(NamedTuple):
     decision: dict[str, Any]
 
 
-INDEXED = {"completionMode": "Indexed"}
-PER_INDEX = {**INDEXED, "backoffLimitPerIndex": 1, "backoffLimit": 2**31 - 1}
-EXIT_42 = {"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}}
-IGNORE_42 = {"podFailurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}]}}
-ONE_IS_ENOUGH = {**INDEXED, "successPolicy": {"rules": [{"succeededCount": 1}]}}
-SUSPENDED = {
+INDEXED: dict[str, Any] = {"completionMode": "Indexed"}
+PER_INDEX: dict[str, Any] = {**INDEXED, "backoffLimitPerIndex": 1, "backoffLimit": 2**31 - 1}
+EXIT_42: dict[str, Any] = {
+    "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}
+}
+IGNORE_42: dict[str, Any] = {
+    "podFailurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}]}
+}
+ONE_IS_ENOUGH: dict[str, Any] = {**INDEXED, "successPolicy": {"rules": [{"succeededCount": 1}]}}
+SUSPENDED: dict[str, Any] = {
     "conditions": [{"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}]
 }
 REACHED = ["SuccessCriteriaMet/CompletionsReached"]

@@ -47,8 +47,8 @@ def differences(name: str, steps: list[Any], real: list[Any], ours: list[Any]) -
     for number, (step, theirs, mine) in enumerate(zip(steps, real, ours, strict=True)):
         if theirs != mine:
             lines.append(f"== {name} after step {number}: {json.dumps(step)}")
-            texts = [json.dumps(one, indent=1, sort_keys=True).splitlines() for one in (theirs, mine)]
-            lines += list(difflib.unified_diff(*texts, "real", "ours", lineterm="", n=2))
+            real_text, our_text = (json.dumps(one, indent=1, sort_keys=True).splitlines() for one in (theirs, mine))
+            lines += list(difflib.unified_diff(real_text, our_text, "real", "ours", lineterm="", n=2))
     return lines
 
 

@@ -187,7 +187,7 @@ class Player:
             "pods": sorted((_pod(pod) for pod in pods.values()), key=str),
             "events": sorted((_event(event) for event in events if event["involvedObject"]["kind"] == "Job"), key=str),
         }  # fmt: skip
-        shown = _neutral(shown, names, self.namespace)
+        shown = dict(_neutral(shown, names, self.namespace))
         shown["events"].sort(key=str)
         shown["pods"].sort(key=str)
         return shown

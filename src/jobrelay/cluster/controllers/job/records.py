@@ -47,7 +47,7 @@ class Record:
         self.removing.intersection_update(pod.uid for pod in pods if is_tracked(pod))
         self.deleting.intersection_update(pod.uid for pod in pods if is_active(pod))
         visible = not self.pods_version or not is_newer(self.pods_version, cache_version)
-        satisfied = visible and not self.deleting and not self.unsure
+        satisfied = visible and not self.deleting
         return Memory(self.backoff, frozenset(self.removing), satisfied)
 
 
