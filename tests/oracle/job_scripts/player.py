@@ -179,7 +179,7 @@ class Player:
             job = None
         events = [event.decode() for event in (await self.client.list(EVENTS_CORE, self.namespace)).items]
         names = sorted(self.seen, key=len, reverse=True)
-        shown = {
+        shown: Obj = {
             "job": None if job is None else {
                 "deleting": "deletionTimestamp" in job["metadata"], "finalizers": job["metadata"].get("finalizers"),
                 "status": job["status"],

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 NAME = "job-controller"
 _OWNED_INDEX = "job-controller-owned"
-_PLACE_INDEX = "job-controller-namespace"
+_SELECTED_INDEX = "job-controller-selected"
 _FIRST_RETRY, _LAST_RETRY = 1.0, 60.0
 _WORKERS = 16
 _MODES = ("NonIndexed", "Indexed")
@@ -40,6 +40,13 @@ def _owned(pod: Object) -> tuple[str, ...]:
     """Index of pods by the uid of their controller, or by namespace if they have none."""
     owner = pod.metadata.controller
     return (owner.uid if owner is not None else f"/{pod.namespace}",)
+
+
+def _selected(job: Object) -> tuple[str, ...]:
+    """Index of Jobs by one label that their pods must have, so that a pod finds its Jobs without asking all of them."""
+    labels = (job.decode(Job).spec.selector or {}).get("matchLabels") or {}
+    wanted = next(iter(labels.items()), None)
+    return (f"{job.namespace}/{wanted[0]}={wanted[1]}" if wanted else job.namespace,)
 
 
 class JobController:
@@ -67,7 +74,7 @@ class JobController:
         self._views = PodViews()
         self._pods.add_index(_OWNED_INDEX, _owned)
         self._pods.add_index(TRACKED_INDEX, tracked)
-        self._jobs.add_index(_PLACE_INDEX, lambda job: (job.namespace,))
+        self._jobs.add_index(_SELECTED_INDEX, _selected)
         self._jobs.subscribe(self._job_changed)
         self._pods.subscribe(self._pod_changed)
 
@@ -139,9 +146,12 @@ class JobController:
         return job if job is not None and job.uid == owner.uid else None
 
     def _possible_owners(self, pod: Object) -> Iterable[Key]:
-        for job in self._jobs.by_index(_PLACE_INDEX, pod.namespace):
-            if selector_from_object(job.decode(Job).spec.selector).matches(pod.metadata.labels):
-                yield job.key
+        labels = pod.metadata.labels
+        places = (pod.namespace, *(f"{pod.namespace}/{key}={value}" for key, value in labels.items()))
+        for place in places:
+            for job in self._jobs.by_index(_SELECTED_INDEX, place):
+                if selector_from_object(job.decode(Job).spec.selector).matches(labels):
+                    yield job.key
 
     def _note_finished(self, old: Object | None, new: Object | None) -> None:
         was, is_ = self._held_after_end(old), self._held_after_end(new)

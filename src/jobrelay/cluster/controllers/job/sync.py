@@ -29,15 +29,13 @@ from jobrelay.kube.resource import JOBS, PODS
 log = structlog.get_logger(__name__)
 
 
-class _Parts(msgspec.Struct, rename="camel"):
+class _StatusWrite(msgspec.Struct, rename="camel"):
+    """A Job as it is sent to have its status replaced; its spec stays what it is and is not sent."""
+
     metadata: msgspec.Raw
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: Status = Status()
     kind: str = "Job"
     api_version: str = "batch/v1"
-
-
-class _WithStatus(_Parts):
-    status: Status = Status()
 
 
 class AdoptionRefused(Exception):
@@ -157,9 +155,8 @@ class JobSync:
             self._finished(closing, closing.finished)
 
     async def _write(self, status: Status, before: Status) -> None:
-        parts = self._obj.decode(_Parts)
-        body = msgspec.json.encode(_WithStatus(parts.metadata, parts.spec, status=status))
-        self._obj = await self._client.replace_status(JOBS, body)
+        body = msgspec.structs.replace(self._obj.decode(_StatusWrite), status=status)
+        self._obj = await self._client.replace_status(JOBS, msgspec.json.encode(body))
         self._record.job_version = self._obj.resource_version
         self._tools.metrics.counted(self._job, before, status)
 
