@@ -8,12 +8,15 @@ Needs nothing but this package. Where kubectl is on PATH it is used to look at t
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any
+
+import structlog
 
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Forbidden, Invalid, Resource, StatusError, connect, merge_patch
@@ -170,4 +173,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     asyncio.run(main())
