@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types bench clean
+.PHONY: help demo test lint format types tables bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo 'make test     the tests that need nothing but this clone'
 	@echo 'make lint     ruff, mypy and import-linter'
 	@echo 'make types    mypy alone'
+	@echo 'make tables   write the tables of Kubernetes facts anew; needs Go'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
 	@echo 'make clean    remove what the others have made'
@@ -49,6 +50,10 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+tables: $(VENV)/.dev
+	$(BIN)/python tools/typetable/build.py
+	$(BIN)/python tools/enumtable.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

@@ -4,7 +4,7 @@ types.json: what `main.go` reads by reflection (JSON names, protobuf numbers, om
 and map types and defaults that the published OpenAPI documents add. resources.json: what is served under which path, from
 the published discovery documents. Only facts are kept (names, numbers, flags), no descriptions.
 
-Run by `make types`; needs Go. A new Kubernetes version is a change of VERSION and of go.mod beside this file.
+Run by `make tables`; needs Go. A new Kubernetes version is a change of VERSION and of go.mod beside this file.
 """
 
 from __future__ import annotations

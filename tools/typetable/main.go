@@ -1,6 +1,6 @@
 // Prints the type table of the built-in Kubernetes kinds as JSON: for every struct its fields with JSON name, Go type,
 // protobuf number, omitempty and patch tags. All of it is read by reflection from the public Go modules, so a new
-// Kubernetes version is a change of go.mod and one run of `make types`.
+// Kubernetes version is a change of go.mod and one run of `make tables`.
 package main
 
 import (

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.node.answers import scripted_log
 from jobrelay.cluster.node.script import script_of
 from jobrelay.kube.resource import PODS
 
@@ -133,7 +135,9 @@ async def test_an_evicted_pod_says_so() -> None:
 async def test_a_scripted_pod_has_a_log() -> None:
     async with nodes() as world:
         await world.create(pod(annotations={"log": "one\ntwo"}))
-        await world.phase("Succeeded")
+        found = await world.phase("Succeeded")
+        assert scripted_log(found, LogOptions()).body == b"one\ntwo\n"
+        assert scripted_log(found, LogOptions(tail=1)).body == b"two\n"
 
 
 async def test_many_pods_cost_no_tasks_each() -> None:
