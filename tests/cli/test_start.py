@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from jobrelay.cli.cluster.common import NOT_PULLED
 from jobrelay.kube import connect
 from jobrelay.kube.resource import CONFIGMAPS
 
@@ -49,10 +50,19 @@ def test_a_cluster_says_when_it_is_ready_and_where(tmp_path: pathlib.Path) -> No
 def test_a_signal_ends_it_cleanly(tmp_path: pathlib.Path, number: signal.Signals) -> None:
     with started("dev", "--dir", tmp_path, "--memory") as process:
         ready(process)
+        assert process.stderr is not None
+        noted = process.stderr.readline()
         assert end(process, number) == 0
         assert process.stdout is not None
+        assert (process.stdout.read(), noted + process.stderr.read()) == ("", NOT_PULLED + "\n")
+
+
+def test_without_a_runtime_there_is_nothing_to_note(tmp_path: pathlib.Path) -> None:
+    with started("dev", "--dir", tmp_path, "--memory", "--runtime", "none") as process:
+        ready(process)
+        assert end(process) == 0
         assert process.stderr is not None
-        assert (process.stdout.read(), process.stderr.read()) == ("", "")
+        assert process.stderr.read() == ""
 
 
 async def test_the_next_start_has_the_same_port_and_data(tmp_path: pathlib.Path) -> None:

@@ -26,7 +26,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Pat
     if other := os.environ.get("JOBRELAY_TEST_KUBECONFIG"):
         yield pathlib.Path(other).absolute()
         return
-    command = [sys.executable, "-m", "jobrelay", "cluster", "start", "clients", "--memory"]
+    command = [sys.executable, "-m", "jobrelay", "cluster", "start", "clients", "--memory", "--runtime", "none"]
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(jobrelay.__file__).parents[1])}
     process = subprocess.Popen(
         [*command, "--dir", str(tmp_path_factory.mktemp("cluster"))],

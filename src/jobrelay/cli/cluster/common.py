@@ -16,6 +16,10 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cluster.errors import ClusterError
 from jobrelay.cluster.files import ClusterFolder, find_folders
 
+NOT_PULLED = (
+    "note: images are not pulled; pods run their commands as processes of this machine, with your rights "
+    "(--runtime none: not at all)"
+)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -69,6 +73,12 @@ def describe(folder: ClusterFolder) -> dict[str, Any]:
         "url": f"https://127.0.0.1:{port}" if port else None,
         "kubeconfig": str(folder.kubeconfig) if folder.kubeconfig.exists() else None,
     }
+
+
+def tell_runtime(runtime: str) -> None:
+    """Says plainly what pods are, when they are more than words."""
+    if runtime == "process":
+        click.echo(NOT_PULLED, err=True)
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

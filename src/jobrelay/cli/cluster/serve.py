@@ -15,6 +15,7 @@ from typing import Final
 import click
 import structlog
 
+from jobrelay.cli.cluster.common import tell_runtime
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
 
@@ -39,7 +40,7 @@ def serve_clusters(
     gc.set_threshold(*_THRESHOLDS)
     _allow_many_connections()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(clusters))
+        runner.run(_serve(clusters, nodes.runtime if nodes is not None else "none"))
 
 
 def _allow_many_connections() -> None:
@@ -59,8 +60,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _serve(clusters: Sequence[Cluster]) -> None:
-    serving = asyncio.ensure_future(_run(clusters))
+async def _serve(clusters: Sequence[Cluster], runtime: str) -> None:
+    serving = asyncio.ensure_future(_run(clusters, runtime))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, _end, loop, number, serving)
@@ -78,10 +79,11 @@ def _end(loop: asyncio.AbstractEventLoop, number: signal.Signals, serving: async
     serving.cancel()
 
 
-async def _run(clusters: Sequence[Cluster]) -> None:
+async def _run(clusters: Sequence[Cluster], runtime: str) -> None:
     async with AsyncExitStack() as stack:
         for cluster in clusters:
             await stack.enter_async_context(cluster)
             click.echo(f"{cluster.name} ready {cluster.url} {cluster.kubeconfig}")
+        tell_runtime(runtime)
         gc.freeze()
         await asyncio.Event().wait()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from jobrelay.cli.cluster.common import DIR, check_names, complete_names, telling_errors
+from jobrelay.cli.cluster.common import DIR, check_names, complete_names, tell_runtime, telling_errors
 from jobrelay.cli.errors import Failure
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     help="Which controllers run, by kube-controller-manager's names.",
 )  # fmt: skip
 @click.option(
-    "--runtime", type=click.Choice(["none", "scripted", "process"]), default="none", show_default=True,
-    help="How pods run: not at all, by a script in their annotations, or as local processes (images are not pulled).",
+    "--runtime", type=click.Choice(["process", "scripted", "none"]), default="process", show_default=True,
+    help="How pods run: as processes of this machine (images are not pulled), by a script in their annotations, or not.",
 )  # fmt: skip
 @click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many nodes there are.")
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of a node.  [default: the machine's]")
@@ -55,6 +56,9 @@ def start(
     Prints one line for each when it is ready: its name, its address, its kubeconfig. Objects, keys and ports are kept in the
     folder and are there again at the next start.
 
+    Pods run as processes of this machine, with your rights: no image is pulled, and nothing is walled off. Whoever may create
+    pods in the cluster can run commands as you. Use --runtime scripted or none for pods that run nothing.
+
     \b
     jobrelay cluster start dev
     kubectl --kubeconfig ~/.local/state/jobrelay/dev.kubeconfig get namespaces
@@ -65,6 +69,7 @@ def start(
     _check_controllers(controllers)
     sizes = {"--cpu": cpu, "--memory-size": memory_size}
     _check_sizes(sizes)
+    _check_runtime(runtime)
     ports = {name: base + index if base is not None else None for index, name in enumerate(names)}
     with telling_errors():
         if detach:
@@ -74,6 +79,7 @@ def start(
             extra = ["--controllers", controllers, "--runtime", runtime, "--nodes", str(nodes), *given]
             extra += _passed_on(verbose, log_format)
             start_detached(folder, ports, memory=memory, extra=extra)
+            tell_runtime(runtime)
         else:
             from jobrelay.cli.cluster.serve import serve_clusters
             from jobrelay.cli.logs import configure_logs
@@ -82,6 +88,11 @@ def start(
             configure_logs(verbose, log_format)
             pool = NodeSettings(runtime=cast("RuntimeName", runtime), nodes=nodes, cpu=cpu, memory=memory_size)
             serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
+
+
+def _check_runtime(runtime: str) -> None:
+    if runtime == "process" and sys.platform != "linux":
+        raise Failure("pods as processes need Linux", "use --runtime scripted or --runtime none")
 
 
 def _check_controllers(text: str) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
@@ -30,7 +31,7 @@ class HttpServer:
 
     def __init__(self, api: ApiServer, tls: ssl.SSLContext) -> None:
         self._api, self._tls = api, tls
-        self._server = web.Server(self._handle, access_log=None, max_line_size=MAX_HEADER, max_field_size=MAX_HEADER)
+        self._server = _Connections(self._handle, access_log=None, max_line_size=MAX_HEADER, max_field_size=MAX_HEADER)
         self._listener: asyncio.Server | None = None
 
     async def start(self, listening: socket.socket) -> None:
@@ -56,7 +57,7 @@ class HttpServer:
             upgraded: web.StreamResponse = await answer.upgrade(raw)
             return upgraded
         if answer.stream is not None:
-            return await _stream(raw, answer)
+            return await _stream(raw, answer, self._server.streams)
         return web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
 
 
@@ -123,7 +124,22 @@ class _ChunkedSink:
             self.done.set_result(None)
 
 
-async def _stream(raw: web.BaseRequest, answer: ApiResponse) -> web.StreamResponse:
+class _Connections(web.Server):
+    """Knows which stream goes over which connection: a client that leaves a silent stream is noticed at once."""
+
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **options: Any) -> None:
+        super().__init__(handler, **options)
+        self.streams: dict[web.RequestHandler, _ChunkedSink] = {}
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        if (sink := self.streams.get(handler)) is not None:
+            sink.end()
+
+
+async def _stream(
+    raw: web.BaseRequest, answer: ApiResponse, streams: dict[web.RequestHandler, _ChunkedSink]
+) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.code, headers=CIMultiDict(answer.fields()))
     response.enable_chunked_encoding()
     await response.prepare(raw)
@@ -133,10 +149,11 @@ async def _stream(raw: web.BaseRequest, answer: ApiResponse) -> web.StreamRespon
     if transport is None:
         answer.stream.stop()
         return response
-    sink = _ChunkedSink(transport)
+    sink = streams[raw.protocol] = _ChunkedSink(transport)
     try:
         answer.stream.start(sink)
         await sink.done
     finally:
+        del streams[raw.protocol]
         answer.stream.stop()
     return response

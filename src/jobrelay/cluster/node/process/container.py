@@ -21,6 +21,7 @@ from jobrelay.cluster.node.process.volumes import mount_points
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
 from jobrelay.kinds import quantity
 from jobrelay.kube.clock import format_time
+from jobrelay.kube.errors import KubeError
 
 if TYPE_CHECKING:
     from jobrelay.cluster.node.process.pod import PodWorker
@@ -49,7 +50,7 @@ class Container:
         self.process: Process | None = None
         self.log: LogFile | None = None
         self.env: dict[str, str] = {}
-        self.up = asyncio.Event()  # set when the container has started, by its start-up probe too
+        self.up = asyncio.Event()  # set when the container has started, by its start-up probe too, or will not any more
         self._stopping = self._out_of_memory = False
         self._crashes = 0
         self._folder = pod.folder / "containers" / run.name
@@ -61,6 +62,12 @@ class Container:
 
     async def live(self, *, until_success: bool = False) -> int:
         """Runs the container until it is not to be started again; returns its last exit code."""
+        try:
+            return await self._live(until_success)
+        finally:
+            self.up.set()
+
+    async def _live(self, until_success: bool) -> int:
         while True:
             began = self.pod.host.clock.monotonic()
             code = await self._once()
@@ -172,7 +179,7 @@ class Container:
                 self.env = await container_env(
                     self.pod.object, self.spec, self.pod.objects, host.base_env(self.pod.object), host.capacity
                 )
-            except ConfigMissing as missing:
+            except (ConfigMissing, KubeError) as missing:
                 self.run.state = {WAITING: {"reason": "CreateContainerConfigError", "message": str(missing)}}
                 self.pod.changed()
                 self.pod.warn("Failed", f"Error: {missing}", self.run.name)
@@ -245,8 +252,13 @@ class Container:
         self.pod.changed()
         forget = self._limit_memory(process)
         tasks = [asyncio.create_task(self._after_start()), asyncio.create_task(self._probe_all())]
+        waiting: set[asyncio.Future[Any]] = {process.exited, *tasks}
         try:
-            return await asyncio.shield(process.exited)
+            while not process.exited.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+            return process.exited.result()
         finally:
             forget()
             for task in tasks:

@@ -37,6 +37,7 @@ class Host:
     memory: MemoryWatch = field(default_factory=MemoryWatch)
     api_address: str = ""  # host:port where pods reach the API server
     shells: pathlib.Path | None = None
+    told: bool = False  # that images are not pulled
     bash: str = field(default_factory=lambda: shutil.which("bash") or "")
 
     def base_env(self, pod: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""The cluster's end of the supervisor: start programs, signal them, learn how they ended."""
+"""The cluster's end of the supervisor: start programs, signal them, learn how they ended.
+
+The supervisor is started when the first pod needs it, so that a cluster that runs none costs nothing. If it is lost, everything that
+ran under it has ended, and the next pod starts another.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,8 @@ import structlog
 
 log = structlog.get_logger(__name__)
 _PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
-_READY: Final = 10.0
+_PATIENCE: Final = 10.0
+_STOPPING: Final = "the node is stopping"
 _LOST: Final = 9  # what a process ends with when its supervisor is gone: as if killed
 
 
@@ -71,10 +76,24 @@ class Launcher:
         self._starting: dict[int, asyncio.Future[int]] = {}
         self._running: dict[int, asyncio.Future[int]] = {}
         self._hello: asyncio.Future[str] | None = None
+        self._ready: asyncio.Task[None] | None = None
+        self._closed = False
         self.mounts = ""
         """How containers get mounts of their own: `root`, `user`, or empty if they do not."""
 
-    async def start(self) -> None:
+    async def ready(self) -> None:
+        """Returns when programs can be started and `mounts` is known. Raises StartError."""
+        if self._closed:
+            raise StartError(_STOPPING)
+        if self._ready is None:
+            self._ready = asyncio.create_task(self._start())
+        try:
+            await asyncio.shield(self._ready)
+        except (OSError, TimeoutError) as error:
+            self._ready = None
+            raise StartError(f"the supervisor of the node's processes did not start: {error!r}") from error
+
+    async def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-S", "-E", "-s", str(_PROGRAM), str(theirs.fileno()), self._mark]
         self._child = subprocess.Popen(  # noqa: ASYNC220  (forks without waiting)
@@ -86,13 +105,14 @@ class Launcher:
         loop = asyncio.get_running_loop()
         self._hello = loop.create_future()
         loop.add_reader(ours.fileno(), self._heard)
-        async with asyncio.timeout(_READY):
+        async with asyncio.timeout(_PATIENCE):
             self.mounts = await self._hello
 
     async def spawn(self, program: Program, stdin: int, stdout: int, stderr: int) -> Process:
         """Starts a program on these descriptors, which stay the caller's. Raises StartError."""
+        await self.ready()
         if self._control is None:
-            raise StartError("the node is stopping")
+            raise StartError("the supervisor of the node's processes is gone")
         id = next(self._numbers)
         loop = asyncio.get_running_loop()
         self._starting[id] = started = loop.create_future()
@@ -121,7 +141,10 @@ class Launcher:
                 self._control.send(json.dumps({"op": "kill", "id": process.id, "signal": int(number)}).encode())
 
     async def stop(self) -> None:
-        """Ends everything."""
+        """Ends everything; nothing can be started any more."""
+        self._closed = True
+        if self._ready is not None:
+            self._ready.cancel()
         if self._control is None or self._child is None:
             return
         self._lose()
@@ -163,9 +186,12 @@ class Launcher:
         if control is not None:
             asyncio.get_running_loop().remove_reader(control.fileno())
             control.close()
+        self._ready = None
+        if self._hello is not None and not self._hello.done():
+            self._hello.set_exception(ConnectionResetError("it ended at once"))
         for started in self._starting.values():
             if not started.done():
-                started.set_exception(StartError("the node is stopping"))
+                started.set_exception(StartError(_STOPPING))
         for exited in self._running.values():
             if not exited.done():
                 exited.set_result(128 + _LOST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -18,6 +18,7 @@ from jobrelay.cluster.node.life import DEADLINE
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.environment import ConfigMissing
 from jobrelay.cluster.node.process.host import Host, Objects
+from jobrelay.cluster.node.process.launcher import StartError
 from jobrelay.cluster.node.process.podlogs import PodLogs
 from jobrelay.cluster.node.process.volumes import Volumes
 from jobrelay.cluster.node.status import (
@@ -44,6 +45,12 @@ from jobrelay.kube.resource import PODS
 
 log = structlog.get_logger(__name__)
 RETRY: Final = 2.0
+NOT_PULLED: Final = "Images are not pulled: the commands of containers run as processes of this machine, as the user who started the cluster"
+NO_MOUNTS: Final = (
+    "This system allows no mounts of a pod's own: "
+    "volumes are found through JOBRELAY_MOUNT_<VOLUME> instead of their mount paths"
+)
+UNEXPECTED: Final = "UnexpectedError"
 LOST: Final = ("NodeRestarted", "The cluster was stopped while the pod was running")
 
 
@@ -62,6 +69,7 @@ class PodWorker:
         self.gone = False
         self._stop_at = math.inf
         self._reason: tuple[str, str] = ("", "")
+        self._failed = False
         self._conditions: dict[str, Obj] = {}
         self._news, self._over, self._sandbox = asyncio.Event(), False, False
         self._start_time: str = (pod.get("status") or {}).get("startTime") or format_time(host.clock.now())
@@ -79,13 +87,11 @@ class PodWorker:
 
     # What others ask for.
 
-    def stop(self, grace: float, reason: tuple[str, str] = ("", "")) -> None:
+    def stop(self, grace: float) -> None:
         """The pod is to end within `grace` seconds; asked again, it may only be sooner."""
         loop = asyncio.get_running_loop()
         sooner = loop.time() + grace < self._stop_at
         self._stop_at = min(self._stop_at, loop.time() + grace)
-        if self._reason == ("", ""):
-            self._reason = reason
         if self.stopping.is_set() and sooner:
             loop.call_later(grace, self._kill_all)
         self.stopping.set()
@@ -129,6 +135,10 @@ class PodWorker:
         publisher = asyncio.create_task(self._publish())
         try:
             await self._live()
+        except Exception as error:  # whatever it was, the pod must not seem to run for ever
+            log.exception("a pod could not be run", pod=self.object["metadata"]["name"], uid=self.uid)
+            self._reason, self._failed = (UNEXPECTED, f"The node could not run the pod: {error!r}"), True
+            self._break_off()
         finally:
             self._kill_all()
             publisher.cancel()
@@ -141,7 +151,7 @@ class PodWorker:
 
     async def _live(self) -> None:
         self.changed()
-        if not await self._lay_out():
+        if not await self._node_ready() or not await self._lay_out():
             return
         self._sandbox = True
         watching = asyncio.create_task(self._watch_deadline())
@@ -154,6 +164,23 @@ class PodWorker:
             for container, task in reversed(sidecars):
                 await container.stop(self._left())
                 await asyncio.wait({task})
+
+    async def _node_ready(self) -> bool:
+        """Waits until processes can be started; False when the pod is stopped before."""
+        while not self.stopping.is_set():
+            try:
+                await self.host.launcher.ready()
+            except StartError as error:
+                self.warn("FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
+                await self.pause(RETRY)
+                continue
+            if not self.host.told:
+                self.host.told = True
+                self.tell("ImageNotPulled", NOT_PULLED)
+                if not self.host.launcher.mounts:
+                    self.warn("NoMounts", NO_MOUNTS)
+            return True
+        return False
 
     async def _lay_out(self) -> bool:
         """Makes the volumes; False when the pod is stopped before they could be made."""
@@ -180,8 +207,11 @@ class PodWorker:
             if self.stopping.is_set():
                 return False
             if is_sidecar(container.spec):
-                sidecars.append((container, asyncio.create_task(container.live())))
+                task = asyncio.create_task(container.live())
+                sidecars.append((container, task))
                 await self._either(container.up.wait())
+                if task.done():
+                    task.result()
             elif container.run.exit_code != 0 and not await self._run_init(container):
                 return False
         return not self.stopping.is_set()
@@ -206,31 +236,39 @@ class PodWorker:
         tasks = {asyncio.create_task(container.live()) for container in todo}
         if not tasks:
             return
-        await self._either(asyncio.wait(tasks))
-        if self.stopping.is_set():
-            for container in todo:
-                if RUNNING in container.run.state:
-                    self.tell("Killing", f"Stopping container {container.run.name}")
-            await asyncio.gather(*(container.stop(self._left()) for container in todo))
-        await asyncio.wait(tasks)
-        for task in tasks:
-            task.result()
+        try:
+            await self._either(_all(tasks))
+            if self.stopping.is_set():
+                await self._stop(todo)
+            await _all(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _stop(self, containers: Sequence[Container]) -> None:
+        for container in containers:
+            if RUNNING in container.run.state:
+                self.tell("Killing", f"Stopping container {container.run.name}")
+        await asyncio.gather(*(container.stop(self._left()) for container in containers))
 
     async def _either(self, work: Any) -> None:
         """Waits for something, or for the pod to be stopped."""
-        waiting = [asyncio.ensure_future(work), asyncio.ensure_future(self.stopping.wait())]
+        working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self.stopping.wait())
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
         finally:
-            for one in waiting:
-                one.cancel()
+            working.cancel()
+            stopped.cancel()
 
     async def _watch_deadline(self) -> None:
         seconds = self.object["spec"].get("activeDeadlineSeconds")
         if seconds is not None:
             await sleep(self.host.clock, seconds)
             self.warn("DeadlineExceeded", DEADLINE[1])
-            self.stop(self.grace, DEADLINE)
+            self._reason, self._failed = DEADLINE, True
+            self.stop(self.grace)
 
     def _left(self) -> float:
         """How many seconds of grace are left; all of it while nobody asked for an end."""
@@ -280,7 +318,7 @@ class PodWorker:
         view = PodView(self.object["spec"], generation, conditions, self._start_time)
         now = format_time(self.host.clock.now())
         status = pod_status(view, self.runs, now, sandbox=self._sandbox, stopping=self._over)
-        if self._over and self._reason[0] and (status["phase"] == "Failed" or self._reason == DEADLINE):
+        if self._over and self._reason[0] and (status["phase"] == "Failed" or self._failed):
             status |= {"phase": "Failed", "reason": self._reason[0], "message": self._reason[1]}
         self._conditions = {one["type"]: one for one in status["conditions"]}
         return status
@@ -296,13 +334,24 @@ class PodWorker:
         if status.get("phase") in ENDED or not status.get("containerStatuses"):
             return
         restore(self.runs, status)
+        if self._break_off(LOST[1]):
+            self._reason = LOST
+
+    def _break_off(self, message: str = "") -> bool:
+        """Writes down as ended what was running; whether there was any."""
         now = format_time(self.host.clock.now())
-        for run in self.runs.values():
-            if RUNNING not in run.state:
-                continue
+        broken = [run for run in self.runs.values() if RUNNING in run.state]
+        for run in broken:
             began = run.state[RUNNING].get("startedAt", now)
             run.state = {TERMINATED: terminated(
-                137, started=began, finished=now, reason="ContainerStatusUnknown", message=LOST[1], id=run.id
+                137, started=began, finished=now, reason="ContainerStatusUnknown", message=message, id=run.id
             )}  # fmt: skip
             run.ready = run.started = False
-            self._reason = LOST
+        return bool(broken)
+
+
+async def _all(tasks: set[asyncio.Task[int]]) -> None:
+    """Waits for all tasks; raises what one of them raised, at once."""
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    for task in done:
+        task.result()

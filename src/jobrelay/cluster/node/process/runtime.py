@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
-from typing import Final
 
 import structlog
 
@@ -14,15 +13,10 @@ from jobrelay.cluster.node.process.host import Host
 from jobrelay.cluster.node.process.pod import PodWorker
 from jobrelay.cluster.node.process.podlogs import PodLogs
 from jobrelay.cluster.node.status import ENDED
-from jobrelay.kube.errors import KubeError
 from jobrelay.kube.objects import Object
 from jobrelay.kube.resource import PODS
 
 log = structlog.get_logger(__name__)
-NOT_PULLED: Final = (
-    "Images are not pulled: this node runs the commands of containers as processes of the machine it is on"
-)
-NO_MOUNTS: Final = "This system allows no mounts of a pod's own: volumes are found through JOBRELAY_MOUNT_<VOLUME> instead of their paths"
 
 
 class ProcessRuntime:
@@ -35,13 +29,11 @@ class ProcessRuntime:
         self._pods = context.cache(PODS)
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._told = False
 
     async def run(self) -> None:
         """Runs pods until cancelled, and then ends all of their processes."""
         self._host.prepare()
-        await self._host.launcher.start()
-        self._clean()
+        await self._clean()
         leave = self._pods.subscribe(self._changed)
         try:
             await asyncio.Event().wait()
@@ -85,17 +77,9 @@ class ProcessRuntime:
         if new.uid in self._tasks:
             return
         worker = self._workers[new.uid] = PodWorker(self._host, pod)
-        self._say_once(worker)
         if new.deleting:
             worker.stop(float(metadata.get("deletionGracePeriodSeconds") or 0))
         self._start(new.uid, self._run(worker))
-
-    def _say_once(self, worker: PodWorker) -> None:
-        if not self._told:
-            self._told = True
-            worker.tell("ImageNotPulled", NOT_PULLED)
-            if not self._host.launcher.mounts:
-                worker.warn("NoMounts", NO_MOUNTS)
 
     def _start(self, uid: str, work: object) -> None:
         task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[call-overload]
@@ -105,8 +89,6 @@ class ProcessRuntime:
     async def _run(self, worker: PodWorker) -> None:
         try:
             await worker.run()
-        except KubeError as error:
-            log.warning("a pod was given up", pod=worker.object["metadata"]["name"], error=str(error))
         finally:
             self._workers.pop(worker.uid, None)
 
@@ -129,10 +111,13 @@ class ProcessRuntime:
         elif uid not in self._tasks:
             self._remove_folder(uid)
 
-    def _clean(self) -> None:
-        """Removes what pods left that are no more."""
+    async def _clean(self) -> None:
+        """Ends and removes what was left by pods of an earlier start."""
+        left = list((self._host.folder / "pods").iterdir())
+        if left:
+            await self._host.launcher.ready()
         known = {pod.uid for pod in self._pods}
-        for folder in (self._host.folder / "pods").iterdir():
+        for folder in left:
             if folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
 
