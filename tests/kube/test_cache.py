@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from random import Random
 
+import msgspec
 import pytest
 
-from jobrelay.kube import Cache, Client, Expired, FakeClock, Key, Transport, TransportError
+from jobrelay.kube import Cache, Client, Expired, FakeClock, Key, Object, Transport, TransportError
+from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import CONFIGMAPS
 
 from .miniserver import MiniServer
@@ -195,3 +197,93 @@ async def test_stopping_closes_the_watch(clock: FakeClock) -> None:
     async with running(ScriptedTransport(stream.response), clock) as (cache, _):
         assert cache.get(Key("default", "a")) is None
     assert stream.closed
+
+
+def reply(name: str, version: str, **more: str) -> Object:
+    return decode_object(msgspec.json.encode(configmap(name, version, **more)))
+
+
+async def test_an_own_write_is_read_at_once_and_not_taken_back(clock: FakeClock) -> None:
+    stream = initial(event("ADDED", configmap("a", "5")))
+    async with running(ScriptedTransport(stream.response), clock) as (cache, recorder):
+        cache.observe(reply("a", "15"))
+        stream.send(event("MODIFIED", configmap("a", "12")))
+        stream.send(event("MODIFIED", configmap("a", "15")))
+        stream.send(event("MODIFIED", configmap("a", "17")))
+        await clock.settle()
+        assert recorder.seen == [">a@5", "a@5>a@15", "a@15>a@17"]
+        assert cache.resource_version == "17"
+
+
+async def test_the_end_of_a_predecessor_does_not_remove_an_own_creation(clock: FakeClock) -> None:
+    stream = initial()
+    async with running(ScriptedTransport(stream.response), clock) as (cache, recorder):
+        cache.observe(reply("a", "15", uid="second"))
+        stream.send(event("ADDED", configmap("a", "12", uid="first")))
+        stream.send(event("DELETED", configmap("a", "13", uid="first")))
+        await clock.settle()
+        assert recorder.seen == [">a@15"]
+        stream.send(event("DELETED", configmap("a", "16", uid="second")))
+        await clock.settle()
+        assert len(cache) == 0
+
+
+async def test_a_reply_that_the_watch_has_overtaken_is_ignored(clock: FakeClock) -> None:
+    stream = initial()
+    async with running(ScriptedTransport(stream.response), clock) as (cache, recorder):
+        stream.send(event("ADDED", configmap("a", "12")))
+        stream.send(event("DELETED", configmap("a", "13")))
+        await clock.settle()
+        cache.observe(reply("a", "12"))
+        assert len(cache) == 0
+        assert recorder.seen == [">a@12", "a@13>"]
+
+
+async def test_an_own_write_that_leaves_the_selection_is_gone_when_the_watch_says_so(clock: FakeClock) -> None:
+    stream = initial(event("ADDED", configmap("a", "5")))
+    async with running(ScriptedTransport(stream.response), clock) as (cache, _):
+        cache.observe(reply("a", "15"))
+        stream.send(event("DELETED", configmap("a", "15")))
+        await clock.settle()
+        assert len(cache) == 0
+
+
+async def test_a_fresh_state_does_not_take_back_an_own_write(clock: FakeClock) -> None:
+    stream = initial(event("ADDED", configmap("a", "5")), event("ADDED", configmap("gone", "6")))
+    fresh = initial(event("ADDED", configmap("a", "12")), version="20")
+    async with running(ScriptedTransport(stream.response, fresh.response), clock) as (cache, recorder):
+        cache.observe(reply("a", "21"))
+        cache.observe(reply("new", "22"))
+        recorder.seen.clear()
+        stream.send(event("ERROR", {"kind": "Status", "reason": "Expired", "code": 410}))
+        await clock.advance(5)
+        assert cache.relists == 2
+        assert recorder.seen == ["gone@6>"]
+        assert sorted(obj.resource_version for obj in cache) == ["21", "22"]
+
+
+async def test_a_server_that_begins_again_is_believed_after_starting_over(clock: FakeClock) -> None:
+    stream = initial(event("ADDED", configmap("a", "9")))
+    again = initial(event("ADDED", configmap("a", "2", uid="other")), version="3")
+    async with running(ScriptedTransport(stream.response, again.response), clock) as (cache, recorder):
+        cache.start_over()
+        stream.fail(TransportError("down"))
+        await clock.advance(5)
+        assert recorder.seen == [">a@9", "a@9>", ">a@2"]
+        assert cache.resource_version == "3"
+
+
+async def test_only_what_is_worth_keeping_is_held(clock: FakeClock) -> None:
+    def keep(obj: Object) -> Object:
+        return Object(obj.metadata, b"{}")
+
+    stream = initial(event("ADDED", configmap("a", "5", text="long")))
+    client = Client(ScriptedTransport(stream.response), clock=clock)
+    cache = Cache(client, CONFIGMAPS, "default", clock=clock, random=Random(1), keep=keep)
+    task = asyncio.create_task(cache.run())
+    stream.send(event("ADDED", configmap("b", "11", text="long")))
+    await clock.settle()
+    cache.observe(reply("c", "12", text="long"))
+    assert [(obj.name, obj.raw) for obj in cache] == [("a", b"{}"), ("b", b"{}"), ("c", b"{}")]
+    task.cancel()
+    await asyncio.wait({task})

@@ -7,6 +7,9 @@ watch continues there. When the server no longer knows that version (410) the st
 differences are told: what vanished meanwhile appears as a deletion, what did not change appears not at all.
 
 Versions grow with every event of a watch, so an event that is not newer than the last one is a repeat and is dropped.
+A controller that wrote an object may show the cache the reply (`observe`) and reads its own write from then on: what
+the watch or a fresh state still tells of the time before is dropped, object by object.
+
 Servers end watches every few minutes; that is no failure. A failure is an error, a stream that stays open long past
 the time we asked for (its connection is dead), or one that ends at once and empty; each is followed by a jittered,
 growing pause.
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from random import Random
 
 from .backoff import Backoff
@@ -25,7 +28,7 @@ from .clock import Clock, SystemClock, deadline, sleep
 from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, TransportTimeout
 from .objects import Key, Object
 from .resource import Resource
-from .store import Store, is_newer
+from .store import Store, is_newer, is_older
 from .watch import EventType, WatchEvent
 
 __all__ = ["Cache"]
@@ -39,7 +42,8 @@ _TOO_SHORT = 1.0
 class Cache(Store):
     """Holds the objects of one resource, optionally of one namespace or behind selectors, and keeps them current.
 
-    `run()` does the work until cancelled. Until `synced` is set the cache is still filling up.
+    `run()` does the work until cancelled. Until `synced` is set the cache is still filling up. `keep` makes of each
+    object what is worth holding; it must leave the metadata's name, namespace, uid and resourceVersion as they are.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Cache(Store):
         random: Random | None = None,
         backoff: Backoff | None = None,
         watch_timeout: int = 300,
+        keep: Callable[[Object], Object] | None = None,
     ) -> None:
         super().__init__()
         self.resource = resource
@@ -70,8 +75,10 @@ class Cache(Store):
         self._random = random or Random()
         self._backoff = backoff or Backoff(random=self._random)
         self._watch_timeout = watch_timeout
+        self._keep = keep or _as_it_is
         self._watch_list = True
         self._version = ""
+        self._rewound = False
         self._progress = 0
 
     @property
@@ -87,6 +94,19 @@ class Cache(Store):
     async def wait_synced(self) -> None:
         """Return once the first state is complete."""
         await self.synced.wait()
+
+    def observe(self, obj: Object) -> None:
+        """Take over the reply to an own write, unless the watch has already shown what came of it."""
+        if is_newer(obj.resource_version, self._version) and not self._is_outdated(obj):
+            self.put(self._keep(obj))
+
+    def start_over(self) -> None:
+        """Read the state afresh with the next watch and believe it, whatever versions were seen before.
+
+        For a server whose versions begin again: it was restored, or is another one under the same address.
+        """
+        self._version = ""
+        self._rewound = True
 
     async def run(self) -> None:
         """Fill the cache and keep it current, until cancelled."""
@@ -148,7 +168,7 @@ class Cache(Store):
             label_selector=self._label_selector,
             field_selector=self._field_selector,
         )
-        self._reset(state.items, state.resource_version)
+        self._reset(tuple(map(self._keep, state.items)), state.resource_version)
 
     async def _take_initial(self, events: AsyncIterator[WatchEvent]) -> None:
         """Collect everything that exists, up to the bookmark that says so."""
@@ -160,7 +180,7 @@ class Cache(Store):
             if event.type is EventType.DELETED:
                 fresh.pop(event.object.key, None)
             elif event.type is not EventType.BOOKMARK:
-                fresh[event.object.key] = event.object
+                fresh[event.object.key] = self._keep(event.object)
         self._watch_list = False
         raise ProtocolError("the watch ended before its initial events did")
 
@@ -170,7 +190,11 @@ class Cache(Store):
         self.relists += 1
         self._progress += 1
         self._version = version
-        self.replace(objects)
+        if self._rewound:
+            self._rewound = False
+            self.replace(())
+        ahead = {obj.key: obj for obj in self if is_older(version, obj.resource_version)}
+        self.replace((*(obj for obj in objects if obj.key not in ahead), *ahead.values()))
         self.synced.set()
 
     def _apply(self, event: WatchEvent) -> None:
@@ -180,10 +204,16 @@ class Cache(Store):
         if not is_newer(obj.resource_version, self._version):
             return
         self._version = obj.resource_version
+        if event.type is EventType.BOOKMARK or self._is_outdated(obj):
+            return
         if event.type is EventType.DELETED:
-            self.discard(obj.key, obj)
-        elif event.type is not EventType.BOOKMARK:
-            self.put(obj)
+            self.discard(obj.key, self._keep(obj))
+        else:
+            self.put(self._keep(obj))
+
+    def _is_outdated(self, obj: Object) -> bool:
+        held = self.get(obj.key)
+        return held is not None and is_older(obj.resource_version, held.resource_version)
 
     def _reached(self) -> None:
         """The server is there and answers."""
@@ -192,3 +222,7 @@ class Cache(Store):
             self.last_error = None
         if self._backoff.failures:
             self._backoff.reset()
+
+
+def _as_it_is(obj: Object) -> Object:
+    return obj

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from .objects import Key, Object
 
-__all__ = ["Handler", "Indexer", "Store", "is_newer"]
+__all__ = ["Handler", "Indexer", "Store", "is_newer", "is_older"]
 
 Handler: TypeAlias = Callable[[Object | None, Object | None], None]
 Indexer: TypeAlias = Callable[[Object], Iterable[str]]
@@ -24,6 +24,11 @@ def is_newer(version: str, than: str) -> bool:
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than
+
+
+def is_older(version: str, than: str) -> bool:
+    """Whether a resourceVersion is known to lie before another, which takes numbers."""
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
 class _Index:
