@@ -10,13 +10,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import scenarios
+from bench import lives, scenarios
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "startup": scenarios.startup,
     "writes": scenarios.writes,
     "watches": scenarios.watches,
+    "lives": lives.lives,
+    "indexed": lives.indexed,
 }
 
 

@@ -1,4 +1,8 @@
-"""The Job that is created over and over: one container with resources, held by a queue, run by another controller."""
+"""The Jobs that are created over and over.
+
+One is held by a queue and run by another controller, with one container and its resources: the cluster only stores it. The
+other runs on the cluster itself: as many pods as it has completions, each of which ends as soon as it starts.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,16 @@ def manifest(name: str, *extra: str) -> dict[str, Any]:
 
 def body(name: str, *extra: str) -> bytes:
     return json.dumps(manifest(name, *extra), separators=(",", ":")).encode()
+
+
+def runnable(name: str, completions: int = 1, parallelism: int = 1) -> bytes:
+    """A Job for the cluster's own controller."""
+    container = {"name": "main", "image": "registry.example.com/train:1.4", "command": ["python", "train.py"]}
+    spec: dict[str, Any] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    if completions > 1:
+        spec |= {"completionMode": "Indexed", "completions": completions, "parallelism": parallelism}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+    return json.dumps(job, separators=(",", ":")).encode()
 
 
 def request(method: str, path: str, content: bytes = b"") -> bytes:

@@ -64,9 +64,10 @@ def compile_package() -> None:
 
 
 @contextmanager
-def server(folder: pathlib.Path, names: Sequence[str]) -> Iterator[Server]:
+def server(folder: pathlib.Path, names: Sequence[str], runtime: str = "none") -> Iterator[Server]:
     """Starts clusters from a cold interpreter and yields once all are ready."""
-    command = [sys.executable, "-m", "jobrelay", "cluster", "start", *names, "--dir", str(folder)]
+    options = ["--dir", str(folder), "--runtime", runtime]
+    command = [sys.executable, "-m", "jobrelay", "cluster", "start", *names, *options]
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment())
     try:

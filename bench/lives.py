@@ -1,0 +1,79 @@
+"""Jobs from their creation to their end, on a cluster with every default but the runtime: pods live by script.
+
+A pod that has no script ends as soon as it starts, so what is measured is the cluster: API server, Job controller, scheduler and
+node in one process, a load generator that creates Jobs and watches them in another, TLS between them, and a store on disk.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import time
+from typing import Final
+
+from bench.calibrate import round_trip
+from bench.process import Helper, Server, helper, server
+from bench.report import Figure
+
+JOBS: Final = 1_000
+WARM_UP: Final = 100
+FINISHED: Final = 10_000
+COMPLETIONS: Final = 10_000
+PARALLELISM: Final = 500
+CLIENTS: Final = 20
+IDLE: Final = 20.0
+SETTLE: Final = 5.0
+
+
+def lives(folder: pathlib.Path) -> list[Figure]:
+    """1,000 Jobs of one pod each; then more of them until 10,000 are finished, and what these cost while nothing happens."""
+    with server(folder, ["dev"], "scripted") as running:
+        cluster = running.clusters[0]
+        with helper("bench.load", cluster.url, cluster.kubeconfig, str(CLIENTS)) as load:
+            load.hear()
+            load.ask(do="namespace")
+            load.ask(do="run", first=0, count=WARM_UP)
+            figures = _thousand(running, load)
+            rest = FINISHED - WARM_UP - JOBS
+            begin = running.cpu()
+            done = load.ask(do="run", first=200_000, count=rest)
+            each = (running.cpu() - begin) / rest
+            note = f"{rest / done['seconds']:.0f} Jobs/s; an event or two for each, and older objects in every table"
+            figures.append(Figure("server CPU per Job, until 10,000 are finished", each * 1e3, "ms", note=note))
+        time.sleep(SETTLE)
+        begin, at = running.cpu(), time.perf_counter()
+        time.sleep(IDLE)
+        share = (running.cpu() - begin) / (time.perf_counter() - at)
+    figures.append(Figure("idle with 10,000 finished Jobs", share * 100, "% of a core", 2.0, note="leases, timers"))
+    return figures
+
+
+def _thousand(running: Server, load: Helper) -> list[Figure]:
+    before, begin = round_trip(), running.cpu()
+    done = load.ask(do="run", first=100_000, count=JOBS)
+    cpu, trip = running.cpu() - begin, (before + round_trip()) / 2
+    share, rate = cpu / done["seconds"], JOBS / done["seconds"]
+    note = f"one core, of which the server had {share:.0%}; creating took {done['creating']:.1f} s of {done['seconds']:.1f} s"
+    load_note = f"load generator {done['cpu'] / JOBS * 1e6:.0f} us"
+    return [
+        Figure("Jobs from create to Complete, one pod each", rate, "/s", 200.0, at_least=True, note=note),
+        Figure("server CPU per Job", cpu / JOBS * 1e3, "ms", 5.0, note=load_note),
+        Figure("the same in json round trips of a Job", cpu / JOBS / trip, "x", note=f"one is {trip * 1e6:.1f} us"),
+    ]
+
+
+def indexed(folder: pathlib.Path) -> list[Figure]:
+    """One Indexed Job of 10,000 completions."""
+    with server(folder, ["dev"], "scripted") as running:
+        cluster = running.clusters[0]
+        with helper("bench.load", cluster.url, cluster.kubeconfig, "1") as load:
+            load.hear()
+            load.ask(do="namespace")
+            load.ask(do="run", first=0, count=1)
+            begin = running.cpu()
+            done = load.ask(do="run", first=1, count=1, completions=COMPLETIONS, parallelism=PARALLELISM)
+            cpu = running.cpu() - begin
+    note = f"one core, of which the server had {cpu / done['seconds']:.0%}"
+    return [
+        Figure("an Indexed Job of 10,000 completions, 500 at a time", done["seconds"], "s", 60.0, note=note),
+        Figure("server CPU per completion", cpu / COMPLETIONS * 1e3, "ms"),
+    ]
