@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from jobrelay.kinds import quantity
-from jobrelay.kinds.pod.resources import sum_of_containers
+from jobrelay.kinds.pod.resources import total_requests
 from jobrelay.kube.objects import Object
-
-POD_LEVEL: Final = ("cpu", "memory")
 
 
 class Demand(NamedTuple):
@@ -81,22 +79,12 @@ def node_info(node: Object) -> NodeInfo:
 def demand_of(spec: Mapping[str, Any]) -> Demand:
     """What a pod with this spec asks for."""
     return Demand(
-        _requests(spec),
+        tuple(sorted(total_requests(spec).items())),
         tuple(sorted((spec.get("nodeSelector") or {}).items())),
         msgspec.json.encode((spec.get("affinity") or {}).get("nodeAffinity")),
         msgspec.json.encode(spec.get("tolerations") or []),
         tuple(sorted(_host_ports(spec))),
     )
-
-
-def _requests(spec: Mapping[str, Any]) -> tuple[tuple[str, Fraction], ...]:
-    total = {name: amount.value for name, amount in sum_of_containers(spec, "requests").items()}
-    whole = (spec.get("resources") or {}).get("requests") or {}
-    for name, text in whole.items():
-        total[name] = quantity.number(text)
-    for name, text in (spec.get("overhead") or {}).items():
-        total[name] = total.get(name, Fraction(0)) + quantity.number(text)
-    return tuple(sorted((name, amount) for name, amount in total.items() if amount))
 
 
 def _host_ports(spec: Mapping[str, Any]) -> set[tuple[str, str, int]]:

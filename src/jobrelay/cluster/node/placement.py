@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage
+from jobrelay.kinds import nodematch
 
 UNSCHEDULABLE: Final = "node(s) were unschedulable"
 TAINTED: Final = "node(s) had untolerated taint(s)"
 NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 NO_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
 TOO_MANY: Final = "Too many pods"
-_UNSCHEDULABLE_TAINT: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _EMPTY: Final = Usage()
 _ANY: Final = "0.0.0.0"
 _NOTHING: Final = Fraction(0)
@@ -73,7 +73,7 @@ def place(demand: Demand, nodes: Sequence[NodeInfo], usage: Mapping[str, Usage])
         if refusal is not None:
             refused[node.name] = refusal
             continue
-        score = (preference(demand, node), _room(demand, node, used))
+        score = (_preference(demand, node), _room(demand, node, used))
         if best is None or score > best[0]:
             best = (score, node.name)
     return Placement(best[1]) if best is not None else Placement("", refused)
@@ -81,14 +81,12 @@ def place(demand: Demand, nodes: Sequence[NodeInfo], usage: Mapping[str, Usage])
 
 def refuse(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None:
     """Why a node cannot take a pod; None when it can."""
-    if node.unschedulable and not _tolerated(_UNSCHEDULABLE_TAINT, _decoded(demand.tolerations)):
+    tolerations = _decoded(demand.tolerations)
+    if node.unschedulable and not nodematch.tolerated(nodematch.UNSCHEDULABLE, tolerations):
         return Refusal((UNSCHEDULABLE,))
-    if any(
-        taint.get("effect") in ("NoSchedule", "NoExecute") and not _tolerated(taint, _decoded(demand.tolerations))
-        for taint in node.taints
-    ):
+    if nodematch.untolerated(node.taints, tolerations):
         return Refusal((TAINTED,))
-    if not matches_node(demand, node):
+    if not nodematch.matches(demand.node_selector, _decoded(demand.affinity), node.name, node.labels):
         return Refusal((NO_MATCH,))
     if any(_conflicts(port, used) for port in demand.ports):
         return Refusal((NO_PORTS,), hopeless=False)
@@ -127,65 +125,8 @@ def _room(demand: Demand, node: NodeInfo, used: Usage) -> Fraction:
     return share - Fraction(used.pods, 1_000_000)
 
 
-def _tolerated(taint: Mapping[str, Any], tolerations: Sequence[Mapping[str, Any]]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return bool(toleration.get("value", "") == taint.get("value", ""))
-
-
-def matches_node(demand: Demand, node: NodeInfo) -> bool:
-    """Whether a node has the labels that a pod's selector and required affinity name."""
-    if any(node.labels.get(key) != value for key, value in demand.node_selector):
-        return False
-    required = (_decoded(demand.affinity) or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    return required is None or any(_term(term, node) for term in required.get("nodeSelectorTerms") or ())
-
-
-def preference(demand: Demand, node: NodeInfo) -> int:
-    """The weight of the preferred terms that a node satisfies."""
-    preferred = (_decoded(demand.affinity) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return sum(one.get("weight", 0) for one in preferred if _term(one.get("preference") or {}, node))
-
-
-def _term(term: Mapping[str, Any], node: NodeInfo) -> bool:
-    labels, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not labels and not fields:
-        return False
-    named = {"metadata.name": node.name}
-    return all(_expression(one, node.labels) for one in labels) and all(_expression(one, named) for one in fields)
-
-
-def _expression(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(expression.get("key", "")), expression.get("values") or []
-    match expression.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt":
-            return _number(value) is not None and int(value or 0) > int(values[0])
-        case "Lt":
-            return _number(value) is not None and int(value or 0) < int(values[0])
-    return False
-
-
-def _number(text: str | None) -> int | None:
-    try:
-        return int(text or "")
-    except ValueError:
-        return None
+def _preference(demand: Demand, node: NodeInfo) -> int:
+    return nodematch.preference(_decoded(demand.affinity), node.name, node.labels)
 
 
 @lru_cache(1024)

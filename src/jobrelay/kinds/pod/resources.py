@@ -236,6 +236,16 @@ def sum_of_containers(spec: Fields, which: str) -> dict[str, quantity.Quantity]:
     return total
 
 
+def total_requests(spec: Fields) -> dict[str, Fraction]:
+    """What a pod asks of its node: its containers together or what the pod as a whole says instead, and its overhead."""
+    total = {name: amount.value for name, amount in sum_of_containers(spec, "requests").items()}
+    for name, text in ((spec.get("resources") or {}).get("requests") or {}).items():
+        total[name] = quantity.number(text)
+    for name, text in (spec.get("overhead") or {}).items():
+        total[name] = total.get(name, Fraction(0)) + quantity.number(text)
+    return {name: amount for name, amount in total.items() if amount}
+
+
 def _raise_to(total: dict[str, quantity.Quantity], other: Mapping[str, quantity.Quantity]) -> None:
     for name, amount in other.items():
         if name not in total or amount.value > total[name].value:
