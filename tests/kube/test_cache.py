@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 import pytest
 
-from jobrelay.kube import Cache, Client, Expired, FakeClock, Key, Object, Transport, TransportError
+from jobrelay.kube import Cache, Client, Expired, FakeClock, Forbidden, Key, Object, Transport, TransportError
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import CONFIGMAPS
 
@@ -285,5 +285,32 @@ async def test_only_what_is_worth_keeping_is_held(clock: FakeClock) -> None:
     await clock.settle()
     cache.observe(reply("c", "12", text="long"))
     assert [(obj.name, obj.raw) for obj in cache] == [("a", b"{}"), ("b", b"{}"), ("c", b"{}")]
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_a_final_failure_ends_the_run_and_is_told(clock: FakeClock) -> None:
+    script = ScriptedTransport(refusal(403, "Forbidden"), initial().response)
+    told: list[bool] = []
+    client = Client(script, clock=clock)
+    cache = Cache(client, CONFIGMAPS, clock=clock, final=(Forbidden,), on_contact=lambda: told.append(cache.connected))
+    with pytest.raises(Forbidden):
+        await cache.run()
+    task = asyncio.create_task(cache.run())
+    await clock.settle()
+    assert cache.connected
+    assert (told[0], told[-1]) == (False, True)
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_a_server_that_asks_for_patience_gets_it(clock: FakeClock) -> None:
+    script = ScriptedTransport(refusal(429, "TooManyRequests", Retry_After="7"), initial().response)
+    cache = Cache(Client(script, clock=clock, retries=0), CONFIGMAPS, clock=clock)
+    task = asyncio.create_task(cache.run())
+    await clock.advance(6.9)
+    assert len(script.requests) == 1
+    await clock.advance(0.2)
+    assert cache.connected
     task.cancel()
     await asyncio.wait({task})

@@ -101,6 +101,17 @@ def test_inline_configs_may_not_touch_this_machine(
         Kubeconfig.inline(config(cluster, user)).connection()
 
 
+def test_an_inline_config_may_run_what_an_operator_allows() -> None:
+    user = {"exec": {"command": "login", "apiVersion": "client.authentication.k8s.io/v1beta1"}}
+    found = Kubeconfig.inline(config(None, user), exec_allowed=frozenset({"login"})).connection()
+    assert isinstance(found.credentials, ExecPlugin)
+
+
+def test_what_is_written_can_be_judged_before_it_is_used() -> None:
+    cluster, user = Kubeconfig.inline(config(None, {"tokenFile": "/t"})).entries()
+    assert (cluster.server[:8], user.token_file) == ("https://", "/t")
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

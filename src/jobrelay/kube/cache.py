@@ -25,7 +25,7 @@ from random import Random
 from .backoff import Backoff
 from .client import Client
 from .clock import Clock, SystemClock, deadline, sleep
-from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, TransportTimeout
+from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, StatusError, TransportTimeout
 from .objects import Key, Object
 from .resource import Resource
 from .store import Store, is_newer, is_older
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 _GRACE = 30.0
 _TOO_SHORT = 1.0
+_LONGEST_PATIENCE = 60.0
 
 
 class Cache(Store):
@@ -44,6 +45,8 @@ class Cache(Store):
 
     `run()` does the work until cancelled. Until `synced` is set the cache is still filling up. `keep` makes of each
     object what is worth holding; it must leave the metadata's name, namespace, uid and resourceVersion as they are.
+    `final` names the failures that end `run()` by an exception instead of another try; it may then be called again.
+    `on_contact` is called when `connected` or `last_error` have changed.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class Cache(Store):
         backoff: Backoff | None = None,
         watch_timeout: int = 300,
         keep: Callable[[Object], Object] | None = None,
+        final: tuple[type[KubeError], ...] = (),
+        on_contact: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
         self.resource = resource
@@ -76,6 +81,8 @@ class Cache(Store):
         self._backoff = backoff or Backoff(random=self._random)
         self._watch_timeout = watch_timeout
         self._keep = keep or _as_it_is
+        self._final = final
+        self._on_contact = on_contact or _nobody
         self._watch_list = True
         self._version = ""
         self._rewound = False
@@ -132,7 +139,10 @@ class Cache(Store):
         self.last_error = error
         if self.disconnected_since is None:
             self.disconnected_since = self._clock.monotonic()
-        pause = self._backoff.next()
+        self._on_contact()
+        if isinstance(error, self._final):
+            raise error
+        pause = max(self._backoff.next(), _asked_for(error))
         log.info("watch of %s failed, next try in %.1f s: %s", self.resource, pause, error)
         await sleep(self._clock, pause)
 
@@ -195,7 +205,9 @@ class Cache(Store):
             self.replace(())
         ahead = {obj.key: obj for obj in self if is_older(version, obj.resource_version)}
         self.replace((*(obj for obj in objects if obj.key not in ahead), *ahead.values()))
-        self.synced.set()
+        if not self.synced.is_set():
+            self.synced.set()
+            self._on_contact()
 
     def _apply(self, event: WatchEvent) -> None:
         obj = event.object
@@ -220,8 +232,18 @@ class Cache(Store):
         if self.disconnected_since is not None:
             self.disconnected_since = None
             self.last_error = None
+            self._on_contact()
         if self._backoff.failures:
             self._backoff.reset()
+
+
+def _asked_for(error: KubeError) -> float:
+    """How long the server wants to be left alone."""
+    return min(error.retry_after or 0.0, _LONGEST_PATIENCE) if isinstance(error, StatusError) else 0.0
+
+
+def _nobody() -> None:
+    pass
 
 
 def _as_it_is(obj: Object) -> Object:

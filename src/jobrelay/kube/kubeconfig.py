@@ -23,7 +23,7 @@ import msgspec
 from jobrelay.kinds import yaml
 
 from .connection import Connection
-from .credentials import Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
+from .credentials import ANONYMOUS, Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
 from .errors import ConfigError
 from .execplugin import ExecConfig, ExecPlugin
 
@@ -122,6 +122,8 @@ class Kubeconfig:
     """The merged content of one or more kubeconfig files."""
 
     current_context: str = ""
+    exec_allowed: frozenset[str] = frozenset()
+    """Commands that an inline kubeconfig may run after all."""
     _clusters: dict[str, _Entry[Cluster]] = field(default_factory=dict)
     _users: dict[str, _Entry[User]] = field(default_factory=dict)
     _contexts: dict[str, _Entry[Context]] = field(default_factory=dict)
@@ -143,9 +145,9 @@ class Kubeconfig:
         return merged
 
     @classmethod
-    def inline(cls, text: bytes) -> Kubeconfig:
-        """Read a kubeconfig that came from elsewhere: it may neither name files nor run programs."""
-        config = cls()
+    def inline(cls, text: bytes, *, exec_allowed: frozenset[str] = frozenset()) -> Kubeconfig:
+        """Read a kubeconfig that came from elsewhere: it may neither name files nor run programs but those allowed."""
+        config = cls(exec_allowed=exec_allowed)
         config._merge(text, None)
         return config
 
@@ -156,25 +158,34 @@ class Kubeconfig:
 
     def connection(self, context: str | None = None) -> Connection:
         """How to reach the cluster of a context, by default the current one."""
-        name = context or self.current_context
-        if not name:
-            raise ConfigError(f"no current-context is set\nhint: name one of {self._names(self._contexts)}")
-        chosen = _pick(self._contexts, name, "context")
-        cluster = _pick(self._clusters, chosen.value.cluster, f"cluster (of context {name!r})")
-        user = _pick(self._users, chosen.value.user, f"user (of context {name!r})") if chosen.value.user else None
+        chosen, cluster, user = self._chosen(context)
         if not cluster.value.server:
-            raise ConfigError(f"cluster {chosen.value.cluster!r} in {cluster.where} has no server")
+            raise ConfigError(f"cluster {chosen.cluster!r} in {cluster.where} has no server")
         ca = _data(cluster, "certificate-authority")
         return Connection(
             server=cluster.value.server.rstrip("/"),
-            namespace=chosen.value.namespace or "default",
-            credentials=_credentials(user, cluster.value, ca) if user else StaticCredentials(Credential()),
+            namespace=chosen.namespace or "default",
+            credentials=_credentials(user, cluster.value, ca, self.exec_allowed) if user else ANONYMOUS,
             ca=ca,
             insecure=cluster.value.insecure_skip_tls_verify,
             tls_server_name=cluster.value.tls_server_name or None,
             proxy_url=cluster.value.proxy_url or None,
             headers=_impersonation(user.value) if user else {},
         )
+
+    def entries(self, context: str | None = None) -> tuple[Cluster, User]:
+        """What is written about the cluster and the user of a context, for whoever has to judge it."""
+        _, cluster, user = self._chosen(context)
+        return cluster.value, user.value if user else User()
+
+    def _chosen(self, context: str | None) -> tuple[Context, _Entry[Cluster], _Entry[User] | None]:
+        name = context or self.current_context
+        if not name:
+            raise ConfigError(f"no current-context is set\nhint: name one of {self._names(self._contexts)}")
+        chosen = _pick(self._contexts, name, "context")
+        cluster = _pick(self._clusters, chosen.value.cluster, f"cluster (of context {name!r})")
+        user = _pick(self._users, chosen.value.user, f"user (of context {name!r})") if chosen.value.user else None
+        return chosen.value, cluster, user
 
     def _merge(self, text: bytes, path: Path | None) -> None:
         file = _parse(text, str(path) if path else "the inline kubeconfig")
@@ -234,7 +245,7 @@ def _resolve(entry: _Entry[Any], name: str, path: str) -> Path:
     return entry.file.parent / path
 
 
-def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None) -> Credentials:
+def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None, exec_allowed: frozenset[str]) -> Credentials:
     """The first that is given of token file, token, password, exec plugin and certificate, as kubectl ranks them."""
     value, certificate = user.value, _certificate(user)
     if value.token_file:
@@ -246,7 +257,7 @@ def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None) -> Cred
     if value.username:
         return StaticCredentials(Credential(basic(value.username, value.password), certificate))
     if value.exec is not None and certificate is None:
-        if user.file is None:
+        if user.file is None and value.exec.command not in exec_allowed:
             raise ConfigError("exec runs a program, which an inline kubeconfig may not\nhint: use a token instead")
         return ExecPlugin(_located(value.exec, user.file), _cluster_info(cluster, ca))
     if value.auth_provider is not None and certificate is None:
@@ -267,9 +278,9 @@ def _certificate(user: _Entry[User]) -> Certificate | None:
     return Certificate(chain, key)
 
 
-def _located(plugin: ExecConfig, file: Path) -> ExecConfig:
+def _located(plugin: ExecConfig, file: Path | None) -> ExecConfig:
     """A command with a slash is relative to its kubeconfig, one without is looked up in PATH."""
-    if "/" not in plugin.command:
+    if file is None or "/" not in plugin.command:
         return plugin
     return msgspec.structs.replace(plugin, command=str(file.parent / plugin.command))
 
