@@ -12,6 +12,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from kubernetes import client, config, watch
@@ -26,12 +27,22 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Pat
     if other := os.environ.get("JOBRELAY_TEST_KUBECONFIG"):
         yield pathlib.Path(other).absolute()
         return
-    command = [sys.executable, "-m", "jobrelay", "cluster", "start", "clients", "--memory", "--runtime", "none"]
+    with started(tmp_path_factory.mktemp("cluster"), "--runtime", "none") as path:
+        yield path
+
+
+@pytest.fixture(scope="session")
+def process_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """Of an embedded cluster as it comes: its pods run as processes of this machine."""
+    with started(tmp_path_factory.mktemp("cluster")) as path:
+        yield path
+
+
+@contextmanager
+def started(folder: pathlib.Path, *options: str) -> Iterator[pathlib.Path]:
+    command = [sys.executable, "-m", "jobrelay", "cluster", "start", "clients", "--memory", *options]
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(jobrelay.__file__).parents[1])}
-    process = subprocess.Popen(
-        [*command, "--dir", str(tmp_path_factory.mktemp("cluster"))],
-        stdout=subprocess.PIPE, text=True, env=environment,
-    )  # fmt: skip
+    process = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.PIPE, text=True, env=environment)
     with process:
         assert process.stdout is not None
         ready = process.stdout.readline().split()
@@ -89,3 +100,15 @@ def admin(program: pathlib.Path, kubeconfig: pathlib.Path, tmp_path_factory: pyt
 def kubectl(admin: Kubectl, namespace: str) -> Kubectl:
     """kubectl in the namespace of the test."""
     return admin.within(namespace)
+
+
+@pytest.fixture
+def process_kubectl(
+    program: pathlib.Path, process_kubeconfig: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
+) -> Kubectl:
+    """kubectl in a namespace of the test's own, on a cluster whose pods are processes."""
+    name = f"run-{uuid.uuid4().hex[:8]}"
+    made = Kubectl(program, process_kubeconfig, tmp_path_factory.mktemp("home"), name)
+    made("create", "namespace", name)
+    made("wait", "--for=create", "serviceaccount/default", "--timeout=30s")
+    return made

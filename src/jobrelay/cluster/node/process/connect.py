@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import pty
 import signal
-import struct
-import termios
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -24,6 +21,7 @@ from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.launcher import Process, StartError
+from jobrelay.cluster.node.process.stdio import Input
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -36,7 +34,9 @@ def connect(container: Container, request: ApiRequest) -> ApiResponse:
     if request.header("upgrade").lower() != "websocket":
         raise errors.bad_request("Upgrade request required: this server speaks websockets (v5.channel.k8s.io)")
     if request.info.subresource == "attach":
-        return ApiResponse(101, upgrade=lambda raw: _serve(raw, lambda socket: _attach(container, socket)))
+        return ApiResponse(
+            101, upgrade=lambda raw: _serve(raw, lambda socket: _Attach(container, request, socket).run())
+        )
     if request.info.subresource != "exec":
         raise errors.bad_request("port forwarding is not supported: pods listen on this machine's own ports")
     return ApiResponse(101, upgrade=lambda raw: _serve(raw, lambda socket: _Exec(container, request, socket).run()))
@@ -72,7 +72,7 @@ class _Exec:
         self._container, self._socket = container, socket
         self._argv = request.query.get("command") or []
         self._tty, self._stdin = flag(request.query, "tty"), flag(request.query, "stdin")
-        self._input = -1
+        self._input: Input | None = None
 
     async def run(self) -> dict[str, Any]:
         try:
@@ -89,7 +89,7 @@ class _Exec:
                 task.cancel()
             await asyncio.wait([*sending, receiving])
             self._container.pod.host.launcher.signal(process, signal.SIGKILL)
-            self._close_input()
+            self._end_input()
         return final_status(code)
 
     async def _on_terminal(self) -> tuple[Process, list[tuple[int, int]]]:
@@ -98,19 +98,19 @@ class _Exec:
             process = await self._container.spawn(self._argv, theirs, theirs, theirs, tty=True)
         finally:
             os.close(theirs)
-        self._input = os.dup(ours)
+        self._input = Input(os.dup(ours))
         return process, [(STDOUT, ours)]
 
     async def _on_pipes(self) -> tuple[Process, list[tuple[int, int]]]:
         out, err, into = os.pipe(), os.pipe(), os.pipe()
-        self._input = into[1]
+        self._input = Input(into[1])
         try:
             process = await self._container.spawn(self._argv, into[0], out[1], err[1])
         finally:
             for fd in (into[0], out[1], err[1]):
                 os.close(fd)
         if not self._stdin:
-            self._close_input()
+            self._end_input()
         return process, [(STDOUT, out[0]), (STDERR, err[0])]
 
     async def _send(self, channel: int, fd: int) -> None:
@@ -127,42 +127,60 @@ class _Exec:
             transport.close()
 
     async def _receive(self, process: Process) -> None:
-        """Carries what the client sends; a client that leaves takes the command with it."""
-        async for message in self._socket:
-            if message.type is not WSMsgType.BINARY or not message.data:
-                continue
-            channel, data = message.data[0], message.data[1:]
-            if channel == STDIN and self._input >= 0 and data:
-                with contextlib.suppress(BrokenPipeError):
-                    await asyncio.to_thread(os.write, self._input, data)
-            elif channel == RESIZE and self._tty and self._input >= 0:
-                size = json.loads(data)
-                packed = struct.pack("HHHH", size.get("Height", 24), size.get("Width", 80), 0, 0)
-                fcntl.ioctl(self._input, termios.TIOCSWINSZ, packed)
-            elif channel == CLOSE and data[:1] == bytes([STDIN]):
-                self._close_input()
+        """A client that leaves takes the command with it."""
+        await receive(self._socket, self._input, self._end_input)
         self._container.pod.host.launcher.signal(process, signal.SIGKILL)
 
-    def _close_input(self) -> None:
-        if self._input >= 0:
-            os.close(self._input)
-            self._input = -1
+    def _end_input(self) -> None:
+        if self._input is not None:
+            self._input.close()
 
 
-async def _attach(container: Container, socket: web.WebSocketResponse) -> dict[str, Any]:
-    """Sends a container's output from now on, until it ends."""
-    if container.log is None:
+async def receive(socket: web.WebSocketResponse, into: Input | None, ended: Callable[[], None]) -> None:
+    """Carries what a client sends until it leaves; `ended` is called when it types no more."""
+    async for message in socket:
+        if message.type is not WSMsgType.BINARY or not message.data:
+            continue
+        channel, data = message.data[0], message.data[1:]
+        if channel == STDIN and into is not None:
+            await into.write(data)
+        elif channel == RESIZE and into is not None:
+            into.resize(json.loads(data))
+        elif channel == CLOSE and data[:1] == bytes([STDIN]):
+            ended()
+
+
+class _Attach:
+    """A container's own streams, from now on until it ends or the client leaves, which it does not feel."""
+
+    def __init__(self, container: Container, request: ApiRequest, socket: web.WebSocketResponse) -> None:
+        assert container.stdio is not None
+        self._stdio, self._socket = container.stdio, socket
+        self._stdin = flag(request.query, "stdin")
+        self._wanted = {name for name in ("stdout", "stderr") if flag(request.query, name)}
+
+    async def run(self) -> dict[str, Any]:
+        pieces: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+        leave = self._stdio.listen(lambda stream, data: pieces.put_nowait((stream, data)))
+        into = self._stdio.input if self._stdin else None
+        tasks = {
+            asyncio.create_task(self._send(pieces)),
+            asyncio.create_task(receive(self._socket, into, self._stdio.input_ended)),
+        }
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leave()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            if self._stdin:
+                self._stdio.input_ended()
         return final_status(0)
-    lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-    leave = container.log.listen(lines.put_nowait)
-    try:
-        while (record := await lines.get()) is not None:
-            _, stream, kind, line = record.split(b" ", 3)
-            channel = STDERR if stream == b"stderr" else STDOUT
-            await socket.send_bytes(bytes([channel]) + (line if kind == b"F" else line.removesuffix(b"\n")))
-    except ConnectionError:
-        pass
-    finally:
-        leave()
-    code = await asyncio.shield(container.process.exited) if container.process is not None else 0
-    return final_status(code)
+
+    async def _send(self, pieces: asyncio.Queue[tuple[str, bytes]]) -> None:
+        with contextlib.suppress(ConnectionError):
+            while (piece := await pieces.get())[0]:
+                stream, data = piece
+                if stream in self._wanted:
+                    await self._socket.send_bytes(bytes([STDERR if stream == "stderr" else STDOUT]) + data)

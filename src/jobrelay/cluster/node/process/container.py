@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import pathlib
 import signal
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.life import backoff
+from jobrelay.cluster.node.process.care import Care
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
-from jobrelay.cluster.node.process.logs import LineSplitter, LogFile, read_log
+from jobrelay.cluster.node.process.logs import LogFile, read_log
 from jobrelay.cluster.node.process.memory import Limit
-from jobrelay.cluster.node.process.probes import Verdict, ask, http_get
+from jobrelay.cluster.node.process.security import identity, keeps_privileges
+from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import mount_points
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
 from jobrelay.kinds import quantity
@@ -49,6 +52,7 @@ class Container:
         self.pod, self.spec, self.run = pod, spec, run
         self.process: Process | None = None
         self.log: LogFile | None = None
+        self.stdio: Stdio | None = None
         self.env: dict[str, str] = {}
         self.up = asyncio.Event()  # set when the container has started, by its start-up probe too, or will not any more
         self._stopping = self._out_of_memory = False
@@ -88,7 +92,7 @@ class Container:
         hook = ((self.spec.get("lifecycle") or {}).get("preStop")) or {}
         deadline = asyncio.get_running_loop().time() + grace
         if hook and grace > 0:
-            await self._hook(hook, "FailedPreStopHook", grace)
+            await Care(self).hook(hook, "PreStop", grace)
         number = (
             signal.Signals[self.spec["lifecycle"]["stopSignal"]]
             if (self.spec.get("lifecycle") or {}).get("stopSignal")
@@ -154,21 +158,21 @@ class Container:
             self.run.restarts += 1
         self.run.id = f"jobrelay://{self.pod.uid}/{self.run.name}/{self.run.restarts}"
         self.log = self.pod.logs.open(self.run.name, self.run.restarts)
+        self.stdio = Stdio(self.log, self.spec)
         try:
-            drained = await self._start(argv)
+            self.process = await self._start(argv, self.stdio)
         except StartError as error:
             self._ended(START_FAILED, "", "StartError", f"failed to create containerd task: {error}")
             self.pod.warn("Failed", f"Error: {error}", self.run.name)
-            self.log.close()
-            return START_FAILED
-        assert self.process is not None
-        code = await self._attend(self.process)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_DRAIN):
-                await drained
-        reason = "OOMKilled" if self._out_of_memory else ""
-        self._ended(code, self.run.state[RUNNING]["startedAt"], reason)
+            code = START_FAILED
+        else:
+            code = await self._attend(self.process)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_DRAIN):
+                    await self.stdio.drained()
+            self._ended(code, self.run.state[RUNNING]["startedAt"], "OOMKilled" if self._out_of_memory else "")
         self.log.close()
+        self.stdio.end()
         return code
 
     async def _ready_to_start(self) -> list[str] | None:
@@ -191,54 +195,52 @@ class Container:
             return argv or default_command(self.run.image)
         return None
 
-    async def _start(self, argv: list[str]) -> asyncio.Future[Any]:
-        """Starts the program; what is returned is done when all of its output was read."""
-        assert self.log is not None
-        loop = asyncio.get_running_loop()
-        pipes = [os.pipe(), os.pipe()]
-        closing, drained = [writing for _, writing in pipes], []
+    async def _start(self, argv: list[str], stdio: Stdio) -> Process:
         try:
-            for (reading, _), name in zip(pipes, ("stdout", "stderr"), strict=True):
-                splitter = LineSplitter(self.log, name)
-                await loop.connect_read_pipe(lambda splitter=splitter: splitter, os.fdopen(reading, "rb", 0))  # type: ignore[misc]
-                drained.append(splitter.ended)
-            null = os.open(os.devnull, os.O_RDONLY)
-            closing.append(null)
-            program = self._program(argv, join=0, tty=False, own_root=True)
-            self.process = await self.pod.host.launcher.spawn(program, null, pipes[0][1], pipes[1][1])
+            program = self._program(argv, join=0, tty=stdio.tty, own_root=True)
+            return await self.pod.host.launcher.spawn(program, *await stdio.open())
         finally:
-            for fd in closing:
-                os.close(fd)
-        return asyncio.gather(*drained)
+            stdio.release()
 
     def _program(self, argv: list[str], *, join: int, tty: bool, own_root: bool = False) -> Program:
         host = self.pod.host
-        points = list(mount_points(self.spec, self.pod.places, self.env))
-        program = argv[0]
+        made = Program(
+            argv, self.env, self.cwd, join=join, tty=tty, user=identity(self.pod.object, self.spec),
+            cpus=self._cpus(), keeps_privileges=keeps_privileges(self.spec),
+        )  # fmt: skip
+        points = mount_points(self.spec, self.pod.places, self.env)
         if not host.launcher.mounts:
-            env = self.env | {f"JOBRELAY_MOUNT_{mount['name'].upper().replace('-', '_')}": source
-                              for mount, (source, _, _) in zip(self.spec.get("volumeMounts") or (), points, strict=True)}  # fmt: skip
-            if host.bash and os.path.basename(program) == "sh":
-                program = host.bash
+            named = zip(self.spec.get("volumeMounts") or (), points, strict=True)
+            made.env = self.env | {_variable(mount["name"]): source for mount, (source, _, _) in named}
+            if host.bash and os.path.basename(argv[0]) == "sh":
+                made.program = host.bash
             if own_root:
-                env["TERMINATION_LOG"] = str(self._message_file())
-            return Program(argv, env, self.cwd, program, tty=tty)
-        if join:
-            return Program(argv, self.env, self.cwd, join=join, tty=tty)
-        points.append(
-            (str(self._message_file()), self.spec.get("terminationMessagePath") or "/dev/termination-log", False)
-        )
-        shell = os.path.realpath("/bin/sh")
-        if host.bash and os.path.basename(shell) not in ("bash", "busybox"):
-            points.append((os.path.realpath(host.bash), shell, True))
-        root = self._folder / f"root-{self.run.restarts}"
-        root.mkdir(parents=True, exist_ok=True)
-        return Program(argv, self.env, self.cwd, root=str(root), binds=points)
+                made.env["TERMINATION_LOG"] = str(self._message_file())
+        elif own_root:
+            made.root = str(self._folder / f"root-{self.run.restarts}")
+            pathlib.Path(made.root).mkdir(parents=True, exist_ok=True)
+            made.binds = [*points, *self._own_files()]
+        return made
+
+    def _own_files(self) -> list[tuple[str, str, bool]]:
+        """What every container has at places of its own: a file for its last words, and a shell that is not dash."""
+        words = self.spec.get("terminationMessagePath") or "/dev/termination-log"
+        files = [(str(self._message_file()), words, False)]
+        shell, bash = os.path.realpath("/bin/sh"), self.pod.host.bash
+        if bash and os.path.basename(shell) not in ("bash", "busybox"):
+            files.append((os.path.realpath(bash), shell, True))
+        return files
+
+    def _cpus(self) -> int:
+        """On how many CPUs the container may run at the same time; 0 for all."""
+        limit = ((self.spec.get("resources") or {}).get("limits") or {}).get("cpu")
+        return math.ceil(quantity.number(limit)) if limit is not None else 0
 
     def _message_file(self) -> pathlib.Path:
         self._message = self._folder / f"termination-log-{self.run.restarts}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._message.touch()
+        self._message.chmod(0o666)
         return self._message
 
     async def _attend(self, process: Process) -> int:
@@ -251,7 +253,8 @@ class Container:
             self.up.set()
         self.pod.changed()
         forget = self._limit_memory(process)
-        tasks = [asyncio.create_task(self._after_start()), asyncio.create_task(self._probe_all())]
+        care = Care(self)
+        tasks = [asyncio.create_task(care.after_start()), asyncio.create_task(care.probe())]
         waiting: set[asyncio.Future[Any]] = {process.exited, *tasks}
         try:
             while not process.exited.done():
@@ -277,88 +280,6 @@ class Container:
             self.pod.host.launcher.signal(process, signal.SIGKILL)
 
         return self.pod.host.memory.add(Limit(process.pid, int(quantity.number(text)), exceeded))
-
-    async def _after_start(self) -> None:
-        hook = (self.spec.get("lifecycle") or {}).get("postStart")
-        if (
-            hook
-            and not await self._hook(hook, "FailedPostStartHook", float(self.pod.grace))
-            and self.process is not None
-        ):
-            self.pod.host.launcher.signal(self.process, signal.SIGKILL)
-
-    async def _hook(self, hook: Mapping[str, Any], reason: str, within: float) -> bool:
-        trouble = ""
-        try:
-            if "exec" in hook:
-                code, output = await self.execute(list(hook["exec"].get("command") or ()), within)
-                trouble = f"exit code {code}: {output}" if code else ""
-            elif "httpGet" in hook:
-                async with asyncio.timeout(within):
-                    good, trouble = await http_get(hook["httpGet"], self.spec)
-                    trouble = "" if good else trouble
-            elif "sleep" in hook:
-                await asyncio.sleep(min(hook["sleep"].get("seconds", 0), within))
-        except (TimeoutError, OSError) as error:
-            trouble = str(error) or "timed out"
-        if trouble:
-            self.pod.warn(reason, trouble, self.run.name)
-        return not trouble
-
-    async def _probe_all(self) -> None:
-        if startup := self.spec.get("startupProbe"):
-            if not await self._probe_until_verdict(startup, "Startup"):
-                return
-            self.run.started, self.run.ready = True, not self.spec.get("readinessProbe")
-            self.up.set()
-            self.pod.changed()
-        await asyncio.gather(self._probe_liveness(), self._probe_readiness())
-
-    async def _probe_until_verdict(self, probe: Mapping[str, Any], kind: str) -> bool:
-        """Probes until the first verdict; a bad one ends the container."""
-        verdict = Verdict(probe)
-        await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
-        while True:
-            good, text = await ask(probe, self.spec, self.execute)
-            if not good:
-                self.pod.warn("Unhealthy", f"{kind} probe failed: {text}", self.run.name)
-            found = verdict.take(good)
-            if found is False:
-                await self._end_unhealthy(probe, kind)
-                return False
-            if found and kind == "Startup":
-                return True
-            await asyncio.sleep(probe.get("periodSeconds") or 10)
-
-    async def _end_unhealthy(self, probe: Mapping[str, Any], kind: str) -> None:
-        name = self.run.name
-        self.pod.tell("Killing", f"Container {name} failed {kind.lower()} probe, will be restarted", name)
-        grace = float(probe.get("terminationGracePeriodSeconds") or self.pod.grace)
-        process = self.process
-        if process is not None:
-            self.pod.host.launcher.signal(process, signal.SIGTERM)
-            await asyncio.sleep(grace)
-            self.pod.host.launcher.signal(process, signal.SIGKILL)
-
-    async def _probe_liveness(self) -> None:
-        if probe := self.spec.get("livenessProbe"):
-            await self._probe_until_verdict(probe, "Liveness")
-
-    async def _probe_readiness(self) -> None:
-        probe = self.spec.get("readinessProbe")
-        if not probe:
-            return
-        verdict = Verdict(probe)
-        await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
-        while True:
-            good, text = await ask(probe, self.spec, self.execute)
-            if not good:
-                self.pod.warn("Unhealthy", f"Readiness probe failed: {text}", self.run.name)
-            found = bool(verdict.take(good))
-            if found != self.run.ready:
-                self.run.ready = found
-                self.pod.changed()
-            await asyncio.sleep(probe.get("periodSeconds") or 10)
 
     def _ended(self, code: int, started: str, reason: str = "", message: str = "") -> None:
         now = format_time(self.pod.host.clock.now())
@@ -388,8 +309,13 @@ class Container:
         text = f"back-off {_go_duration(pause)} restarting failed container={self.run.name} pod={where}"
         self.run.state = {WAITING: {"reason": "CrashLoopBackOff", "message": text}}
         self.pod.changed()
-        self.pod.warn("BackOff", text[0].upper() + text[1:], self.run.name)
+        self.pod.warn("BackOff", f"Back-off restarting failed container {self.run.name} in pod {where}", self.run.name)
         await self.pod.pause(pause)
+
+
+def _variable(volume: str) -> str:
+    """Where containers without mounts of their own find a volume."""
+    return f"JOBRELAY_MOUNT_{volume.upper().replace('-', '_')}"
 
 
 def _go_duration(seconds: float) -> str:

@@ -15,11 +15,13 @@ import pathlib
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
+
+from jobrelay.cluster.node.process.security import Identity
 
 log = structlog.get_logger(__name__)
 _PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
@@ -37,20 +39,22 @@ class Program:
     """What to start and in which surroundings."""
 
     argv: Sequence[str]
-    env: Mapping[str, str]
+    env: dict[str, str]
     cwd: str = "/"
     program: str = ""  # what is executed, if not argv[0]
     root: str = ""  # an empty folder that becomes the root; needs mounts
     binds: Sequence[tuple[str, str, bool]] = ()  # source, target, read-only
     join: int = 0  # the process whose mounts to use instead
     tty: bool = False
-    limits: Sequence[tuple[int, int]] = ()
+    user: Identity | None = None  # whom to become; None for whoever we are
+    cpus: int = 0  # on how many of them it may run; 0 for all
+    keeps_privileges: bool = False
 
     def encode(self) -> bytes:
         found = {
-            "program": self.program or self.argv[0], "argv": list(self.argv), "env": dict(self.env), "cwd": self.cwd,
+            "program": self.program or self.argv[0], "argv": list(self.argv), "env": self.env, "cwd": self.cwd,
             "root": self.root, "binds": list(self.binds), "join": self.join, "tty": self.tty,
-            "limits": list(self.limits),
+            "user": self.user, "cpus": self.cpus, "keeps_privileges": self.keeps_privileges,
         }  # fmt: skip
         return json.dumps(found).encode()
 

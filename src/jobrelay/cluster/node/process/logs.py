@@ -87,12 +87,13 @@ def _stamp() -> bytes:
 class LineSplitter(asyncio.Protocol):
     """Reads one stream of a container from a pipe and writes its lines to a log."""
 
-    def __init__(self, log: LogFile, stream: str) -> None:
-        self._log, self._stream = log, stream
+    def __init__(self, log: LogFile, stream: str, heard: Callable[[str, bytes], None]) -> None:
+        self._log, self._stream, self._heard = log, stream, heard
         self._rest = b""
         self.ended = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
+        self._heard(self._stream, data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._log.write(self._stream, line)

@@ -18,10 +18,10 @@ import ctypes
 import errno
 import json
 import os
-import resource
 import select
 import signal
 import socket
+import stat
 import sys
 import time
 from typing import Any
@@ -29,9 +29,9 @@ from typing import Any
 CLUSTER_MARK = "JOBRELAY_CLUSTER"
 CONTAINER_MARK = "JOBRELAY_CONTAINER"
 GRACE = 1.0
-_PDEATHSIG, _SUBREAPER = 1, 36
+_PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
-_BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT = 4096, 16384, 1 << 18, 1, 32
+_BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT, _RELATIME = 4096, 16384, 1 << 18, 1, 32, 1 << 21
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -114,7 +114,7 @@ def _put(host: str, place: str, what: Any) -> None:
         for name, more in what.below.items():
             _put(os.path.join(what.source, name), os.path.join(place, name), more)
         if what.read_only:
-            mount("none", place, _BIND | _REMOUNT | _RDONLY)
+            mount("none", place, _BIND | _REMOUNT | _RDONLY | _flags(place))
     elif _complete(host, what):
         _bind(host, place)
         for name, more in what.items():
@@ -122,6 +122,13 @@ def _put(host: str, place: str, what: Any) -> None:
     else:
         os.makedirs(place, exist_ok=True)
         _mirror(host, place, what)
+
+
+def _flags(place: str) -> int:
+    """The flags of a mount that must be named again when it is changed."""
+    held = os.statvfs(place).f_flag
+    kept = held & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
+    return kept | (_RELATIME if held & os.ST_RELATIME else 0)
 
 
 def _complete(host: str, tree: dict[str, Any]) -> bool:
@@ -149,10 +156,9 @@ def _bind(source: str, place: str) -> None:
 # One container.
 
 
-def _become(spec: dict[str, Any], fds: list[int], way: str) -> None:
+def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> None:
     """Turns a forked child into the container's program."""
     os.setsid()
-    _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGCHLD, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
@@ -169,19 +175,43 @@ def _become(spec: dict[str, Any], fds: list[int], way: str) -> None:
         own_mounts(way)
         build_root(spec["root"], spec["binds"])
         os.chroot(spec["root"])
-    for name, value in spec.get("limits") or []:
-        resource.setrlimit(name, (value, value))
+    _share_cpus(spec["cpus"])
     os.chdir(spec.get("cwd") or "/")
     os.umask(0o022)
+    if spec["user"]:
+        _become_user(*spec["user"])
+    if spec["keeps_privileges"]:
+        _libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the change of user, which would undo it
+    if os.getppid() != supervisor:
+        os._exit(127)
     os.execvpe(spec["program"], spec["argv"], spec["env"])  # noqa: S606
+
+
+def _share_cpus(count: int) -> None:
+    """Lets this process run on some CPUs only, not always the same."""
+    free = sorted(os.sched_getaffinity(0))
+    if 0 < count < len(free):
+        first = os.getpid() % len(free)
+        os.sched_setaffinity(0, (free + free)[first : first + count])
+
+
+def _become_user(uid: int, gid: int, groups: list[int]) -> None:
+    for stream in range(3):  # /dev/stdout can be opened by those who own it
+        if stat.S_ISFIFO(os.fstat(stream).st_mode) or os.isatty(stream):
+            os.fchown(stream, uid, gid)
+    os.setgroups(groups)
+    os.setgid(gid)
+    os.setuid(uid)
 
 
 def _spawn(spec: dict[str, Any], fds: list[int], way: str) -> int:
     reading, writing = os.pipe2(os.O_CLOEXEC)
+    supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
-            _become(spec, fds, way)
+            _become(spec, fds, way, supervisor)
         except BaseException as error:
             text = f"exec: {json.dumps(spec['program'])}: {_reason(error, spec['program'])}"
             os.write(writing, text.encode())

@@ -1,0 +1,129 @@
+"""The standard streams of one run of a container: output into its log, input from whoever attaches, on pipes or on a terminal.
+
+Those who attach get bytes as they come, not lines, so that prompts show. A container without `stdin` reads nothing; one with it waits
+for somebody to type, and with `stdinOnce` the first who leaves ends its input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import termios
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jobrelay.cluster.node.process.logs import LineSplitter, LogFile
+
+Listener = Callable[[str, bytes], None]  # the stream's name and a piece; no bytes mean that it is over
+
+
+class Input:
+    """The writing end of a pipe or terminal; who writes waits for the reader, and nobody else does."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        os.set_blocking(fd, False)
+
+    async def write(self, data: bytes) -> None:
+        while data and self._fd >= 0:
+            try:
+                data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                await self._writable()
+            except OSError:  # nobody reads it any more
+                return
+
+    async def _writable(self) -> None:
+        loop, ready, fd = asyncio.get_running_loop(), asyncio.Event(), self._fd
+        loop.add_writer(fd, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_writer(fd)
+
+    def resize(self, size: Mapping[str, Any]) -> None:
+        """Tells a terminal how large its window is."""
+        packed = struct.pack("HHHH", size.get("Height", 24), size.get("Width", 80), 0, 0)
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self._fd, termios.TIOCSWINSZ, packed)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            asyncio.get_running_loop().remove_writer(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+
+class Stdio:
+    """Streams of one run. `open` gives what the program gets; `release` lets go of that once it has been started."""
+
+    def __init__(self, log: LogFile, spec: Mapping[str, Any]) -> None:
+        self._log = log
+        self.tty, self._stdin, self._once = bool(spec.get("tty")), bool(spec.get("stdin")), bool(spec.get("stdinOnce"))
+        self.input: Input | None = None
+        self._theirs: set[int] = set()
+        self._splitters: list[LineSplitter] = []
+        self._listeners: set[Listener] = set()
+
+    async def open(self) -> tuple[int, int, int]:
+        """Standard input, output and error of the program."""
+        if self.tty:
+            ours, theirs = pty.openpty()
+            self._theirs = {theirs}
+            if self._stdin:
+                self.input = Input(os.dup(ours))
+            await self._read(ours, "stdout")
+            return theirs, theirs, theirs
+        ends = []
+        for name in ("stdout", "stderr"):
+            reading, writing = os.pipe()
+            self._theirs.add(writing)
+            ends.append(writing)
+            await self._read(reading, name)
+        if self._stdin:
+            reading, writing = os.pipe()
+            self.input = Input(writing)
+        else:
+            reading = os.open(os.devnull, os.O_RDONLY)
+        self._theirs.add(reading)
+        return reading, ends[0], ends[1]
+
+    async def _read(self, fd: int, name: str) -> None:
+        splitter = LineSplitter(self._log, name, self._heard)
+        self._splitters.append(splitter)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: splitter, os.fdopen(fd, "rb", 0))
+
+    def release(self) -> None:
+        for fd in self._theirs:
+            os.close(fd)
+        self._theirs = set()
+
+    async def drained(self) -> None:
+        """Returns when all output was read."""
+        await asyncio.gather(*(splitter.ended for splitter in self._splitters))
+
+    def end(self) -> None:
+        """The run is over."""
+        if self.input is not None:
+            self.input.close()
+        for listener in tuple(self._listeners):
+            listener("", b"")
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Hands on output from now on; returns how to stop that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def input_ended(self) -> None:
+        """Somebody who typed has left."""
+        if self._once and self.input is not None:
+            self.input.close()
+
+    def _heard(self, stream: str, data: bytes) -> None:
+        for listener in tuple(self._listeners):
+            listener(stream, data)
