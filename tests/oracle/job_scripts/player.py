@@ -1,78 +1,115 @@
-"""Plays one script to one cluster and looks at the Job, its pods and its events after every step.
+"""Plays one script to one cluster and looks at Jobs, CronJobs, pods and events after every step.
 
-Time is real: backoff and deadlines are the controllers' own. After each step the player waits until the controllers have
-settled, and takes a picture in which names, uids and times are replaced, so that pictures of two clusters can be compared.
-Pods are called by numbers in the order in which they were first seen.
+Time is real: backoff and deadlines are the controllers' own. Pods are called by numbers in the order in which they were first
+seen. A step that the API server refuses is no end of a script: its answer belongs to the picture.
 """
 
 from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import re
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from jobrelay.kube import Client, NotFound, merge_patch
-from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES, NODES, PODS, SERVICEACCOUNTS, Resource
+from jobrelay.kube.errors import StatusError
+from jobrelay.kube.resource import (
+    CRONJOBS,
+    EVENTS_CORE,
+    JOBS,
+    LIMITRANGES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITYCLASSES,
+    RESOURCEQUOTAS,
+    SERVICEACCOUNTS,
+    Resource,
+)
+
+from .picture import picture
+from .statuses import pod_status, timed
 
 Obj = dict[str, Any]
 NODE = "job-scripts"
-QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_TEMPLATE: Obj = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}
+INDEX = "batch.kubernetes.io/job-completion-index"
+TEMPLATE: Obj = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}
+SHOWN = (JOBS, CRONJOBS, PODS, EVENTS_CORE)
+DISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+KINDS = {
+    one.kind: one
+    for one in (*SHOWN, LIMITRANGES, NAMESPACES, NODES, PRIORITYCLASSES, RESOURCEQUOTAS, SERVICEACCOUNTS, DISRUPTIONBUDGETS)
+}
 
 
 class Player:
     """One script in one namespace of one cluster."""
 
-    def __init__(self, client: Client, namespace: str, settle: float) -> None:
-        self.client, self.namespace, self.settle = client, namespace, settle
+    def __init__(self, client: Client, namespace: str) -> None:
+        self.client, self.namespace = client, namespace
         self.seen: list[str] = []
+        self.begins: list[dt.datetime] = []
+        self.error: Obj | None = None
 
-    async def play(self, steps: list[Obj]) -> list[Obj]:
-        await self._prepare()
-        pictures = []
+    async def play(self, step: Obj) -> None:
+        """Do what one step says."""
+        self.begins.append(dt.datetime.now(dt.UTC))
+        self.error = None
         try:
-            for step in steps:
-                for verb, what in step.items():
-                    await getattr(self, f"do_{verb}")(what)
-                await asyncio.sleep(0 if "wait" in step else self.settle)
-                pictures.append(await self.picture())
-        finally:
-            await self._clean_up()
-        return pictures
+            for verb, what in step.items():
+                await getattr(self, f"do_{verb}")(what)
+        except StatusError as error:
+            self.error = {"code": error.code, "reason": error.reason, "message": str(error)}
 
-    async def _prepare(self) -> None:
+    async def prepare(self) -> None:
         await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
-        for _ in range(200):
+        for _ in range(400):
             try:
                 await self.client.get(SERVICEACCOUNTS, "default", self.namespace)
                 return
             except NotFound:
                 await asyncio.sleep(0.1)
 
-    async def _clean_up(self) -> None:
+    async def clean_up(self) -> None:
         for pod in (await self.client.list(PODS, self.namespace)).items:
             try:
                 await self.client.patch(PODS, pod.name, merge_patch({"metadata": {"finalizers": None}}), self.namespace)
                 await self.client.delete(PODS, pod.name, self.namespace, grace_period=0)
             except NotFound:
                 continue
-        await self.client.delete(NAMESPACES, self.namespace)
+        for job in (await self.client.list(JOBS, self.namespace)).items:
+            if job.metadata.finalizers:
+                await self.do_change({"kind": "Job", "name": job.name, "patch": {"metadata": {"finalizers": None}}})
+        try:
+            await self.client.delete(NAMESPACES, self.namespace)
+        except StatusError:
+            return
 
-    # Steps.
+    # Steps about Jobs.
 
     async def do_create(self, spec: Obj) -> None:
-        """Create the Job: `spec` with a template that is filled in; `name` and `metadata` apart."""
+        """Create a Job: `spec` with a template that is filled in; `name` and `metadata` apart."""
         spec = dict(spec)
         metadata = {"name": spec.pop("name", "j"), **spec.pop("metadata", {})}
-        template = spec.pop("template", {})
-        full = {"metadata": template.get("metadata", {}), "spec": {**_TEMPLATE["spec"], **template.get("spec", {})}}
-        await self.client.create(JOBS, {"metadata": metadata, "spec": {**spec, "template": full}}, self.namespace)
+        await self.client.create(JOBS, {"metadata": metadata, "spec": job_spec(spec)}, self.namespace)
+
+    async def do_patch(self, change: Obj) -> None:
+        await self.client.patch(JOBS, "j", merge_patch(change), self.namespace)
+
+    async def do_status(self, change: Obj) -> None:
+        await self.client.patch(JOBS, "j", merge_patch({"status": timed(change)}), self.namespace, subresource="status")
+
+    async def do_delete_job(self, propagation: Any) -> None:
+        await self.client.delete(JOBS, "j", self.namespace, propagation=propagation or None)
+
+    async def do_create_cronjob(self, spec: Obj) -> None:
+        """Create a CronJob `c`; its `job` is the spec of its Jobs."""
+        spec = dict(spec)
+        template = {**spec.pop("jobTemplate", {}), "spec": job_spec(spec.pop("job", {}))}
+        body = {"metadata": {"name": "c", **spec.pop("metadata", {})}, "spec": {**spec, "jobTemplate": template}}
+        await self.client.create(CRONJOBS, body, self.namespace)
+
+    # Steps about pods.
 
     async def do_pods(self, statuses: Mapping[Any, Any]) -> None:
         """Give pods a status: by number, by `index N`, or `all` that have not ended."""
@@ -89,17 +126,19 @@ class Player:
         for name in await self.chosen(which):
             await self.client.delete(PODS, name, self.namespace, grace_period=0)
 
+    async def do_evict(self, which: Any) -> None:
+        for name in await self.chosen(which):
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": self.namespace}}
+            await self.client.create(PODS, body, self.namespace, name=name, subresource="eviction")
+
     async def do_bind(self, which: Any) -> None:
         for name in await self.chosen(which):
             await self._bind(name)
 
-    async def do_patch(self, change: Obj) -> None:
-        await self.client.patch(JOBS, "j", merge_patch(change), self.namespace)
-
-    async def do_status(self, change: Obj) -> None:
-        await self.client.patch(
-            JOBS, "j", merge_patch({"status": _timed(change)}), self.namespace, subresource="status"
-        )
+    async def do_bind_to(self, nodes: Mapping[Any, str]) -> None:
+        for which, node in nodes.items():
+            for name in await self.chosen(which):
+                await self._bind(name, node.replace("{{ns}}", self.namespace))
 
     async def do_patch_pods(self, changes: Mapping[Any, Obj]) -> None:
         for which, change in changes.items():
@@ -110,60 +149,73 @@ class Player:
         """Create a pod; `{{uid}}` is the Job's uid."""
         pod = dict(pod)
         status = pod.pop("status", None)
-        body = {"metadata": pod, "spec": _TEMPLATE["spec"]}
+        body = {"metadata": pod, "spec": {**TEMPLATE["spec"], **pod.pop("spec", {})}}
         uid = (await self.client.get(JOBS, "j", self.namespace)).uid if "{{uid}}" in str(pod) else ""
         created = await self.client.create(PODS, _replaced(body, "{{uid}}", uid), self.namespace)
         if status is not None:
             await self._set_status(created.name, status)
 
-    async def do_delete_job(self, propagation: Any) -> None:
-        await self.client.delete(JOBS, "j", self.namespace, propagation=propagation or None)
+    # Steps about anything.
+
+    async def do_make(self, body: Obj) -> None:
+        resource = KINDS[body["kind"]]
+        place = self.namespace if resource.namespaced else None
+        await self.client.create(resource, _replaced(body, "{{ns}}", self.namespace), place)
+
+    async def do_change(self, what: Obj) -> None:
+        """Patch any object: `kind`, `name`, `patch`, and `subresource` if need be."""
+        resource, patch = KINDS[what["kind"]], merge_patch(timed(what["patch"]))
+        place = self.namespace if resource.namespaced else None
+        name = what["name"].replace("{{ns}}", self.namespace)
+        await self.client.patch(resource, name, patch, place, subresource=what.get("subresource"))
+
+    async def do_remove(self, what: Obj) -> None:
+        resource = KINDS[what["kind"]]
+        place = self.namespace if resource.namespaced else None
+        name = what["name"].replace("{{ns}}", self.namespace)
+        await self.client.delete(resource, name, place, propagation=what.get("propagation"))
+
+    async def do_remove_all(self, what: Obj) -> None:
+        resource, propagation = KINDS[what["kind"]], what.get("propagation")
+        await self.client.delete_collection(resource, self.namespace, propagation=propagation)
 
     async def do_quota(self, pods: int) -> None:
-        await self.client.create(
-            QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": str(pods)}}}, self.namespace
-        )
+        body = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": str(pods)}}}
+        await self.client.create(RESOURCEQUOTAS, body, self.namespace)
 
     async def do_wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def do_until_second(self, second: int) -> None:
+        """Wait for a second of the minute, to be clear of the moments at which CronJobs act."""
+        await asyncio.sleep((second - dt.datetime.now(dt.UTC).timestamp()) % 60)
+
     async def chosen(self, which: Any) -> list[str]:
-        pods = await self._pods()
+        pods = await self.pods()
         if which == "all":
             return [name for name in self.seen if name in pods and not _ended(pods[name])]
         if isinstance(which, str) and which.startswith("index "):
-            index = which.split()[1]
-            key = "batch.kubernetes.io/job-completion-index"
-            found = [
-                name
-                for name in self.seen
-                if name in pods
-                and pods[name]["metadata"].get("annotations", {}).get(key) == index
-                and not _ended(pods[name])
-            ]
-            return found[-1:]
+            index = int(which.split()[1])
+            open_ = [name for name in self.seen if name in pods and not _ended(pods[name])]
+            return [name for name in open_ if _index(pods[name]) == index][-1:]
         numbers = which if isinstance(which, list) else [which]
         return [self.seen[int(number)] for number in numbers if self.seen[int(number)] in pods]
 
     async def _set_status(self, name: str, status: Any) -> None:
-        wanted = _status(status)
+        wanted = pod_status(status)
         pod = (await self.client.get(PODS, name, self.namespace)).decode()
         if wanted.get("phase") != "Pending" and not pod["spec"].get("nodeName"):
             await self._bind(name)
         await self.client.patch(PODS, name, merge_patch({"status": wanted}), self.namespace, subresource="status")
 
-    async def _bind(self, name: str) -> None:
-        body = {
-            "kind": "Binding",
-            "apiVersion": "v1",
-            "metadata": {"name": name},
-            "target": {"kind": "Node", "name": NODE},
-        }
-        await self.client.call("POST", f"{PODS.path(self.namespace, name)}/binding", body=_json(body))
+    async def _bind(self, name: str, node: str = NODE) -> None:
+        target = {"kind": "Node", "name": node}
+        body = {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": name}, "target": target}
+        await self.client.create(PODS, body, self.namespace, name=name, subresource="binding")
 
     # Looking.
 
-    async def _pods(self) -> dict[str, Obj]:
+    async def pods(self) -> dict[str, Obj]:
         pods = [pod.decode() for pod in (await self.client.list(PODS, self.namespace)).items]
         pods.sort(key=lambda pod: (_index(pod), pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
         for pod in pods:
@@ -171,26 +223,13 @@ class Player:
                 self.seen.append(pod["metadata"]["name"])
         return {pod["metadata"]["name"]: pod for pod in pods}
 
-    async def picture(self) -> Obj:
-        pods = await self._pods()
-        try:
-            job: Obj | None = (await self.client.get(JOBS, "j", self.namespace)).decode()
-        except NotFound:
-            job = None
-        events = [event.decode() for event in (await self.client.list(EVENTS_CORE, self.namespace)).items]
-        names = sorted(self.seen, key=len, reverse=True)
-        shown: Obj = {
-            "job": None if job is None else {
-                "deleting": "deletionTimestamp" in job["metadata"], "finalizers": job["metadata"].get("finalizers"),
-                "status": job["status"],
-            },
-            "pods": sorted((_pod(pod) for pod in pods.values()), key=str),
-            "events": sorted((_event(event) for event in events if event["involvedObject"]["kind"] == "Job"), key=str),
-        }  # fmt: skip
-        shown = dict(_neutral(shown, names, self.namespace))
-        shown["events"].sort(key=str)
-        shown["pods"].sort(key=str)
-        return shown
+    async def look(self) -> Obj:
+        await self.pods()
+        found = {
+            resource.plural: [one.decode() for one in (await self.client.list(resource, self.namespace)).items]
+            for resource in SHOWN
+        }
+        return picture(found, self.namespace, self.begins, self.error)
 
 
 async def prepare_node(client: Client) -> None:
@@ -200,8 +239,11 @@ async def prepare_node(client: Client) -> None:
         await client.create(NODES, {"metadata": {"name": NODE}})
 
 
-def _json(body: Obj) -> bytes:
-    return msgspec.json.encode(body)
+def job_spec(spec: Obj) -> Obj:
+    """A spec whose pod template is filled in."""
+    template = spec.get("template", {})
+    full = {"metadata": template.get("metadata", {}), "spec": {**TEMPLATE["spec"], **template.get("spec", {})}}
+    return {**spec, "template": full}
 
 
 def _ended(pod: Obj) -> bool:
@@ -209,39 +251,8 @@ def _ended(pod: Obj) -> bool:
 
 
 def _index(pod: Obj) -> int:
-    return int(pod["metadata"].get("annotations", {}).get("batch.kubernetes.io/job-completion-index", "-1") or -1)
-
-
-def _pod(pod: Obj) -> Obj:
-    meta, spec = pod["metadata"], pod["spec"]
-    return {
-        "labels": meta.get("labels"), "annotations": meta.get("annotations"), "finalizers": meta.get("finalizers"),
-        "owners": meta.get("ownerReferences"), "deleting": "deletionTimestamp" in meta, "phase": pod["status"].get("phase"),
-        "generateName": meta.get("generateName"), "hostname": spec.get("hostname"),
-        "env": [container.get("env") for container in spec["containers"]], "restartPolicy": spec["restartPolicy"],
-    }  # fmt: skip
-
-
-def _event(event: Obj) -> Obj:
-    about = event["involvedObject"]
-    return {
-        "type": event["type"], "reason": event["reason"], "message": event["message"], "count": event.get("count"),
-        "about": [about.get("apiVersion"), about.get("kind"), about.get("name")], "source": event.get("source"),
-        "reporting": [event.get("reportingComponent"), event.get("reportingInstance")],
-    }  # fmt: skip
-
-
-def _neutral(value: Any, names: list[str], namespace: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _neutral(one, names, namespace) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_neutral(one, names, namespace) for one in value]
-    if not isinstance(value, str):
-        return value
-    for name in names:
-        value = value.replace(name, "POD")
-    value = re.sub(r"(pod: |/)[a-z0-9-]+-[a-z0-9]{5}$", r"\1POD", value)
-    return _UID.sub("UID", _TIME.sub("TIME", value.replace(namespace, "NS")))
+    text = pod["metadata"].get("annotations", {}).get(INDEX, "-1")
+    return int(text) if text.lstrip("-").isdigit() else -1
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
@@ -250,41 +261,3 @@ def _replaced(value: Any, old: str, new: str) -> Any:
     if isinstance(value, list):
         return [_replaced(one, old, new) for one in value]
     return value.replace(old, new) if isinstance(value, str) else value
-
-
-def _timed(value: Any) -> Any:
-    """`now` and `now-30` as times."""
-    if isinstance(value, dict):
-        return {key: _timed(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_timed(one) for one in value]
-    found = re.fullmatch(r"now([+-]\d+)?", value) if isinstance(value, str) else None
-    if found is None:
-        return value
-    moment = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=int(found.group(1) or 0))
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _status(status: Any) -> Obj:
-    """`running`, `ready`, `succeeded`, `failed`, `failed 42` (exit code), `failed 42 -30` (30 s ago), or a status as it is."""
-    if isinstance(status, dict):
-        return dict(_timed(status))
-    word, *rest = status.split()
-    if word in ("succeeded", "failed"):
-        code, when = (int(rest[0]) if rest else int(word == "failed")), f"now{rest[1] if len(rest) > 1 else ''}"
-        state = {"terminated": {"exitCode": code, "finishedAt": when, "startedAt": when}}
-        container = _container(state)
-        return dict(_timed({"phase": word.capitalize(), "containerStatuses": [container]}))
-    ready = {
-        "type": "Ready",
-        "status": "True" if word == "ready" else "False",
-        "lastTransitionTime": f"now{''.join(rest)}",
-    }
-    if word == "pending":
-        return {"phase": "Pending"}
-    conditions = [ready] if word == "ready" else []
-    return dict(_timed({"phase": "Running", "conditions": conditions}))
-
-
-def _container(state: Obj) -> Obj:
-    return {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}

@@ -1,12 +1,16 @@
 """Pod garbage collection: pods that nobody will ever finish are finished.
 
-Every twenty seconds: pods of nodes that are gone, and pods that were deleted before they got a node, are marked Failed (so
-that whoever counts them can) and removed.
+Every twenty seconds: pods of nodes that are gone, pods that were deleted before they got a node, and deleted pods of nodes
+that are out of service are marked Failed (so that whoever counts them can) and removed. A node that is missing is given
+forty seconds to come, because pods may be seen before their node.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
+
+import msgspec
+import structlog
 
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.kinds.times import format_time
@@ -16,7 +20,22 @@ from jobrelay.kube.errors import KubeError
 from jobrelay.kube.patch import strategic_patch
 from jobrelay.kube.resource import NODES, PODS
 
+log = structlog.get_logger(__name__)
+
 PERIOD: Final = 20.0
+QUARANTINE: Final = 40.0
+_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+_DISRUPTED: Final = {
+    "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists",
+}  # fmt: skip
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Bound(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
 
 
 def set_up(context: Context) -> None:
@@ -29,6 +48,21 @@ class PodGarbageCollector:
         self._context = context
         self._pods: Cache = context.cache(PODS)
         self._nodes: Cache = context.cache(NODES)
+        self._bound: dict[str, set[Key]] = {}
+        """Pods by their node; "" for those without."""
+        self._missing: dict[str, float] = {}
+        """Nodes that pods are bound to and that are not there, with the time until which they may still come."""
+        self._pods.subscribe(self._pod_changed)
+
+    def _pod_changed(self, old: Object | None, new: Object | None) -> None:
+        if old is not None:
+            node = _node(old)
+            keys = self._bound.get(node, set())
+            keys.discard(old.key)
+            if not keys:
+                self._bound.pop(node, None)
+        if new is not None:
+            self._bound.setdefault(_node(new), set()).add(new.key)
 
     async def run(self) -> None:
         while True:
@@ -36,39 +70,52 @@ class PodGarbageCollector:
             await self.collect()
 
     async def collect(self) -> None:
-        """Looks at every pod once."""
-        for pod in list(self._pods):
-            reason = self._reason(pod)
-            if reason:
-                await self._finish(pod, reason)
+        """Finishes what will not finish by itself."""
+        gone = self._gone()
+        for node in list(self._bound):
+            if node in gone:
+                for pod in self._pods_of(node):
+                    await self._finish(pod, [self._disrupted(pod)])
+            elif not node or self._out_of_service(node):
+                for pod in self._pods_of(node):
+                    if pod.deleting:
+                        await self._finish(pod, [])
 
-    def _reason(self, pod: Object) -> str:
-        """Why a pod will never end by itself; "" when it may."""
-        spec: dict[str, Any] = pod.decode().get("spec") or {}
-        node = spec.get("nodeName", "")
-        if not node:
-            return "DeletionByPodGC-unscheduled" if pod.metadata.deletion_timestamp else ""
-        gone = self._nodes.get(Key("", node)) is None and len(self._nodes) > 0
-        return "DeletionByPodGC" if gone else ""
+    def _pods_of(self, node: str) -> list[Object]:
+        found = (self._pods.get(key) for key in sorted(self._bound.get(node, ())))
+        return [pod for pod in found if pod is not None]
 
-    async def _finish(self, pod: Object, reason: str) -> None:
-        metadata = pod.metadata
-        status: dict[str, Any] = {"phase": "Failed"}
-        if reason == "DeletionByPodGC":
-            status["conditions"] = [
-                {
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "reason": reason,
-                    "message": "PodGC: node no longer exists",
-                    "lastTransitionTime": format_time(self._context.clock.now()),
-                }
-            ]
+    def _gone(self) -> set[str]:
+        """The nodes that have been missing for long enough."""
+        now = self._context.clock.monotonic()
+        missing = {name for name in self._bound if name and self._nodes.get(Key("", name)) is None}
+        self._missing = {name: self._missing.get(name, now + QUARANTINE) for name in missing}
+        return {name for name, until in self._missing.items() if until <= now}
+
+    def _out_of_service(self, name: str) -> bool:
+        found = self._nodes.get(Key("", name))
+        if found is None:
+            return False
+        node = found.decode()
+        conditions = (node.get("status") or {}).get("conditions") or ()
+        ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+        return not ready and any(taint["key"] == _OUT_OF_SERVICE for taint in node["spec"].get("taints") or ())
+
+    def _disrupted(self, pod: Object) -> dict[str, Any]:
+        now = format_time(self._context.clock.now())
+        return {**_DISRUPTED, "observedGeneration": pod.metadata.generation, "lastTransitionTime": now}
+
+    async def _finish(self, pod: Object, conditions: list[dict[str, Any]]) -> None:
+        status = {"phase": "Failed", "observedGeneration": pod.metadata.generation, "conditions": conditions}
+        body = {"metadata": {"uid": pod.uid}, "status": status}
         try:
             if (pod.decode().get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
-                await self._context.client.patch(
-                    PODS, metadata.name, strategic_patch({"status": status}), metadata.namespace, subresource="status"
-                )
-            await self._context.client.delete(PODS, metadata.name, metadata.namespace, grace_period=0)
-        except KubeError:
-            return
+                patch = strategic_patch(body)
+                await self._context.client.patch(PODS, pod.name, patch, pod.namespace, subresource="status")
+            await self._context.client.delete(PODS, pod.name, pod.namespace, grace_period=0)
+        except KubeError as error:
+            log.debug("pod not collected yet", pod=str(pod.key), error=str(error))
+
+
+def _node(pod: Object) -> str:
+    return pod.decode(_Bound).spec.node_name

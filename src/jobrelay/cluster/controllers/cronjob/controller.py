@@ -1,4 +1,9 @@
-"""The CronJob controller: looks at a CronJob when it, one of its Jobs, or the time changes, and carries out the plan."""
+"""The CronJob controller: looks at a CronJob when it, one of its Jobs, or the time changes, and carries out the plan.
+
+A new schedule is not looked at before it is next due, so that it does not make up for times at which another was in force.
+Caches lag behind what the controller did itself: until they show its last write, it waits, else it would take the Job that it
+just made for one that it did not make.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,14 @@ from typing import Any
 
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.cronjob.decide import Plan, decide
+from jobrelay.cluster.controllers.cronjob.schedule import until_next
 from jobrelay.control import Controller, Result
+from jobrelay.kinds.cron import ScheduleError, parse_schedule
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Key, Object, Reference
-from jobrelay.kube.errors import AlreadyExists, Conflict, NotFound
+from jobrelay.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, StatusError
 from jobrelay.kube.resource import CRONJOBS, JOBS
+from jobrelay.kube.store import is_newer
 
 Obj = dict[str, Any]
 
@@ -27,12 +35,29 @@ class CronJobController:
         self._recorder = context.recorder("cronjob-controller")
         self._jobs.add_index("cronjob", _owner_uids)
         self.controller: Controller[Key] = Controller("cronjob-controller", self.reconcile, clock=context.clock)
-        self.controller.watch(self._cronjobs)
+        self._versions: dict[Key, tuple[str, str]] = {}  # of its last status and of its last Job
+        self._cronjobs.subscribe(self._changed)
         self.controller.watch(self._jobs, _owner_keys)
+
+    def _changed(self, old: Object | None, new: Object | None) -> None:
+        if old is not None and new is not None and _schedule(old) != _schedule(new):
+            left = _until_next(new, self._context)
+            if left is not None:
+                self.controller.queue.add_after(new.key, left)
+        elif (either := new or old) is not None:
+            self.controller.queue.add(either.key)
+
+    def _behind(self, key: Key, cronjob: Object) -> bool:
+        status, job = self._versions.get(key, ("", ""))
+        seen = self._jobs.resource_version
+        return (bool(status) and is_newer(status, cronjob.resource_version)) or (bool(job) and is_newer(job, seen))
 
     async def reconcile(self, key: Key) -> Result | None:
         cached = self._cronjobs.get(key)
         if cached is None:
+            self._versions.pop(key, None)
+            return None
+        if self._behind(key, cached):
             return None
         cronjob = cached.decode()
         jobs = [job.decode() for job in self._jobs.by_index("cronjob", cronjob["metadata"]["uid"])]
@@ -63,7 +88,13 @@ class CronJobController:
         try:
             made = await self._context.client.create(JOBS, job, key.namespace)
         except AlreadyExists:
-            return None
+            made = await self._context.client.get(JOBS, name, key.namespace)
+            return made if cronjob.uid in _owner_uids(made) else None
+        except KubeError as error:
+            if not (isinstance(error, StatusError) and error.has_cause("NamespaceTerminating")):
+                self._tell(cronjob, "Warning", "FailedCreate", f"Error creating job: {error}")
+            raise
+        self._versions[key] = (self._versions.get(key, ("", ""))[0], made.resource_version)
         self._tell(cronjob, "Normal", "SuccessfulCreate", f"Created job {name}")
         return made
 
@@ -80,7 +111,21 @@ class CronJobController:
     async def _write_status(self, key: Key, cronjob: Object, status: Obj) -> None:
         body = cronjob.decode()
         body["status"] = status
-        await self._context.client.replace_status(CRONJOBS, body)
+        written = await self._context.client.replace_status(CRONJOBS, body)
+        self._versions[key] = (written.resource_version, self._versions.get(key, ("", ""))[1])
+
+
+def _schedule(cronjob: Object) -> tuple[str, str]:
+    spec = cronjob.decode()["spec"]
+    return spec["schedule"], spec.get("timeZone") or ""
+
+
+def _until_next(cronjob: Object, context: Context) -> float | None:
+    try:
+        schedule = parse_schedule(*_schedule(cronjob))
+    except ScheduleError:
+        return None
+    return until_next(cronjob.decode(), context.clock.now(), schedule)
 
 
 def _with_started(status: Obj, job: Object) -> Obj:

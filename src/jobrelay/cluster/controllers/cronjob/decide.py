@@ -1,6 +1,6 @@
 """What to do about a CronJob now: a pure function of the CronJob, its Jobs and the time.
 
-The plan is carried out by the shell in order: delete, create, tell, write the status.
+The plan is carried out by the shell in order: tell, delete, create, write the status.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from jobrelay.cluster.controllers.cronjob.schedule import most_recent, until_next
 from jobrelay.kinds.cron import ScheduleError, parse_schedule, zone_problem
 from jobrelay.kinds.field import go_quote
-from jobrelay.kinds.times import format_time, parse_time
+from jobrelay.kinds.times import format_time
 
 Obj = dict[str, Any]
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -49,17 +49,17 @@ def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> Plan:
     plan = Plan()
     before = cronjob.get("status") or {}
     status = copy.deepcopy(before)
-    _account(cronjob, jobs, status, plan)
+    _clean_up(cronjob, jobs, status, plan)
+    _account(jobs, status, plan)
     cronjob = {**cronjob, "status": status}
     if not cronjob["metadata"].get("deletionTimestamp"):
         _follow_schedule(cronjob, now, plan)
-        _clean_up(cronjob, jobs, plan)
     if status != before:
         plan.status = status
     return plan
 
 
-def _account(cronjob: Obj, jobs: list[Obj], status: Obj, plan: Plan) -> None:
+def _account(jobs: list[Obj], status: Obj, plan: Plan) -> None:
     """Brings the list of active Jobs in line with the Jobs that there are."""
     active = {reference["uid"]: reference for reference in status.get("active") or ()}
     for job in jobs:
@@ -103,9 +103,13 @@ def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: Plan) -> None:
     try:
         schedule = parse_schedule(spec["schedule"], zone)
     except ScheduleError as error:
-        plan.tell("Warning", "UnparseableSchedule", f"unparseable schedule: {spec['schedule']} : {error}")
+        plan.tell("Warning", "UnparseableSchedule", f"unparseable schedule: {go_quote(spec['schedule'])} : {error}")
         return
-    missed = most_recent(cronjob, now, schedule)
+    try:
+        missed = most_recent(cronjob, now, schedule)
+    except ScheduleError as error:
+        plan.tell("Warning", "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
+        return
     if missed.many:
         text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         plan.tell("Warning", "TooManyMissedTimes", text)
@@ -145,7 +149,7 @@ def make_job(cronjob: Obj, due: dt.datetime) -> Obj:
     template, metadata = cronjob["spec"]["jobTemplate"], cronjob["metadata"]
     given = template.get("metadata") or {}
     zone = cronjob["spec"].get("timeZone")
-    shown = due.astimezone(ZoneInfo(zone)).isoformat() if zone and zone != "UTC" else format_time(due)
+    shown = due.astimezone(ZoneInfo(zone)).isoformat().replace("+00:00", "Z") if zone else format_time(due)
     owner = {
         "apiVersion": "batch/v1", "kind": "CronJob", "name": metadata["name"], "uid": metadata["uid"],
         "controller": True, "blockOwnerDeletion": True,
@@ -166,16 +170,18 @@ def make_job(cronjob: Obj, due: dt.datetime) -> Obj:
     return made
 
 
-def _clean_up(cronjob: Obj, jobs: list[Obj], plan: Plan) -> None:
-    """Deletes the oldest finished Jobs beyond the history limits."""
+def _clean_up(cronjob: Obj, jobs: list[Obj], status: Obj, plan: Plan) -> None:
+    """Deletes the oldest finished Jobs beyond the history limits; what is deleted is no longer active."""
     for outcome, name in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
         limit = cronjob["spec"].get(name)
         if limit is None:
             continue
         done = sorted((job for job in jobs if finished(job) == outcome), key=_started)
         plan.delete += done[: max(len(done) - limit, 0)]
+    deleted = {job["metadata"]["uid"] for job in plan.delete}
+    _set_active(status, [one for one in status.get("active") or () if one["uid"] not in deleted])
 
 
-def _started(job: Obj) -> tuple[dt.datetime, str]:
-    start = (job.get("status") or {}).get("startTime") or job["metadata"]["creationTimestamp"]
-    return parse_time(start), job["metadata"]["name"]
+def _started(job: Obj) -> tuple[bool, str, str]:
+    start = (job.get("status") or {}).get("startTime") or ""
+    return not start, start, job["metadata"]["name"]

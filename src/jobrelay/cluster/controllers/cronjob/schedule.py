@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final, NamedTuple
 
-from jobrelay.kinds.cron import Schedule
+from jobrelay.kinds.cron import Schedule, ScheduleError
 from jobrelay.kinds.times import parse_time
 
 SLACK: Final = dt.timedelta(milliseconds=100)
@@ -14,11 +14,15 @@ Obj = dict[str, Any]
 
 
 class Missed(NamedTuple):
-    """The latest time that is due (None: nothing is), counted from `since`, and whether very many were missed."""
+    """The latest time that is due (None: nothing is), counted from `since`, and how many more than one there were."""
 
     since: dt.datetime
     time: dt.datetime | None
-    many: bool = False
+    number: int = 0
+
+    @property
+    def many(self) -> bool:
+        return self.number > MANY
 
 
 def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
@@ -31,29 +35,37 @@ def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
 
 
 def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> Missed:
-    """The latest time of the schedule that is not after now."""
+    """The latest time of the schedule that is not after now; raises ScheduleError for a schedule that is never due.
+
+    How many times were missed is an estimate by the first two. The search begins shortly before where that many lead, so
+    that years of missed minutes cost no more than a few.
+    """
     since = _since(cronjob, now, deadline=deadline)
     first = schedule.next(since)
-    if first is None or now < first:
+    second = schedule.next(first) if first is not None else None
+    if first is None or second is None:
+        raise ScheduleError("time difference between two schedules is less than 1 second")
+    if now < first:
         return Missed(since, None)
-    second = schedule.next(first)
-    if second is None or now < second:
+    if now < second:
         return Missed(since, first)
-    count = int((now - first) / (second - first)) + 1
-    latest: dt.datetime = first
-    following: dt.datetime | None = second
+    distance = second - first
+    count = (now - first) // distance + 1
+    latest: dt.datetime | None = None
+    following = schedule.next(first + (count - 2) * distance)
     while following is not None and following <= now:
         latest, following = following, schedule.next(following)
-    return Missed(since, latest, count > MANY)
+    return Missed(since, latest, count)
 
 
 def until_next(cronjob: Obj, now: dt.datetime, schedule: Schedule) -> float | None:
-    """Seconds until the schedule has to be looked at again."""
-    missed = most_recent(cronjob, now, schedule, deadline=False)
-    base = missed.time or missed.since
+    """Seconds until the schedule has to be looked at again; None when it is never due."""
+    try:
+        missed = most_recent(cronjob, now, schedule, deadline=False)
+    except ScheduleError:
+        return None
+    base = missed.time or (now if missed.number else missed.since)
     following = schedule.next(base)
-    if missed.time is not None:
-        following = schedule.next(now)
     if following is None:
         return None
     return max((following - now + SLACK).total_seconds(), SLACK.total_seconds())

@@ -1,7 +1,8 @@
 """The Job controller: what wakes it, and what it then looks at.
 
-New Jobs, deleted Jobs and changed specs are looked at once; changes of pods and of a status only after a moment, see
-`batching`. A Job that names another controller in `.spec.managedBy` is turned away inside the sync, because a key that was
+New Jobs, deleted Jobs and changed specs are looked at at once; changes of pods and of a status a second after the first of
+them, so that a burst is one look. A Job with one pod at a time has nothing to gather: the end of its pod is looked at soon.
+A Job that names another controller in `.spec.managedBy` is turned away inside the sync, because a key that was
 queued for one Job may by then mean another of the same name.
 """
 
@@ -12,7 +13,6 @@ from collections.abc import Iterable
 import structlog
 
 from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.job.batching import Batcher
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
 from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, Orphans, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
@@ -34,6 +34,8 @@ _SELECTED_INDEX = "job-controller-selected"
 _FIRST_RETRY, _LAST_RETRY = 1.0, 60.0
 _WORKERS = 16
 _MODES = ("NonIndexed", "Indexed")
+_ENDED = ("Succeeded", "Failed")
+_GATHER, _SOON = 1.0, 0.2
 
 
 def _owned(pod: Object) -> tuple[str, ...]:
@@ -50,11 +52,11 @@ def _selected(job: Object) -> tuple[str, ...]:
 
 
 class JobController:
-    """`quiet` and `longest` are how long changes of pods are gathered before a Job is looked at."""
+    """Looks after all Jobs that name no other controller."""
 
-    def __init__(self, context: Context, *, quiet: float = 0.2, longest: float = 1.0) -> None:
+    def __init__(self, context: Context) -> None:
         clock, client = context.clock, context.client
-        self._clock, self._quiet = clock, quiet
+        self._clock = clock
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
         self.records = Records()
@@ -65,7 +67,6 @@ class JobController:
         orphan_queue: WorkQueue[OrphanKey] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
         self._main = Controller(NAME, self.reconcile, workers=_WORKERS, queue=queue, clock=clock)
         self._cleanup = Controller(f"{NAME} orphans", self._orphans.reconcile, queue=orphan_queue, clock=clock)
-        self._batcher = Batcher(clock, queue.add, quiet=quiet, longest=longest)
         self._index()
         for part in (self._main, self._cleanup):
             context.manager.add(part)
@@ -97,7 +98,7 @@ class JobController:
         elif new.metadata.generation != old.metadata.generation:
             self._main.queue.add(new.key)
         else:
-            self._batcher.add(new.key)
+            self._main.queue.add_after(new.key, _GATHER)
 
     def _clean_up(self, job: Object) -> None:
         selector = str(selector_from_object(job.decode(Job).spec.selector))
@@ -108,36 +109,40 @@ class JobController:
         self._note_finished(old, new)
         pod = new or old
         assert pod is not None
-        if new is None:
-            self._views.forget(pod.key)
         if new is None or new.deleting:
             self._pod_going(pod)
+            if new is None:
+                self._views.forget(pod.key)
             return
         owner, before = new.metadata.controller, old.metadata.controller if old is not None else None
         if before is not None and before != owner:
-            self._wake_owner(new.namespace, before)
+            self._wake_owner(before, new)
         if owner is not None:
-            self._wake_owner(new.namespace, owner)
+            self._wake_owner(owner, new)
             return
         if TRACKING_FINALIZER in new.metadata.finalizers:
             self._cleanup.queue.add(OrphanKey(new.namespace, new.name))
         if old is None or before != owner or old.metadata.labels != new.metadata.labels:
             for key in self._possible_owners(new):
-                self._batcher.add(key)
+                self._main.queue.add_after(key, _GATHER)
 
     def _pod_going(self, pod: Object) -> None:
         """A pod that is deleted, or being deleted, is missed by its Job, or released if there is none to miss it."""
         owner = pod.metadata.controller
         job = self._job_of(pod.namespace, owner) if owner is not None else None
         if job is not None and not job.decode(Job).status.finished:
-            self._batcher.add(job.key)
+            self._wake(job, pod)
         elif TRACKING_FINALIZER in pod.metadata.finalizers:
             self._cleanup.queue.add(OrphanKey(pod.namespace, pod.name))
 
-    def _wake_owner(self, namespace: str, owner: OwnerReference) -> None:
-        job = self._job_of(namespace, owner)
+    def _wake_owner(self, owner: OwnerReference, pod: Object) -> None:
+        job = self._job_of(pod.namespace, owner)
         if job is not None:
-            self._batcher.add(job.key)
+            self._wake(job, pod)
+
+    def _wake(self, job: Object, pod: Object) -> None:
+        alone = self._views.of(pod).status.phase in _ENDED and job.decode(Job).spec.parallelism == 1
+        self._main.queue.add_after(job.key, _SOON if alone else _GATHER)
 
     def _job_of(self, namespace: str, owner: OwnerReference) -> Object | None:
         if owner.kind != JOBS.kind:
@@ -161,7 +166,7 @@ class JobController:
     def _held_after_end(self, pod: Object | None) -> bool:
         if pod is None or TRACKING_FINALIZER not in pod.metadata.finalizers:
             return False
-        return self._views.of(pod).status.phase in ("Succeeded", "Failed")
+        return self._views.of(pod).status.phase in _ENDED
 
     # What it does.
 
@@ -191,10 +196,10 @@ class JobController:
             return found
         except Conflict as error:
             log.debug("the cached Job is out of date", job=str(key), error=str(error))
-            return Result(requeue_after=self._quiet)
+            return Result(requeue_after=_SOON)
         except NotFound as error:
             log.debug("the Job or its namespace is gone", job=str(key), error=str(error))
-            return Result(requeue_after=self._quiet)
+            return Result(requeue_after=_SOON)
         finally:
             self.metrics.synced(job, result, sync.action, self._clock.monotonic() - started)
 
@@ -203,7 +208,7 @@ class JobController:
             await sync.learn_version()
         decision = await sync.claimed(self._candidates(job), self._pods.resource_version)
         if decision.look_again is not None:
-            self._main.queue.add_after(key, max(decision.look_again, self._quiet))
+            self._main.queue.add_after(key, max(decision.look_again, _SOON))
         await sync.carry_out(decision)
         return None
 
