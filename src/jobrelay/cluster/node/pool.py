@@ -71,7 +71,7 @@ class NodePool:
         host = Host(
             client,
             context.clock,
-            Launcher(mark),
+            Launcher(mark, may_mount=settings.mounts),
             recorder,
             folder,
             settings.capacity(),

@@ -17,7 +17,7 @@ class NodeSettings:
 
     `cpu` and `memory` are quantities (`4`, `16Gi`); None means what the machine has. `extended` are further resources that
     the nodes claim to have, such as `nvidia.com/gpu`. `folder` is where runtime `process` keeps volumes and logs,
-    `api_address` (host:port) where its pods reach the API server.
+    `api_address` (host:port) where its pods reach the API server. `mounts` False keeps its pods from having mounts of their own.
     """
 
     runtime: RuntimeName = "process"
@@ -31,6 +31,7 @@ class NodeSettings:
     name: str = "node"
     folder: pathlib.Path | None = None
     api_address: str = ""
+    mounts: bool = True
 
     def names(self) -> list[str]:
         """The nodes' names: `node` alone, or `node-0`, `node-1`, ..."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.life import backoff
 from jobrelay.cluster.node.process.care import Care
-from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env
+from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
 from jobrelay.cluster.node.process.logs import LogFile, read_log
 from jobrelay.cluster.node.process.memory import Limit
@@ -177,12 +177,12 @@ class Container:
 
     async def _ready_to_start(self) -> list[str] | None:
         """The command line, once everything it needs is there; None when the pod is stopped before."""
-        host = self.pod.host
+        host, pod, objects = self.pod.host, self.pod.object, self.pod.objects
         while not self.pod.stopping.is_set():
             try:
-                self.env = await container_env(
-                    self.pod.object, self.spec, self.pod.objects, host.base_env(self.pod.object), host.capacity
-                )
+                linked = pod["spec"].get("enableServiceLinks", True)
+                base = service_env(await objects.services() if linked else ()) | host.base_env(pod)
+                self.env = await container_env(pod, self.spec, objects, base, host.capacity)
             except (ConfigMissing, KubeError) as missing:
                 self.run.state = {WAITING: {"reason": "CreateContainerConfigError", "message": str(missing)}}
                 self.pod.changed()

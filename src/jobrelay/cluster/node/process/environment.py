@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from jobrelay.cluster.node.nodes import ADDRESS
@@ -62,6 +62,36 @@ async def container_env(
         else:
             env[entry["name"]] = expand(entry.get("value", ""), env)
     return env
+
+
+def service_env(services: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Where a namespace's Services are, as variables."""
+    env = {}
+    for service in services:
+        address, ports = service["spec"].get("clusterIP", ""), service["spec"].get("ports") or ()
+        if address in ("", "None") or not ports:
+            continue
+        name = _capitals(service["metadata"]["name"])
+        env |= {f"{name}_SERVICE_HOST": address, f"{name}_SERVICE_PORT": str(ports[0]["port"])}
+        env |= {f"{name}_SERVICE_PORT_{_capitals(one['name'])}": str(one["port"]) for one in ports if one.get("name")}
+        env[f"{name}_PORT"] = _link(address, ports[0])
+        for one in ports:
+            protocol: str = one.get("protocol", "TCP")
+            prefix = f"{name}_PORT_{one['port']}_{protocol}"
+            env |= {
+                prefix: _link(address, one), f"{prefix}_PROTO": protocol.lower(), f"{prefix}_PORT": str(one["port"]),
+                f"{prefix}_ADDR": address,
+            }  # fmt: skip
+    return env
+
+
+def _capitals(name: str) -> str:
+    return name.upper().replace("-", "_")
+
+
+def _link(address: str, port: Mapping[str, Any]) -> str:
+    host = f"[{address}]" if ":" in address else address
+    return f"{port.get('protocol', 'TCP').lower()}://{host}:{port['port']}"
 
 
 async def _all_of(source: Mapping[str, Any], lookup: Lookup) -> dict[str, str]:

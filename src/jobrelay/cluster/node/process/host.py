@@ -18,9 +18,10 @@ from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.errors import NotFound
 from jobrelay.kube.events import EventRecorder
-from jobrelay.kube.resource import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, Resource
+from jobrelay.kube.resource import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, SERVICES, Resource
 
 _INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "VIRTUAL_ENV", "SSL_CERT_FILE")
+_OLD: Final = 0.8  # of a token's life
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -74,8 +75,9 @@ class Host:
 class Objects:
     """What a pod refers to in its own namespace: read when needed, by the node."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
-        self._client, self._namespace = client, namespace
+    def __init__(self, client: Client, clock: Clock, namespace: str) -> None:
+        self._client, self._clock, self._namespace = client, clock, namespace
+        self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
 
     async def config_map(self, name: str) -> Mapping[str, bytes] | None:
         found = await self._get(CONFIGMAPS, name)
@@ -96,13 +98,23 @@ class Objects:
         except NotFound:
             return None
 
+    async def services(self) -> list[dict[str, Any]]:
+        return [service.decode() for service in (await self._client.list(SERVICES, self._namespace)).items]
+
     async def token(self, pod: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-        """A service account token bound to the pod."""
+        """A service account token bound to the pod, and another when most of its life is over."""
+        audience, seconds = wanted.get("audience", ""), wanted.get("expirationSeconds") or 3600
+        token, until = self._tokens.get((audience, seconds), ("", 0.0))
+        if not token or self._clock.monotonic() >= until:
+            token, until = await self._new_token(pod, audience, seconds), self._clock.monotonic() + _OLD * seconds
+            self._tokens[audience, seconds] = token, until
+        return token
+
+    async def _new_token(self, pod: Mapping[str, Any], audience: str, seconds: int) -> str:
         reference = {
             "kind": "Pod", "apiVersion": "v1", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"],
         }  # fmt: skip
-        spec = {"expirationSeconds": wanted.get("expirationSeconds") or 3600, "boundObjectRef": reference}
-        spec["audiences"] = [wanted["audience"]] if wanted.get("audience") else []
+        spec = {"expirationSeconds": seconds, "boundObjectRef": reference, "audiences": [audience] if audience else []}
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         account = pod["spec"].get("serviceAccountName") or "default"
         path = SERVICEACCOUNTS.path(self._namespace, account, "token")

@@ -72,8 +72,8 @@ class Process:
 class Launcher:
     """Starts programs through one supervisor, which it starts itself."""
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
+    def __init__(self, mark: str, *, may_mount: bool = True) -> None:
+        self._mark, self._may_mount = mark, may_mount
         self._numbers = itertools.count(1)
         self._control: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
@@ -110,7 +110,8 @@ class Launcher:
         self._hello = loop.create_future()
         loop.add_reader(ours.fileno(), self._heard)
         async with asyncio.timeout(_PATIENCE):
-            self.mounts = await self._hello
+            mounts = await self._hello
+            self.mounts = mounts if self._may_mount else ""
 
     async def spawn(self, program: Program, stdin: int, stdout: int, stderr: int) -> Process:
         """Starts a program on these descriptors, which stay the caller's. Raises StartError."""

@@ -20,7 +20,7 @@ from jobrelay.cluster.node.process.environment import ConfigMissing
 from jobrelay.cluster.node.process.host import Host, Objects
 from jobrelay.cluster.node.process.launcher import StartError
 from jobrelay.cluster.node.process.podlogs import PodLogs
-from jobrelay.cluster.node.process.volumes import Volumes
+from jobrelay.cluster.node.process.volumes import Place, Volumes
 from jobrelay.cluster.node.status import (
     CREATING,
     ENDED,
@@ -45,6 +45,7 @@ from jobrelay.kube.resource import PODS
 
 log = structlog.get_logger(__name__)
 RETRY: Final = 2.0
+REFRESH: Final = 10.0
 NOT_PULLED: Final = "Images are not pulled: the commands of containers run as processes of this machine, as the user who started the cluster"
 NO_MOUNTS: Final = (
     "This system allows no mounts of a pod's own: "
@@ -62,8 +63,11 @@ class PodWorker:
         self.uid: str = pod["metadata"]["uid"]
         self.folder = host.pod_folder(self.uid)
         self.logs = PodLogs(self.folder / "logs")
-        self.objects = Objects(host.client, pod["metadata"]["namespace"])
-        self.places: dict[str, Any] = {}
+        self.objects = Objects(host.client, host.clock, pod["metadata"]["namespace"])
+        self._volumes = Volumes(
+            pod, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted), host.capacity
+        )
+        self.places: dict[str, Place] = {}
         self.stopping = asyncio.Event()
         self.grace: int = pod["spec"].get("terminationGracePeriodSeconds") or 0
         self.gone = False
@@ -154,13 +158,14 @@ class PodWorker:
         if not await self._node_ready() or not await self._lay_out():
             return
         self._sandbox = True
-        watching = asyncio.create_task(self._watch_deadline())
+        watching = [asyncio.create_task(self._watch_deadline()), asyncio.create_task(self._refresh())]
         sidecars: list[tuple[Container, asyncio.Task[int]]] = []
         try:
             if await self._initialize(sidecars):
                 await self._run_mains()
         finally:
-            watching.cancel()
+            for one in watching:
+                one.cancel()
             for container, task in reversed(sidecars):
                 await container.stop(self._left())
                 await asyncio.wait({task})
@@ -184,18 +189,22 @@ class PodWorker:
 
     async def _lay_out(self) -> bool:
         """Makes the volumes; False when the pod is stopped before they could be made."""
-        volumes = Volumes(
-            self.object, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted),
-            self.host.capacity,
-        )  # fmt: skip
         while not self.stopping.is_set():
             try:
-                self.places = await volumes.lay_out()
+                self.places = await self._volumes.lay_out()
                 return True
             except (ConfigMissing, KubeError, OSError) as error:
                 self.warn("FailedMount", f"MountVolume.SetUp failed for volume : {error}")
             await self.pause(RETRY)
         return False
+
+    async def _refresh(self) -> None:
+        """Brings what volumes show of the API up to date; what has gone meanwhile stays as it was."""
+        while self._volumes.change:
+            await sleep(self.host.clock, REFRESH)
+            self._volumes.pod = self.object
+            with contextlib.suppress(ConfigMissing, KubeError, OSError):
+                await self._volumes.refresh()
 
     async def _initialize(self, sidecars: list[tuple[Container, asyncio.Task[int]]]) -> bool:
         """Runs init containers one after the other; sidecars stay."""

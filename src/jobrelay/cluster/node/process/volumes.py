@@ -1,12 +1,17 @@
-"""Volumes: folders and files below a pod's own folder, laid out before its containers start."""
+"""Volumes: folders and files below a pod's own folder, laid out before its containers start.
+
+What comes from the API (ConfigMaps, Secrets, the pod's own fields, tokens) is read-only, as on Kubernetes, and is brought up to date
+while the pod runs.
+"""
 
 from __future__ import annotations
 
 import os
 import pathlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from jobrelay.cluster.node.process import payload
 from jobrelay.cluster.node.process.environment import (
     ConfigMissing,
     Lookup,
@@ -17,7 +22,15 @@ from jobrelay.cluster.node.process.environment import (
 )
 
 _FILE_MODE: Final = 0o644
+_FROM_API: Final = ("configMap", "secret", "downwardAPI", "projected")
 Token = Callable[[Mapping[str, Any]], Awaitable[str]]
+
+
+class Place(NamedTuple):
+    """Where a volume is, and whether containers may only read it."""
+
+    path: pathlib.Path
+    read_only: bool = False
 
 
 class Volumes:
@@ -26,31 +39,59 @@ class Volumes:
     def __init__(
         self, pod: Mapping[str, Any], folder: pathlib.Path, lookup: Lookup, token: Token, capacity: Mapping[str, str]
     ) -> None:
-        self._pod, self._folder, self._lookup, self._token, self._capacity = pod, folder, lookup, token, capacity
+        self._folder, self._lookup, self._token, self._capacity = folder, lookup, token, capacity
+        self.pod = pod
+        context = pod["spec"].get("securityContext") or {}
+        self._group: int | None = context.get("fsGroup") if os.getuid() == 0 else None
+        self._written = [volume for volume in self._volumes() if _from_api(volume)]
 
-    async def lay_out(self) -> dict[str, pathlib.Path]:
+    def _volumes(self) -> Sequence[Mapping[str, Any]]:
+        return self.pod["spec"].get("volumes") or ()
+
+    async def lay_out(self) -> dict[str, Place]:
         """Makes all volumes and returns where each is. Raises ConfigMissing while something they need is missing."""
-        places = {}
-        for volume in self._pod["spec"].get("volumes") or ():
-            places[volume["name"]] = await self._lay_out(volume)
-        return places
+        await self.refresh()
+        return {volume["name"]: self._place(volume) for volume in self._volumes()}
 
-    async def _lay_out(self, volume: Mapping[str, Any]) -> pathlib.Path:
+    @property
+    def change(self) -> bool:
+        """Whether there is anything to refresh."""
+        return bool(self._written)
+
+    async def refresh(self) -> None:
+        """Writes what comes from the API as it is now. Raises ConfigMissing."""
+        for volume in self._written:
+            payload.write(_folder(self._own(volume)), await self._payload(volume), self._group)
+
+    def _own(self, volume: Mapping[str, Any]) -> pathlib.Path:
+        return self._folder / "volumes" / str(volume["name"])
+
+    def _place(self, volume: Mapping[str, Any]) -> Place:
         if "hostPath" in volume:
-            return _host_path(volume["hostPath"])
+            return Place(_host_path(volume["hostPath"]))
         if claim := volume.get("persistentVolumeClaim"):
-            namespace: str = self._pod["metadata"]["namespace"]
-            return _folder(self._folder.parent.parent / "claims" / namespace / str(claim["claimName"]))
-        place = _folder(self._folder / "volumes" / str(volume["name"]))
-        if "emptyDir" in volume or "ephemeral" in volume:
-            place.chmod(0o777)
-            return place
+            namespace: str = self.pod["metadata"]["namespace"]
+            held = self._folder.parent.parent / "claims" / namespace / str(claim["claimName"])
+            return Place(self._open_to_all(_folder(held)), bool(claim.get("readOnly")))
+        place = _folder(self._own(volume))
+        return Place(place, True) if _from_api(volume) else Place(self._open_to_all(place))
+
+    def _open_to_all(self, place: pathlib.Path) -> pathlib.Path:
+        if self._group is not None:
+            os.chown(place, -1, self._group)
+        place.chmod(0o777 if self._group is None else 0o2777)
+        return place
+
+    async def _payload(self, volume: Mapping[str, Any]) -> dict[str, payload.File]:
         sources = volume["projected"].get("sources") or () if "projected" in volume else (volume,)
         default = next((part.get("defaultMode") for part in volume.values() if isinstance(part, dict)), None)
+        default = _FILE_MODE if default is None else default
+        more = 0 if self._group is None else 0o440
+        found = {}
         for source in sources:
             for path, (content, mode) in (await self._files(source)).items():
-                _write(place / path, content, mode if mode is not None else default)
-        return place
+                found[path] = payload.File(content, (default if mode is None else mode) | more)
+        return found
 
     async def _files(self, source: Mapping[str, Any]) -> dict[str, tuple[bytes, int | None]]:
         if "configMap" in source:
@@ -85,20 +126,18 @@ class Volumes:
 
     def _downward(self, item: Mapping[str, Any]) -> str:
         if "fieldRef" in item:
-            return field_value(self._pod, item["fieldRef"]["fieldPath"])
+            return field_value(self.pod, item["fieldRef"]["fieldPath"])
         reference = item["resourceFieldRef"]
-        return resource_value(resource_container(self._pod, None, reference), reference, self._capacity)
+        return resource_value(resource_container(self.pod, None, reference), reference, self._capacity)
+
+
+def _from_api(volume: Mapping[str, Any]) -> bool:
+    return any(kind in volume for kind in _FROM_API)
 
 
 def _folder(path: pathlib.Path) -> pathlib.Path:
     path.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _write(path: pathlib.Path, content: bytes, mode: int | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    path.chmod(mode if mode is not None else _FILE_MODE)
 
 
 def _host_path(source: Mapping[str, Any]) -> pathlib.Path:
@@ -114,16 +153,16 @@ def _host_path(source: Mapping[str, Any]) -> pathlib.Path:
 
 
 def mount_points(
-    container: Mapping[str, Any], places: Mapping[str, pathlib.Path], env: Mapping[str, str]
+    container: Mapping[str, Any], places: Mapping[str, Place], env: Mapping[str, str]
 ) -> Sequence[tuple[str, str, bool]]:
     """Source, target and read-only flag of each of a container's mounts."""
     found = []
     for mount in container.get("volumeMounts") or ():
-        source = places[mount["name"]]
+        source, read_only = places[mount["name"]]
         below = mount.get("subPath") or expand(mount.get("subPathExpr", ""), env)
         if below:
             source = source / below
             if not source.exists():
                 source.mkdir(parents=True)
-        found.append((str(source), os.path.normpath(mount["mountPath"]), bool(mount.get("readOnly"))))
+        found.append((str(source), os.path.normpath(mount["mountPath"]), read_only or bool(mount.get("readOnly"))))
     return found
