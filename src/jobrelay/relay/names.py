@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
-# `.spec.managedBy`
-RELAY: Final = "jobrelay.dev/relay"
-MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH, KUEUE_ORIGIN, MULTIKUEUE, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
+
+__all__ = [
+    "ASSIGNMENT",
+    "CLUSTERS",
+    "CLUSTER_SELECTOR",
+    "COST",
+    "EPOCH",
+    "FENCING",
+    "KUEUE_ORIGIN",
+    "MULTIKUEUE",
+    "ORIGIN",
+    "ORIGIN_NAME",
+    "ORIGIN_UID",
+    "PLACEMENT",
+    "PREFERRED",
+    "RELAY",
+    "STATE",
+    "WEIGHT",
+]
 
 # On the original.
-ASSIGNMENT: Final = "jobrelay.dev/assignment"
 CLUSTERS: Final = "jobrelay.dev/clusters"
 """Annotation: worker names, comma separated; the workload runs on one of these only."""
 PREFERRED: Final = "jobrelay.dev/preferred-clusters"
@@ -22,13 +38,6 @@ FENCING: Final = "jobrelay.dev/fencing"
 """Annotation: `true` turns fencing on, `false` off."""
 PLACEMENT: Final = "jobrelay.dev/placement"
 """Annotation on a namespace: the placement policy, as of `--placement`."""
-
-# On mirrors.
-ORIGIN: Final = "jobrelay.dev/origin"
-KUEUE_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
-ORIGIN_UID: Final = "jobrelay.dev/origin-uid"
-ORIGIN_NAME: Final = "jobrelay.dev/origin-name"
-EPOCH: Final = "jobrelay.dev/epoch"
 
 # On MultiKueueCluster objects.
 STATE: Final = "jobrelay.dev/state"

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from .adapter import Adapter, Demand, End, Marks, PodSet, Workload
+from collections.abc import Mapping
+from typing import Final
 
-__all__ = ["Adapter", "Demand", "End", "Marks", "PodSet", "Workload"]
+from jobrelay.kube import Resource
+from jobrelay.workloads.adapter import Adapter, Demand, End, Marks, PodSet, Workload
+from jobrelay.workloads.job import JobAdapter
+from jobrelay.workloads.patches import status_patch
+
+__all__ = ["ADAPTERS", "Adapter", "Demand", "End", "JobAdapter", "Marks", "PodSet", "Workload", "status_patch"]
+
+_ALL: Final[tuple[Adapter, ...]] = (JobAdapter(),)
+ADAPTERS: Final[Mapping[Resource, Adapter]] = {adapter.resource: adapter for adapter in _ALL}
+"""The kinds that can be delegated."""

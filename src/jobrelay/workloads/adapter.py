@@ -63,6 +63,8 @@ class Demand:
     pod_sets: tuple[PodSet, ...]
     shape: str
     """A digest of the namespace and of all that a worker may judge, but not of the name."""
+    grace: float = 30.0
+    """The longest that its pods may take to end themselves, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

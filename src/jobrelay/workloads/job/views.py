@@ -1,0 +1,114 @@
+"""What the adapter reads of Jobs.
+
+`Facts` is for decisions and has real times. `Job` is for the status that is returned: its times stay texts, because they
+are copied far more often than they are compared, and texts of this one form compare as times do. A worker whose status
+does not have this shape is refused on decoding.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+
+COMPLETE: Final = "Complete"
+FAILED: Final = "Failed"
+FAILURE_TARGET: Final = "FailureTarget"
+SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
+SUSPENDED: Final = "Suspended"
+DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
+
+Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class FactCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    type: str
+    status: str
+    last_transition_time: datetime | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class FactSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    suspend: bool = False
+    managed_by: str | None = None
+    active_deadline_seconds: int | None = None
+
+
+class FactStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    conditions: tuple[FactCondition, ...] = ()
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    spec: FactSpec = FactSpec()
+    status: FactStatus = FactStatus()
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    type: str
+    status: str
+    last_probe_time: Time | None = None
+    last_transition_time: Time | None = None
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def true(self) -> bool:
+        return self.status == "True"
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A Job's status; encoded, it leaves out what a server leaves out."""
+
+    conditions: tuple[Condition, ...] = ()
+    start_time: Time | None = None
+    completion_time: Time | None = None
+    active: Count = 0
+    succeeded: Count = 0
+    failed: Count = 0
+    ready: Count | None = None
+    terminating: Count | None = None
+    completed_indexes: str = ""
+    failed_indexes: str | None = None
+    uncounted_terminated_pods: dict[str, Any] | None = None
+
+    def is_true(self, type_: str) -> bool:
+        return any(one.type == type_ and one.true for one in self.conditions)
+
+    @property
+    def finished(self) -> bool:
+        return self.is_true(COMPLETE) or self.is_true(FAILED)
+
+
+class Spec(msgspec.Struct, frozen=True, rename="camel"):
+    suspend: bool = False
+    parallelism: int = 1
+    completions: int | None = None
+    completion_mode: str = "NonIndexed"
+    backoff_limit_per_index: int | None = None
+    active_deadline_seconds: int | None = None
+
+    @property
+    def indexed(self) -> bool:
+        return self.completion_mode == "Indexed"
+
+    @property
+    def elastic(self) -> bool:
+        """Whether it may have been scaled down, and `succeeded` with it."""
+        return self.indexed and self.completions == self.parallelism
+
+
+class Job(msgspec.Struct, frozen=True):
+    spec: Spec = Spec()
+    status: Status = Status()
+
+
+class RawStatus(msgspec.Struct, frozen=True):
+    status: dict[str, Any] = {}
+
+
+STATUS_FIELDS: Final = frozenset(Status.__struct_encode_fields__)
