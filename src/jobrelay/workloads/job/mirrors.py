@@ -13,9 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+from msgspec.structs import replace
+
 from jobrelay.kinds.job.validation import CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Marks
+from jobrelay.workloads.job.views import OpenJob
 from jobrelay.workloads.names import DOMAIN, EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 from jobrelay.workloads.patches import status_patch
 
@@ -87,11 +91,16 @@ def _marks(obj: Object, marks: Marks) -> tuple[dict[str, str], dict[str, str]]:
 
 def forward(obj: Object, mirror: Object, marks: Marks) -> dict[str, Any] | None:
     """A merge patch with what a user may change on a Job, as far as a worker allows it; it also mends the marks."""
-    job, copy = obj.decode(), mirror.decode()
     patch: dict[str, Any] = {}
     if metadata := _changed_marks(mirror, _marks(obj, marks)):
         patch["metadata"] = metadata
-    if spec := _changed_spec(mirror_spec(job, marks.deadline), copy):
+    original, copy = obj.decode(OpenJob).spec, mirror.decode(OpenJob)
+    if marks.deadline is not None:
+        original = replace(original, active_deadline_seconds=marks.deadline)
+    spec = _changed_spec(msgspec.to_builtins(original), msgspec.to_builtins(copy.spec))
+    if copy.spec.suspend and copy.status.start_time is None and (template := _changed_template(obj, mirror)):
+        spec["template"] = template
+    if spec:
         patch["spec"] = spec
     return patch or None
 
@@ -105,27 +114,21 @@ def _changed_marks(mirror: Object, wanted: tuple[dict[str, str], dict[str, str]]
     return {name: change for name, change in changes.items() if change}
 
 
-def _changed_spec(want: dict[str, Any], mirror: Mapping[str, Any]) -> dict[str, Any]:
-    have = mirror["spec"]
+def _changed_spec(want: dict[str, Any], have: dict[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = {name: want[name] for name in _DEFAULTED if name in want and want[name] != have.get(name)}
     patch |= {name: want.get(name) for name in _OPTIONAL if want.get(name) != have.get(name)}
     completions = want.get("completions")
     if want.get("completionMode") == "Indexed" and completions != have.get("completions"):
         # Both change together or not at all; where they differ in the end, parallelism follows in a second step.
         patch |= {"completions": completions, "parallelism": completions}
-    if template := _changed_template(want, mirror):
-        patch["template"] = template
     return patch
 
 
-def _changed_template(want: dict[str, Any], mirror: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_template(obj: Object, mirror: Object) -> dict[str, Any]:
     """The scheduling directives, which are open to change until a suspended Job starts for the first time."""
-    have = mirror["spec"]
-    if not have.get("suspend") or (mirror.get("status") or {}).get("startTime") is not None:
-        return {}
+    want, have = mirror_spec(obj.decode()), mirror.decode()["spec"]
     manual = bool(want.get("manualSelector"))
-    before = _directives(have["template"], manual)
-    return status_patch(before, _directives(want["template"], manual))
+    return status_patch(_directives(have["template"], manual), _directives(want["template"], manual))
 
 
 def _directives(template: Mapping[str, Any], manual: bool) -> dict[str, Any]:

@@ -107,6 +107,28 @@ class Job(msgspec.Struct, frozen=True):
     status: Status = Status()
 
 
+class OpenSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What may change after a Job was made; encoded, it has what is there."""
+
+    suspend: bool | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    completion_mode: str | None = None
+    backoff_limit: int | None = None
+    max_failed_indexes: int | None = None
+    active_deadline_seconds: int | None = None
+    pod_replacement_policy: str | None = None
+
+
+class OpenStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    start_time: str | None = None
+
+
+class OpenJob(msgspec.Struct, frozen=True, gc=False):
+    spec: OpenSpec = OpenSpec()
+    status: OpenStatus = OpenStatus()
+
+
 class RawStatus(msgspec.Struct, frozen=True):
     status: dict[str, Any] = {}
 
