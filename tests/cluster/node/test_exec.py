@@ -12,7 +12,7 @@ import pytest
 from jobrelay.cluster.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
 
-from .test_process import World
+from .world import World
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

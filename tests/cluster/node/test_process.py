@@ -5,66 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import pytest
 
 from jobrelay.cluster.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
-from jobrelay.kube import Client
 from jobrelay.kube.errors import BadRequest, NotFound
 from jobrelay.kube.resource import CONFIGMAPS, PODS
 
 from .playing import pod
-
-
-class World:
-    def __init__(self, cluster: Cluster) -> None:
-        self.client: Client = cluster.client()
-
-    async def run(self, script: str, name: str = "p", *, container: dict[str, Any] | None = None, **spec: Any) -> None:
-        body = pod(name, **spec)
-        body["spec"]["containers"][0] |= {"command": ["sh", "-c", script]} | (container or {})
-        await self.client.create(PODS, body)
-
-    async def until(self, found: Callable[[dict[str, Any]], bool], name: str = "p") -> dict[str, Any]:
-        async with asyncio.timeout(20):
-            while True:
-                got = (await self.client.get(PODS, name, "default")).decode()
-                if found(got):
-                    return got
-                await asyncio.sleep(0.02)
-
-    async def ended(self, name: str = "p") -> dict[str, Any]:
-        return await self.until(lambda pod: pod["status"]["phase"] in ("Succeeded", "Failed"), name)
-
-    async def log(self, name: str = "p", **options: Any) -> str:
-        async with self.client.logs(name, "default", **options) as chunks:
-            return b"".join([chunk async for chunk in chunks]).decode()
-
-
-@pytest.fixture
-async def world(tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    settings = NodeSettings(folder=tmp_path / "node")
-    async with Cluster(memory=True, controllers="namespace-controller", nodes=settings) as cluster:
-        yield World(cluster)
-
-
-def terminated(pod: dict[str, Any], index: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = pod["status"]["containerStatuses"][index]["state"]["terminated"]
-    return found
-
-
-def lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-mounts = pytest.mark.skipif(os.getuid() != 0, reason="mounts of a pod's own need root here")
+from .world import World, lives, mounts, terminated
 
 
 async def test_a_command_runs_and_its_log_is_kept(world: World) -> None:
