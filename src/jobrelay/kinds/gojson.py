@@ -15,6 +15,7 @@ import msgspec
 
 MAX_DEPTH: Final = 900  # Go allows 10,000; an object that deep is no Kubernetes object
 _BLANKS: Final = b" \t\r\n"
+_ESCAPED_BACKSLASH: Final = b'\\\\"'
 
 
 _TOO_DEEP: Final = "invalid character '[' exceeded max depth"
@@ -88,8 +89,15 @@ def loads_keeping_repeats(raw: bytes) -> Any:
 
 
 def may_repeat(raw: bytes, value: Any) -> bool:
-    """Whether some key may be repeated in the text of a value."""
-    return raw.translate(None, _BLANKS).count(b'":') != _keys_below(value)
+    """Whether some key may be repeated in the text of a value.
+
+    Keys are counted in the text by what follows them. A quote inside of a string is escaped and does not count, unless
+    the backslash before it is escaped itself: such a text may repeat anything.
+    """
+    if _ESCAPED_BACKSLASH in raw:
+        return True
+    dense = raw.translate(None, _BLANKS)
+    return dense.count(b'":') - dense.count(b'\\":') != _keys_below(value)
 
 
 def plain(value: Any) -> Any:

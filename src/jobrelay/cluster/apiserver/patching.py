@@ -86,11 +86,11 @@ class Patch:
         try:
             if not self.strict:
                 return gojson.loads(self.request.body)
-            value = gojson.loads_keeping_repeats(self.request.body)
-            paths = gojson.repeated(value)
-            for path in paths:
-                notes.add(f'duplicate field "{path}"')
-            return gojson.loads(self.request.body) if paths else value
+            value = gojson.loads(self.request.body)
+            if gojson.may_repeat(self.request.body, value):
+                for path in gojson.repeated(gojson.loads_keeping_repeats(self.request.body)):
+                    notes.add(f'duplicate field "{path}"')
+            return value
         except gojson.JsonError as error:
             raise errors.bad_request(f"{prefix}{error}") from None
 
@@ -183,7 +183,7 @@ class Patch:
             return _refusal(go_format(patch), why)
 
         try:
-            new = self.served.decode(convert(patched, self.served.type), unknown)
+            new = self._read_changed(patched, old, unknown)
         except (ConversionError, DecodeError) as error:
             raise refuse(str(error)) from None
         for text in sorted(unknown.texts):
@@ -191,6 +191,17 @@ class Patch:
         self._report(notes, refuse)
         self.request.settle = unknown.settle
         return new, body.managed_fields(patched)
+
+    def _read_changed(self, patched: Obj, old: Obj, notes: Notes) -> Obj:
+        """The patched object in canonical form. What the patch did not touch is so already, and is shared with `old`."""
+        changed, metadata = _changed(patched, old), patched.get("metadata")
+        if isinstance(metadata, dict):
+            changed["metadata"] = _changed(metadata, old["metadata"])
+        new = self.served.decode(convert(changed, self.served.type), notes)
+        if isinstance(metadata, dict):
+            _fill_in(new["metadata"], metadata, old["metadata"])
+        _fill_in(new, patched, {**old, "metadata": None})
+        return new
 
     # Server-side apply.
 
@@ -236,6 +247,22 @@ class Patch:
         if self.strict:
             for line in duplicates:
                 self.request.warn(line)
+
+
+def _changed(patched: Obj, old: Obj) -> Obj:
+    return {key: value for key, value in patched.items() if value is not old.get(key)}
+
+
+def _fill_in(new: Obj, patched: Obj, old: Obj) -> None:
+    """Adds to what was read of a patched object what the patch left as it was, all in the object's order."""
+    made = dict(new)
+    new.clear()
+    for key, value in patched.items():
+        if value is old.get(key):
+            new[key] = value
+        elif key in made:
+            new[key] = made[key]
+    new.update({key: value for key, value in made.items() if key not in new})
 
 
 def _has_kind(patched: Any) -> bool:
