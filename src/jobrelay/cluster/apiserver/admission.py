@@ -18,6 +18,7 @@ from jobrelay.kinds.names import name_is_path_segment
 from jobrelay.kinds.strategy import Obj, Update
 from jobrelay.kinds.times import format_time
 
+_NAME_TRIES: Final = 8
 DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -74,7 +75,18 @@ def system_metadata(attempt: Attempt) -> None:
     metadata["creationTimestamp"] = format_time(attempt.services.now())
     metadata["uid"] = attempt.services.uid()
     if metadata.get("generateName") and not metadata.get("name"):
-        metadata["name"] = metadata["generateName"][:58] + attempt.services.suffix()
+        metadata["name"] = _generated_name(attempt)
+
+
+def _generated_name(attempt: Attempt) -> str:
+    """A name that is free, or after a number of tries one that is not: the create is then refused."""
+    services, name = attempt.services, ""
+    namespace = attempt.request.info.namespace if attempt.served.namespaced else ""
+    for _ in range(_NAME_TRIES):
+        name = attempt.metadata["generateName"][:58] + services.suffix()
+        if services.store.get(attempt.served.key, namespace, name) is None:
+            break
+    return name
 
 
 def prepare_create(attempt: Attempt) -> None:

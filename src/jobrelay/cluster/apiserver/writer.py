@@ -6,7 +6,7 @@ there are no conflicts to retry: a patch always meets the newest object. Only th
 
 from __future__ import annotations
 
-import copy
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ from jobrelay.kinds.field import Path
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time
 
-_NAME_TRIES: Final = 8
 _REGISTRY_PATHS: Final = {
     "services": "services/specs", "endpoints": "services/endpoints", "nodes": "minions",
     "replicationcontrollers": "controllers", "ingresses.networking.k8s.io": "ingress",
@@ -39,8 +38,12 @@ def manager_of(request: ApiRequest, options: WriteOptions) -> str:
     """The field manager of a write: the one named, else what the user agent starts with."""
     if options.field_manager:
         return options.field_manager
-    agent = request.header("user-agent").split("/", 1)[0]
-    return "".join(char for char in agent if char.isprintable())[:128]
+    return _program(request.header("user-agent"))
+
+
+@functools.lru_cache(maxsize=256)
+def _program(agent: str) -> str:
+    return "".join(char for char in agent.split("/", 1)[0] if char.isprintable())[:128]
 
 
 class Writer:
@@ -62,14 +65,6 @@ class Writer:
             metadata.pop(key, None)
         self.match_namespace(metadata)
         self.track(None, obj, self.request.sent_managed)
-        if not metadata.get("generateName") or metadata.get("name"):
-            return self._create_once(obj)
-        for _ in range(_NAME_TRIES - 1):
-            try:
-                return self._create_once(copy.deepcopy(obj))
-            except errors.ApiError as error:
-                if error.reason != "AlreadyExists":
-                    raise
         return self._create_once(obj)
 
     def _create_once(self, obj: Obj) -> bytes:
