@@ -114,7 +114,7 @@ class Store:
         self._history = history
         self._tables: dict[str, _Table] = {}
         self._batch: list[tuple[str, Key, Change]] = []
-        self._done: asyncio.Future[None] | None = None
+        self._waiters: list[asyncio.Future[None]] | None = None  # of the open batch, if there is one
         self._tokens = iter(range(2**62))
         self._everywhere: list[Callable[[str, Change], None]] = []
         self.commits = self.writes = 0
@@ -183,23 +183,23 @@ class Store:
         self._join(resource, (namespace, name), Change(self._version, before, None, raw))
 
     def _join(self, resource: str, key: Key, change: Change) -> None:
-        if self._done is None:
-            loop = asyncio.get_running_loop()
-            self._done = loop.create_future()
-            self._done.add_done_callback(lambda done: done.exception())
-            loop.call_soon(self._commit)
+        if self._waiters is None:
+            self._waiters = []
+            asyncio.get_running_loop().call_soon(self._commit)
         self._batch.append((resource, key, change))
 
     async def settled(self) -> None:
         """Returns once everything that is visible now is durable; raises StoreFailure if it could not be made so."""
-        if self._done is not None:
-            await asyncio.shield(self._done)
+        if self._waiters is not None:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
 
     def _commit(self) -> None:
-        batch, done = self._batch, self._done
-        if done is None:
+        batch, waiters = self._batch, self._waiters
+        if waiters is None:
             return
-        self._batch, self._done = [], None
+        self._batch, self._waiters = [], None
         rows: dict[tuple[str, Key], Row] = {}
         for resource, key, change in batch:
             raw = change.raw if change.after is not None else None
@@ -210,7 +210,9 @@ class Store:
             for resource, key, change in reversed(batch):
                 self._table(resource).restore(key, change.before)
             self._version = self._committed
-            done.set_exception(failure)
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_exception(failure)
             return
         self.commits += 1
         self.writes += len(batch)
@@ -219,7 +221,9 @@ class Store:
             self._publish(self._table(resource), change)
             for everywhere in self._everywhere:
                 everywhere(resource, change)
-        done.set_result(None)
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _publish(self, table: _Table, change: Change) -> None:
         table.history.append(change)
