@@ -78,9 +78,11 @@ def validate_annotation_updates(new: Obj, old: Obj) -> Errors:
 
 def validate_pod_update(new: Obj, old: Obj) -> Errors:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    spec, stored = new["spec"], old["spec"]
+    if spec == stored and new["metadata"].get("annotations") == old["metadata"].get("annotations"):
+        return errors + validate_object_meta(new["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
     errors += validate_metadata_and_spec(new)
     errors += validate_annotation_updates(new, old)
-    spec, stored = new["spec"], old["spec"]
     for name in ("containers", "initContainers"):
         found = _validate_container_updates(spec.get(name) or (), stored.get(name) or (), SPEC.child(name))
         errors += found
