@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.kinds.apply.compare import compare
-from jobrelay.kinds.apply.fieldset import Fields, difference, from_paths, ordered, union
+from jobrelay.kinds.apply.fieldset import LEAF, Fields, difference, from_paths, ordered, union
 from jobrelay.kinds.apply.schema import Schema
 
 ResetFields = tuple[tuple[str, ...], ...]
@@ -23,6 +23,7 @@ _UNTRACKED: Final = (
     "resourceVersion",
 )  # fmt: skip
 _TYPE: Final = frozenset({"apiVersion", "kind"})
+_SCALARS: Final = frozenset({str, int, bool})
 STRIPPED: Final = from_paths(
     (("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in _UNTRACKED)),
 )
@@ -61,6 +62,9 @@ def _remembered_fields(name: str, part: Any, schema: Schema, reset_fields: Reset
 
 def _fields(name: str, part: Any, schema: Schema, reset_fields: ResetFields) -> Fields:
     """The fields of one part, compared with what an empty object of the kind has there."""
+    excluded = excluded_fields(reset_fields)
+    if type(part) in _SCALARS and name not in schema.empty and f"f:{name}" not in excluded:
+        return {f"f:{name}": LEAF}
     before = {name: schema.empty[name]} if name in schema.empty else {}
-    changes = compare(before, {name: part}, schema.root).without(excluded_fields(reset_fields))
+    changes = compare(before, {name: part}, schema.root).without(excluded)
     return ordered(difference(union(changes.modified, changes.added), STRIPPED))
