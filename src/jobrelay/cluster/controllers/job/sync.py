@@ -30,9 +30,9 @@ log = structlog.get_logger(__name__)
 
 
 class _StatusWrite(msgspec.Struct, rename="camel"):
-    """A Job as it is sent to have its status replaced; its spec stays what it is and is not sent."""
+    """A Job as it is sent to have its status replaced; its spec and managers stay what they are and are not sent."""
 
-    metadata: msgspec.Raw
+    metadata: dict[str, msgspec.Raw]
     status: Status = Status()
     kind: str = "Job"
     api_version: str = "batch/v1"
@@ -156,6 +156,7 @@ class JobSync:
 
     async def _write(self, status: Status, before: Status) -> None:
         body = msgspec.structs.replace(self._obj.decode(_StatusWrite), status=status)
+        body.metadata.pop("managedFields", None)
         self._obj = await self._client.replace_status(JOBS, msgspec.json.encode(body))
         self._record.job_version = self._obj.resource_version
         self._tools.metrics.counted(self._job, before, status)
