@@ -22,7 +22,19 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 VERSION = "v1.35.4"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 TOKEN = "oracle-admin"
-CONTROLLERS = "job-controller,cronjob-controller,garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller"
+CONTROLLERS = (
+    "clusterrole-aggregation-controller",
+    "cronjob-controller",
+    "disruption-controller",
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "pod-garbage-collector-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "ttl-after-finished-controller",
+)
 
 
 def binaries() -> pathlib.Path | None:
@@ -90,6 +102,8 @@ class ControlPlane:
             "--service-cluster-ip-range=10.0.0.0/24",
             "--endpoint-reconciler-type=none",
             "--allow-privileged=true",
+            "--max-requests-inflight=3000",
+            "--max-mutating-requests-inflight=1000",
         )
         self._wait_for("/readyz")
         kubeconfig = self._kubeconfig()
@@ -100,10 +114,11 @@ class ControlPlane:
             "--bind-address=127.0.0.1",
             f"--service-account-private-key-file={key}",
             "--leader-elect=false",
-            f"--controllers={CONTROLLERS}",
+            f"--controllers={','.join(CONTROLLERS)}",
             f"--root-ca-file={self.folder}/certs/apiserver.crt",
             "--kube-api-qps=1000",
             "--kube-api-burst=2000",
+            "--concurrent-job-syncs=10",
         )
         self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -12,7 +11,6 @@ import pytest_asyncio
 from jobrelay.cluster.cluster import Cluster
 
 from .compare import as_report, compare_all, share
-from .control_plane import ControlPlane, binaries
 from .endpoint import Endpoint
 from .scenarios import load
 
@@ -21,21 +19,6 @@ pytestmark = pytest.mark.oracle
 IDENTICAL = 0.98
 """The least share of identical answers; raise it as the server gets closer."""
 LEAST_REQUESTS = 300
-
-
-@pytest.fixture(scope="module")
-def real_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`URL/TOKEN` of the server named in JOBRELAY_ORACLE, or of one started from binaries."""
-    if address := os.environ.get("JOBRELAY_ORACLE"):
-        yield address.replace(",", "/").replace(" ", "")
-        return
-    programs = binaries()
-    if programs is None:
-        pytest.skip(
-            "no real API server: set JOBRELAY_ORACLE=URL/TOKEN, or KUBEBUILDER_ASSETS to a folder with its binaries"
-        )
-    with ControlPlane(programs, tmp_path_factory.mktemp("control-plane")) as plane:
-        yield plane.address
 
 
 @pytest_asyncio.fixture

@@ -38,7 +38,16 @@ SHOWN = (JOBS, CRONJOBS, PODS, EVENTS_CORE)
 DISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 KINDS = {
     one.kind: one
-    for one in (*SHOWN, LIMITRANGES, NAMESPACES, NODES, PRIORITYCLASSES, RESOURCEQUOTAS, SERVICEACCOUNTS, DISRUPTIONBUDGETS)
+    for one in (
+        *SHOWN,
+        LIMITRANGES,
+        NAMESPACES,
+        NODES,
+        PRIORITYCLASSES,
+        RESOURCEQUOTAS,
+        SERVICEACCOUNTS,
+        DISRUPTIONBUDGETS,
+    )
 }
 
 
@@ -128,7 +137,11 @@ class Player:
 
     async def do_evict(self, which: Any) -> None:
         for name in await self.chosen(which):
-            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": self.namespace}}
+            body = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": self.namespace},
+            }
             await self.client.create(PODS, body, self.namespace, name=name, subresource="eviction")
 
     async def do_bind(self, which: Any) -> None:
@@ -199,7 +212,8 @@ class Player:
             open_ = [name for name in self.seen if name in pods and not _ended(pods[name])]
             return [name for name in open_ if _index(pods[name]) == index][-1:]
         numbers = which if isinstance(which, list) else [which]
-        return [self.seen[int(number)] for number in numbers if self.seen[int(number)] in pods]
+        known = [self.seen[int(number)] for number in numbers if int(number) < len(self.seen)]
+        return [name for name in known if name in pods]
 
     async def _set_status(self, name: str, status: Any) -> None:
         wanted = pod_status(status)

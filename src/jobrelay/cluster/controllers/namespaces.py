@@ -1,8 +1,9 @@
 """The life of a namespace: what it gets when it is made, and how it empties itself when it is deleted.
 
 Both react to the store's commits. A new namespace gets its `default` service account and the authority's certificate at once.
-A deleted one is emptied five seconds later, as on Kubernetes, and again after each change until nothing is left; objects
-with finalizers are marked and waited for.
+A deleted one is emptied five seconds later, as on Kubernetes, and then every second until nothing is left; objects with
+finalizers are marked and waited for. Pods go first, with the time that they need to end, and all else stays until they are
+gone: what they use must not vanish under them.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class Namespaces:
         item = self._services.store.get(KEY, "", name)
         if item is None:
             return
-        left = sum(self._empty_of(name, served) for served in self._distinct())
+        pods = self._services.resources.get("", "v1", "pods")
+        assert pods is not None
+        left = self._empty_of(name, pods) or sum(self._empty_of(name, served) for served in self._distinct())
         if left:
             self._timers[name] = asyncio.get_running_loop().call_later(RETRY, self._empty, name)
             return
@@ -97,8 +100,7 @@ class Namespaces:
         return list(found.values())
 
     def _empty_of(self, name: str, served: Served) -> int:
-        options = DeleteOptions(grace_period=0 if served.key == "pods" else None, propagation="Background")
-        deleter = Deleter(self._services, own_request(name), served, options)
+        deleter = Deleter(self._services, own_request(name), served, DeleteOptions(propagation="Background"))
         items = list(self._services.store.snapshot(served.key).walk(name))
         return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
 
