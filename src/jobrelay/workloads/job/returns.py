@@ -129,7 +129,7 @@ def _ended(original: Job, mirror: Job, status: Status, source: Object) -> Status
 def _whole(obj: Object, new: Status) -> dict[str, Any]:
     """The status as it goes over the wire, with what the original has in fields that are not known here."""
     others = {name: value for name, value in obj.decode(RawStatus).status.items() if name not in STATUS_FIELDS}
-    told: dict[str, Any] = msgspec.to_builtins(new)
+    told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(new))
     return others | told
 
 
