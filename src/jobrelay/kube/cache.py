@@ -73,7 +73,7 @@ class Cache(Store):
         self.relists = 0
         self.reconnects = 0
         self._client = client
-        self._namespace = namespace
+        self.namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._clock = clock or SystemClock()
@@ -110,10 +110,12 @@ class Cache(Store):
     def start_over(self) -> None:
         """Read the state afresh with the next watch and believe it, whatever versions were seen before.
 
-        For a server whose versions begin again: it was restored, or is another one under the same address.
+        For a server whose versions begin again (it was restored, or is another one under the same address), and after
+        `namespace` was changed.
         """
         self._version = ""
         self._rewound = True
+        self.synced.clear()
 
     async def run(self) -> None:
         """Fill the cache and keep it current, until cancelled."""
@@ -125,6 +127,9 @@ class Cache(Store):
                     raise ProtocolError("the watch ended at once without an event")
             except KubeError as error:
                 await self._recover(error)
+            except asyncio.CancelledError:
+                self._leave()
+                raise
             else:
                 self.reconnects += 1
 
@@ -137,14 +142,17 @@ class Cache(Store):
         if isinstance(error, Expired):
             self._version = ""
         self.last_error = error
-        if self.disconnected_since is None:
-            self.disconnected_since = self._clock.monotonic()
+        self._leave()
         self._on_contact()
         if isinstance(error, self._final):
             raise error
         pause = max(self._backoff.next(), _asked_for(error))
         log.info("watch of %s failed, next try in %.1f s: %s", self.resource, pause, error)
         await sleep(self._clock, pause)
+
+    def _leave(self) -> None:
+        if self.disconnected_since is None:
+            self.disconnected_since = self._clock.monotonic()
 
     async def _follow(self) -> None:
         """Open one watch and follow it to its end."""
@@ -154,7 +162,7 @@ class Cache(Store):
         seconds = self._random.randint(self._watch_timeout, 2 * self._watch_timeout)
         watch = self._client.watch(
             self.resource,
-            self._namespace,
+            self.namespace,
             label_selector=self._label_selector,
             field_selector=self._field_selector,
             resource_version=self._version,
@@ -174,7 +182,7 @@ class Cache(Store):
     async def _list(self) -> None:
         state = await self._client.list(
             self.resource,
-            self._namespace,
+            self.namespace,
             label_selector=self._label_selector,
             field_selector=self._field_selector,
         )

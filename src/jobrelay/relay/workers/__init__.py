@@ -1,0 +1,26 @@
+"""How the relay knows and reaches its workers.
+
+A source says which workers are registered and how to reach them; the registry keeps one `WorkerLink` for each, which lives
+its own life. Decisions look at a link's `facts()`, and writes go through its `client`.
+"""
+
+from __future__ import annotations
+
+from jobrelay.relay.workers.link import Connect, Loss, WorkerLink, identity, over_network
+from jobrelay.relay.workers.spec import Access, Refused, Way, WorkerSpec
+from jobrelay.relay.workers.timing import Timing
+from jobrelay.relay.workers.trim import trimmed
+
+__all__ = [
+    "Access",
+    "Connect",
+    "Loss",
+    "Refused",
+    "Timing",
+    "Way",
+    "WorkerLink",
+    "WorkerSpec",
+    "identity",
+    "over_network",
+    "trimmed",
+]

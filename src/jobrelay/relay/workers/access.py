@@ -1,0 +1,101 @@
+"""Judging kubeconfigs before they are used.
+
+A kubeconfig in a Secret, or in a file that an object names, was written by somebody else than who runs the relay. It may
+therefore say nothing but where a worker is and who to be there: no file of ours to read, no program to run (but those an
+operator allows), no plain or unverified connection. A kubeconfig named on the command line is the operator's own and may
+refer to files and programs; plain and unverified connections are refused there too.
+
+The reasons are those that Kueue writes into the condition `Active` of a MultiKueueCluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from jobrelay.kube import ConfigError, Kubeconfig
+from jobrelay.kube.kubeconfig import Cluster, User
+from jobrelay.relay.workers.spec import Access, Refused, Way
+
+__all__ = ["BAD", "INSECURE", "bad", "from_file", "from_text"]
+
+BAD = "BadKubeConfig"
+INSECURE = "InsecureKubeConfig"
+_PREFIX = "load client config failed: "
+
+
+def from_text(text: bytes, allow_exec: frozenset[str] = frozenset()) -> Access:
+    """The way that a kubeconfig of somebody else leads."""
+    try:
+        config = Kubeconfig.inline(text, exec_allowed=allow_exec)
+        cluster, user = config.entries()
+        if problem := _insecure(cluster) or _unsafe(cluster, user, allow_exec):
+            return Refused(INSECURE, _PREFIX + problem)
+        return Way(config.connection(), _digest(text))
+    except ConfigError as error:
+        return bad(str(error))
+
+
+def from_file(path: Path) -> Access:
+    """The way that the operator's own kubeconfig leads."""
+    try:
+        config = Kubeconfig.load([path], must_exist=True)
+        cluster, user = config.entries()
+        if problem := _insecure(cluster):
+            return Refused(INSECURE, _PREFIX + problem)
+        named = [cluster.certificate_authority, user.client_certificate, user.client_key]
+        contents = [_content(file) for file in (path, *(path.parent / name for name in named if name))]
+        return Way(config.connection(), _digest(*contents))
+    except ConfigError as error:
+        return bad(str(error))
+
+
+def bad(problem: str) -> Refused:
+    """A kubeconfig that is missing, or is none."""
+    return Refused(BAD, _PREFIX + " ".join(problem.replace("\nhint:", "; hint:").split()))
+
+
+def _insecure(cluster: Cluster) -> str:
+    try:
+        server = urlsplit(cluster.server)
+        host, _ = server.hostname, server.port
+    except ValueError:
+        return f"{cluster.server!r} is not an address of a server"
+    if server.scheme == "http":
+        return f"server {cluster.server} is not encrypted; use https"
+    if server.scheme != "https" or not host:
+        return f"{cluster.server!r} is not an address of a server"
+    if cluster.insecure_skip_tls_verify:
+        return "insecure-skip-tls-verify is set; give certificate-authority-data instead"
+    return ""
+
+
+def _unsafe(cluster: Cluster, user: User, allow_exec: frozenset[str]) -> str:
+    if user.token_file:
+        return "tokenFile is not allowed; embed the token"
+    if cluster.certificate_authority:
+        return "certificate-authority names a file; embed it as certificate-authority-data"
+    if user.client_certificate or user.client_key:
+        return "client-certificate and client-key name files; embed them as client-certificate-data and client-key-data"
+    if user.username or user.password:
+        return "basic authentication is not allowed; use a token or a certificate"
+    if user.auth_provider is not None:
+        return "auth-provider is not allowed; use a token or a certificate"
+    if user.exec is not None and user.exec.command not in allow_exec:
+        return f"exec plugin {user.exec.command!r} is not allowed; an operator may allow it by --allow-exec"
+    return ""
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _digest(*texts: bytes) -> str:
+    whole = hashlib.sha256()
+    for text in texts:
+        whole.update(len(text).to_bytes(8, "big") + text)
+    return whole.hexdigest()

@@ -1,0 +1,49 @@
+"""Failures in words for people: what is the matter with a worker, in one line."""
+
+from __future__ import annotations
+
+from jobrelay.kube import (
+    ConfigError,
+    ConnectError,
+    Expired,
+    Forbidden,
+    KubeError,
+    NotFound,
+    ProtocolError,
+    StatusError,
+    TooManyRequests,
+    TransportError,
+    TransportTimeout,
+    Unauthorized,
+)
+
+__all__ = ["describe"]
+
+_LONGEST = 300
+
+_WORDS: tuple[tuple[type[KubeError], str], ...] = (
+    (Unauthorized, "it does not accept our credentials (401)"),
+    (Forbidden, "it forbids this (403)"),
+    (NotFound, "it does not have this (404)"),
+    (TooManyRequests, "it is overloaded (429)"),
+    (Expired, "it no longer has the history to go on from (410)"),
+    (ConfigError, "its credentials cannot be used"),
+    (ConnectError, "it cannot be reached"),
+    (TransportTimeout, "it does not answer in time"),
+    (TransportError, "the connection broke"),
+    (ProtocolError, "it answers nonsense"),
+)
+
+
+def describe(error: BaseException) -> str:
+    """What is the matter, and the failure's own words."""
+    own = " ".join(str(error).split("\nhint:")[0].split()) or type(error).__name__
+    text = f"{_what(error)}: {own}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _what(error: BaseException) -> str:
+    for kind, words in _WORDS:
+        if isinstance(error, kind):
+            return words
+    return f"it answers with {error.code}" if isinstance(error, StatusError) else "unexpected failure"

@@ -1,0 +1,33 @@
+"""Telling whoever wants to know that something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, ParamSpec
+
+__all__ = ["Signal"]
+
+P = ParamSpec("P")
+
+
+class Signal(Generic[P]):
+    """Calls every subscriber, in the order they came. Subscribers only take note: they neither wait nor raise."""
+
+    def __init__(self) -> None:
+        self._subscribers: dict[int, Callable[P, None]] = {}
+        self._count = 0
+
+    def subscribe(self, callback: Callable[P, None]) -> Callable[[], None]:
+        """Have `callback` called from now on; returns how to end that."""
+        self._count += 1
+        number = self._count
+        self._subscribers[number] = callback
+
+        def unsubscribe() -> None:
+            self._subscribers.pop(number, None)
+
+        return unsubscribe
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        for callback in tuple(self._subscribers.values()):
+            callback(*args, **kwargs)

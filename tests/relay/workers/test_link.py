@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from jobrelay.kube import FakeClock, Key
+from jobrelay.kube.faults import Answer, Hang
+from jobrelay.kube.resource import JOBS, NODES, Resource
+from jobrelay.relay.model import State
+from jobrelay.relay.workers import Loss, Refused, WorkerSpec
+
+from .support import advance, job, node, settle, way, worker
+
+
+async def test_it_connects_and_says_whom_it_found(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        assert w.link.connected
+        assert w.link.lost_since is None
+        assert w.link.version is not None
+        assert w.link.version.minor == "35"
+        assert not w.link.is_self
+        assert w.link.facts(live=3, stale=1).live == 3
+
+
+async def test_it_follows_its_own_mirrors_only(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        await w.client.create(JOBS, job("ours"))
+        await w.client.create(JOBS, job("theirs", **{"jobrelay.dev/origin": "other"}))
+        await settle(clock)
+        mirrors = w.link.mirrors[JOBS]
+        assert [obj.name for obj in mirrors] == ["ours"]
+        assert b"managedFields" not in (mirrors.get(Key("default", "ours")) or pytest.fail()).raw
+
+
+async def test_nothing_is_asked_while_there_are_signs_of_life(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        before = len(w.seen.requests)
+        for number in range(10):
+            await w.client.create(JOBS, job(f"j{number}"))
+            await advance(clock, 10)
+        assert len(w.seen.requests) == before
+
+
+async def test_a_silent_worker_is_asked_every_15_seconds(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        await advance(clock, 61)
+        assert w.seen.count("GET /readyz") == 4
+        assert w.link.connected
+
+
+async def test_a_hung_worker_is_noticed_within_20_seconds(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Hang(), times=None)
+        await advance(clock, 20.5)
+        assert not w.link.connected
+        assert w.link.lost_since == clock.now() - timedelta(seconds=0.5)
+        assert w.link.reason.startswith("it does not answer in time")
+
+
+async def test_a_cut_connection_is_noticed_at_once_and_the_loss_keeps_its_time(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.partition()
+        await settle(clock)
+        assert not w.link.connected
+        lost = w.link.lost_since
+        await advance(clock, 300)
+        assert w.link.lost_since == lost == clock.now() - timedelta(seconds=300)
+        assert w.link.reason.startswith("it cannot be reached")
+        assert 10 <= w.link.attempts <= 25
+
+
+async def test_a_worker_that_returns_is_followed_again(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.partition()
+        await advance(clock, 60)
+        await w.client.create(JOBS, job("meanwhile"))
+        w.faults.heal()
+        await advance(clock, 31)
+        assert w.link.connected
+        assert (w.link.lost_since, w.link.reason, w.link.attempts) == (None, "", 0)
+        assert w.link.last_loss is not None
+        assert w.link.last_loss.reason.startswith("it cannot be reached")
+        assert [obj.name for obj in w.link.mirrors[JOBS]] == ["meanwhile"]
+
+
+async def test_a_loss_from_before_goes_on_until_the_worker_answers(clock: FakeClock) -> None:
+    earlier = clock.now() - timedelta(hours=1)
+    refused = WorkerSpec("w1", Refused("BadKubeConfig", "load client config failed: no Secret"))
+    async with worker(clock, spec=refused, loss=Loss(earlier, "gone")) as w:
+        assert w.link.lost_since == earlier
+        assert w.link.reason == "load client config failed: no Secret"
+        w.link.respecify(WorkerSpec("w1", way()))
+        await settle(clock)
+        assert w.link.connected
+        assert w.link.lost_since is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Answer(401, "Unauthorized"), "it does not accept our credentials (401)"),
+        (Answer(429, "TooManyRequests", retry_after=1), "it is overloaded (429)"),
+        (Answer(503, "ServiceUnavailable"), "it answers with 503"),
+        (Answer(500, "InternalError"), "it answers with 500"),
+        (Answer(410, "Expired"), "it no longer has the history"),
+    ],
+)
+async def test_each_trouble_has_its_words_and_passes(clock: FakeClock, fault: Answer, words: str) -> None:
+    async with worker(clock) as w:
+        w.faults.add(fault, times=None)
+        w.faults.partition()
+        w.faults.heal()
+        await advance(clock, 40)
+        assert not w.link.connected
+        assert w.link.reason.startswith(words)
+        assert w.faults.injected < 40
+        w.faults.clear()
+        await advance(clock, 60)
+        assert w.link.connected
+
+
+async def test_new_credentials_are_used_without_letting_go(clock: FakeClock) -> None:
+    told: list[bool] = []
+    async with worker(clock) as w:
+        w.link.subscribe(lambda: told.append(w.link.connected))
+        watches = w.seen.count("GET /apis/batch")
+        w.link.respecify(WorkerSpec("w1", way("2")))
+        await settle(clock)
+        assert all(told)
+        assert w.seen.count("GET /readyz") == 1
+        assert w.seen.count("GET /apis/batch") == watches
+
+
+async def test_new_credentials_that_do_not_work_are_noticed_at_once(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Answer(401, "Unauthorized"), times=None)
+        w.link.respecify(WorkerSpec("w1", way("2")))
+        await settle(clock)
+        assert not w.link.connected
+        assert "(401)" in w.link.reason
+
+
+async def test_a_revoked_kubeconfig_ends_the_connection(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.link.respecify(WorkerSpec("w1", Refused("BadKubeConfig", "load client config failed: gone")))
+        await settle(clock)
+        assert not w.link.connected
+        before = len(w.seen.requests)
+        await advance(clock, 60)
+        assert len(w.seen.requests) == before
+
+
+async def test_room_is_counted_from_nodes(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        assert w.link.facts().capacity.unknown == "it lists no nodes"
+        await w.client.create(NODES, node())
+        await advance(clock, 1)
+        assert [found.name for found in w.link.facts().capacity.nodes] == ["n1"]
+        assert not w.link.facts().capacity.unknown
+
+
+async def test_room_that_may_not_be_seen_is_unknown_and_harmless(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Answer(403, "Forbidden", "nodes are secret"), "GET /api/v1/nodes*", times=None)
+        w.link.respecify(WorkerSpec("w1", way("2", "https://other")))
+        await advance(clock, 3)
+        assert w.link.connected
+        assert "nodes may not be read" in w.link.facts().capacity.unknown
+        before = len(w.seen.requests)
+        await advance(clock, 60)
+        assert len(w.seen.requests) - before <= 5
+
+
+async def test_a_kind_that_is_not_there_costs_only_itself(clock: FakeClock) -> None:
+    rays = Resource("ray.io", "v1", "rayjobs", "RayJob")
+    async with worker(clock, resources=[JOBS, rays]) as w:
+        assert w.link.connected
+        assert list(w.link.unavailable) == [rays]
+
+
+async def test_what_the_operator_wants_is_told(clock: FakeClock) -> None:
+    told: list[State] = []
+    async with worker(clock) as w:
+        w.link.subscribe(lambda: told.append(w.link.state))
+        w.link.respecify(WorkerSpec("w1", way(), state=State.DRAINING, order=4))
+        assert told == [State.DRAINING]
+        assert (w.link.connected, w.link.order) == (True, 4)
