@@ -190,3 +190,16 @@ async def test_an_election_can_be_held_again(clock: FakeClock) -> None:
 def test_times_must_leave_room_for_each_other() -> None:
     with pytest.raises(ValueError, match="renew_deadline"):
         LeaderElection(Client(MiniServer()), "lead", "ns", "one", renew_deadline=20)
+
+
+async def test_the_leader_tells_how_to_reach_it_for_as_long_as_it_leads(clock: FakeClock) -> None:
+    server = MiniServer()
+    told = {"example.com/endpoint": "http://127.0.0.1:1"}
+    client = Client(server, clock=clock)
+    election = LeaderElection(client, "lead", "ns", "one", clock=clock, random=Random(1), annotations=told)
+    task = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]
+    await clock.advance(5)
+    assert server.objects[PATH]["metadata"]["annotations"] == told
+    task.cancel()
+    await asyncio.wait({task})
+    assert not server.objects[PATH]["metadata"]["annotations"]

@@ -7,28 +7,25 @@
     DIR/NAME/lock            held, with the holder's process id in it, while the cluster runs
     DIR/NAME/log             what a cluster in the background has to say; log.1 is that of the start before
 
-Nothing is touched in a folder that is not ours. The lock belongs to the open file, not to the process: it is free the moment
-its holder is gone, however it went, and two clusters of one process exclude each other too.
+Nothing is touched in a folder that is not ours.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pathlib
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from jobrelay.cluster.errors import AlreadyRunning, FolderError
+from jobrelay.cluster.lock import FileLock
 
 VERSION: Final = 1
 _PROGRAM: Final = "jobrelay"
 _NOT_YET_MARKED: Final = frozenset({"lock", "log", "log.1", ".cluster.json.new"})
-_GLANCES: Final = 5  # a look at the lock by another process holds it for an instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +57,14 @@ class ClusterFolder:
         self.store = self.path / "store.sqlite"
         self.pki = self.path / "pki"
         self._marker = self.path / "cluster.json"
-        self._lock: IO[str] | None = None
+        self._lock = FileLock(self.path / "lock")
 
     def open(self) -> None:
         """Makes the folder, or finds it as we left it, and takes the lock; raises FolderError."""
         self.make()
         try:
-            lock = (self.path / "lock").open("a+")
-        except OSError as error:
-            raise self._unusable(error) from error
-        if not _locked(lock):
-            pid = _holder(lock)
-            lock.close()
-            raise self._held(pid)
-        self._lock = lock
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        try:
+            if not self._lock.take():
+                raise self._held(self.holder() or 0)
             if not self._marker.exists():
                 self.save({})
             self.pki.mkdir(exist_ok=True, mode=0o700)
@@ -107,10 +94,7 @@ class ClusterFolder:
 
     def close(self) -> None:
         """Lets others have the folder."""
-        if self._lock is not None:
-            self._lock.truncate(0)
-            self._lock.close()
-            self._lock = None
+        self._lock.release()
 
     def _unusable(self, error: OSError) -> FolderError:
         return FolderError(f"{self.path} cannot be used: {error.strerror}", "choose a folder that you can write to")
@@ -174,16 +158,7 @@ class ClusterFolder:
 
     def holder(self) -> int | None:
         """The process that runs the cluster (0 if it does not say so), or None if nobody does."""
-        try:
-            lock = (self.path / "lock").open("r")
-        except OSError:
-            return None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return _holder(lock)
-        return None
+        return self._lock.holder()
 
     def remove(self) -> None:
         """Deletes everything of a cluster that is not running; raises FolderError."""
@@ -214,20 +189,3 @@ def _is_ours(folder: ClusterFolder) -> bool:
         return bool(folder.settings())
     except FolderError:
         return False
-
-
-def _locked(lock: IO[str]) -> bool:
-    for glance in range(_GLANCES):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except OSError:
-            if glance + 1 < _GLANCES:
-                time.sleep(0.01)
-    return False
-
-
-def _holder(lock: IO[str]) -> int:
-    lock.seek(0)
-    text = lock.read().strip()
-    return int(text) if text.isdecimal() else 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -48,7 +48,10 @@ class _Lease(msgspec.Struct, frozen=True):
 
 
 class LeaderElection:
-    """One candidate for the leadership that the Lease `namespace/name` stands for."""
+    """One candidate for the leadership that the Lease `namespace/name` stands for.
+
+    `annotations` are written on the Lease while this candidate leads, so that others find out how to reach the leader.
+    """
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class LeaderElection:
         clock: Clock | None = None,
         random: Random | None = None,
         on_lost: Callable[[], None] | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         if not retry_period * _JITTER < renew_deadline < lease_duration:
             raise ValueError("leader election needs retry_period * 1.2 < renew_deadline < lease_duration")
@@ -76,6 +80,7 @@ class LeaderElection:
         self._clock = clock or SystemClock()
         self._random = random or Random()
         self._on_lost = on_lost
+        self._annotations = dict(annotations or {})
         self._observed: Object | None = None
         self._observed_at = 0.0
         self._renewed_at: float | None = None
@@ -191,10 +196,13 @@ class LeaderElection:
             "renewTime": now,
             "leaseTransitions": transitions + 1 if fresh and self._observed is not None else transitions,
         }
+        metadata = lease.get("metadata", {"name": self.name, "namespace": self.namespace})
+        if self._annotations:
+            metadata = metadata | {"annotations": metadata.get("annotations", {}) | self._annotations}
         return {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
-            "metadata": lease.get("metadata", {"name": self.name, "namespace": self.namespace}),
+            "metadata": metadata,
             "spec": lease.get("spec", {}) | changed,
         }
 
@@ -206,6 +214,8 @@ class LeaderElection:
             return
         body = self._body(self._observed.decode(), fresh=False)
         body["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+        for name in self._annotations:
+            body["metadata"]["annotations"].pop(name)
         try:
             async with deadline(self._clock, self._renew_deadline):
                 self._observe(await self._client.update(LEASES, body))

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import pathlib
-import resource
-import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Final
 
 import click
-import structlog
 
 from jobrelay.cli.cluster.common import tell_runtime
+from jobrelay.cli.loop import run_until_stopped
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
-
-log = structlog.get_logger(__name__)
-_THRESHOLDS: Final = (50_000, 20, 100)  # the default makes the collector walk all stored objects far too often
-_FILES: Final = 65_536
 
 
 def serve_clusters(
@@ -37,46 +29,7 @@ def serve_clusters(
         Cluster(name, folder, memory=memory, port=port, controllers=controllers, nodes=nodes)
         for name, port in ports.items()
     ]
-    gc.set_threshold(*_THRESHOLDS)
-    _allow_many_connections()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(clusters, nodes.runtime if nodes is not None else "none"))
-
-
-def _allow_many_connections() -> None:
-    """Every watch holds a socket: use as many files as the system lets us, not only as many as it starts us with."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if most == resource.RLIM_INFINITY else most
-    with contextlib.suppress(ValueError, OSError):  # some systems name a limit that they do not grant
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
-async def _serve(clusters: Sequence[Cluster], runtime: str) -> None:
-    serving = asyncio.ensure_future(_run(clusters, runtime))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _end, loop, number, serving)
-    try:
-        await serving
-    except asyncio.CancelledError:
-        log.debug("ended")
-
-
-def _end(loop: asyncio.AbstractEventLoop, number: signal.Signals, serving: asyncio.Future[None]) -> None:
-    """Ends the clusters cleanly; a second signal then has its usual effect."""
-    log.debug("ending", signal=number.name)
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.remove_signal_handler(each)
-    serving.cancel()
+    run_until_stopped(_run(clusters, nodes.runtime if nodes is not None else "none"))
 
 
 async def _run(clusters: Sequence[Cluster], runtime: str) -> None:
