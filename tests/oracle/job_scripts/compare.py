@@ -58,8 +58,7 @@ def scripts(only: str = "") -> dict[str, list[Obj]]:
 
 
 def differences(title: str, real: Obj, ours: Obj) -> list[str]:
-    texts = (list(lines(one)) for one in (real, ours))
-    shown = difflib.unified_diff(*texts, "real", "ours", lineterm="", n=0)
+    shown = difflib.unified_diff(list(lines(real)), list(lines(ours)), "real", "ours", lineterm="", n=0)
     return [title, *(line for line in shown if not line.startswith("@@"))]
 
 
