@@ -1,0 +1,44 @@
+"""Which placement policy holds in a namespace: the one that its annotation names, or the relay's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import structlog
+
+from jobrelay.kube import Cache
+from jobrelay.kube.objects import Key
+from jobrelay.relay.names import PLACEMENT
+from jobrelay.relay.placement import Policy, PolicyError, parse_policy
+
+__all__ = ["NamespacePolicies"]
+
+log = structlog.get_logger(__name__)
+
+_NONE: Mapping[str, str] = {}
+
+
+class NamespacePolicies:
+    """Reads namespaces from a cache; a policy that cannot be read is told once, and the relay's own holds."""
+
+    def __init__(self, namespaces: Cache | None, default: Policy) -> None:
+        self._namespaces, self._default = namespaces, default
+        self._parsed: dict[str, Policy] = {}
+
+    def __call__(self, namespace: str) -> tuple[Policy, Mapping[str, str]]:
+        """The policy of a namespace, and the namespace's annotations."""
+        found = self._namespaces.get(Key("", namespace)) if self._namespaces is not None else None
+        annotations = found.metadata.annotations if found is not None else _NONE
+        text = annotations.get(PLACEMENT)
+        return (self._parse(text, namespace) if text else self._default), annotations
+
+    def _parse(self, text: str, namespace: str) -> Policy:
+        policy = self._parsed.get(text)
+        if policy is None:
+            try:
+                policy = parse_policy(text)
+            except PolicyError as error:
+                log.warning("the namespace's placement policy cannot be used", namespace=namespace, error=str(error))
+                policy = self._default
+            self._parsed[text] = policy
+        return policy

@@ -1,0 +1,100 @@
+"""The relay as a whole: caches, workers and both sides, put together and run.
+
+Everything that watches runs in every replica; what writes runs only in the one that holds the lease. Every write is
+preceded by a look at the lease, and requests are given up sooner than the lease can pass on, so a deposed leader's
+last write is over before its successor's first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from jobrelay.control import Group, Manager
+from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
+from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.explain import Explanation, explain
+from jobrelay.relay.hands import ASSIGNED, Hands, assigned_cluster
+from jobrelay.relay.knowledge import Kind, Knowledge
+from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.originals import Originals, Task
+from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
+from jobrelay.relay.policies import NamespacePolicies
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.telling import Telling
+from jobrelay.relay.workers import Registry, trimmed
+from jobrelay.workloads import ADAPTERS, Adapter
+
+__all__ = ["Relay", "find_origin"]
+
+log = structlog.get_logger(__name__)
+
+REQUEST_TIMEOUT = 4.0
+"""Less than what lies between a leader's giving up and its lease's end."""
+
+
+async def find_origin(client: Client) -> str:
+    """A name for the management cluster that no other has: workers may be shared by several."""
+    system = await client.get(NAMESPACES, "kube-system")
+    return f"jobrelay-{system.uid[:13]}"
+
+
+class Relay:
+    """Runs delegated workloads of the management cluster that `client` reaches on the workers of a registry."""
+
+    def __init__(
+        self,
+        client: Client,
+        registry: Registry,
+        settings: Settings,
+        *,
+        adapters: Sequence[Adapter] = tuple(ADAPTERS.values()),
+        policy: Policy | None = None,
+        election: LeaderElection | None = None,
+        identity: str = "jobrelay",
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or SystemClock()
+        self._election, self._registry = election, registry
+        self.settings, self.metrics = replace(settings), Metrics()
+        self.manager = Manager(election=election, clock=clock)
+        namespaces = Cache(client, NAMESPACES, clock=clock, keep=trimmed)
+        kinds = {
+            str(each.resource): Kind(each, Cache(client, each.resource, clock=clock, keep=trimmed)) for each in adapters
+        }
+        self.knowledge = Knowledge(settings, registry, kinds, NamespacePolicies(namespaces, policy or parse_policy(DEFAULT)), clock)
+        recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
+        self._telling = Telling(recorder, clock)
+        self.hands = Hands(self.knowledge, self._telling, self.metrics, leads=self.leads)
+        self.originals = Originals(
+            self.knowledge,
+            client,
+            self._telling,
+            self.metrics,
+            nudge=self.hands.nudge,
+            probe=self.hands.probe,
+            leads=self.leads,
+        )
+        self.hands.join(self.originals)
+        for kind in kinds.values():
+            kind.originals.add_index(ASSIGNED, assigned_cluster)
+            self.manager.add(kind.originals, Group.CACHES)
+        self.manager.add(namespaces, Group.CACHES)
+        self.manager.add(registry, Group.CACHES)
+        for part in (recorder, self._telling, self.hands, self.originals.controller):
+            self.manager.add(part, Group.LEADER)
+
+    def leads(self) -> bool:
+        """Whether this replica may write at this very moment."""
+        return self._election is None or self._election.is_leader
+
+    async def run(self) -> None:
+        """Run until cancelled; raises LeadershipLost when another replica has taken over."""
+        await self.manager.run()
+
+    def explain(self, task: Task) -> Explanation | None:
+        """Why a workload is where it is; None if there is no such original."""
+        found = self.originals.decision(task)
+        return explain(*found) if found is not None else None
