@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl
 @pytest.fixture
 async def kubeconfig() -> AsyncIterator[pathlib.Path]:
     async with Cluster(memory=True, controllers="namespace-controller", nodes=NodeSettings()) as cluster:
-        world = World(cluster)
+        world = World(cluster.client())
         await world.run("VARIABLE=1; sleep 100", container={"env": [{"name": "VARIABLE", "value": "held"}]})
         await world.until(lambda pod: pod["status"]["phase"] == "Running")
         yield cluster.kubeconfig

@@ -155,12 +155,12 @@ async def test_a_pause_image_waits_and_others_end(world: World) -> None:
 
 
 async def test_after_a_restart_a_running_pod_has_failed_with_a_reason(tmp_path: pathlib.Path) -> None:
-    settings = NodeSettings(folder=tmp_path / "node")
+    settings = NodeSettings()
     async with Cluster("dev", tmp_path, controllers="namespace-controller", nodes=settings) as cluster:
-        first = World(cluster)
+        first = World(cluster.client())
         await first.run("sleep 100")
         await first.until(lambda pod: pod["status"]["phase"] == "Running")
     async with Cluster("dev", tmp_path, controllers="namespace-controller", nodes=settings) as cluster:
-        found = await World(cluster).ended()
+        found = await World(cluster.client()).ended()
         assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "NodeRestarted")
         assert terminated(found)["reason"] == "ContainerStatusUnknown"

@@ -15,6 +15,7 @@ import pytest
 from jobrelay.cluster.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client
+from jobrelay.kube.errors import NotFound
 from jobrelay.kube.resource import EVENTS, PODS
 
 from .playing import pod
@@ -24,8 +25,8 @@ _NEWUSER = 0x10000000
 
 
 class World:
-    def __init__(self, cluster: Cluster) -> None:
-        self.client: Client = cluster.client()
+    def __init__(self, client: Client) -> None:
+        self.client = client
 
     async def run(self, script: str, name: str = "p", *, container: dict[str, Any] | None = None, **spec: Any) -> None:
         body = pod(name, **spec)
@@ -47,6 +48,19 @@ class World:
         async with self.client.logs(name, "default", **options) as chunks:
             return b"".join([chunk async for chunk in chunks]).decode()
 
+    async def delete(self, name: str = "p") -> None:
+        await self.client.delete(PODS, name, "default", grace_period=1)
+        await self.gone(name)
+
+    async def gone(self, name: str = "p") -> None:
+        with contextlib.suppress(NotFound):
+            await self.until(lambda pod: False, name)
+
+    async def true(self, found: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not found():
+                await asyncio.sleep(0.02)
+
     async def event(self, reason: str, name: str = "p") -> str:
         """What the first event of a reason says about a pod."""
         async with asyncio.timeout(20):
@@ -60,10 +74,9 @@ class World:
 
 @contextlib.asynccontextmanager
 async def processes(folder: pathlib.Path, **settings: Any) -> AsyncIterator[World]:
-    """A cluster in memory."""
-    nodes = NodeSettings(folder=folder / "node", **settings)
-    async with Cluster(memory=True, controllers=CONTROLLERS, nodes=nodes) as cluster:
-        yield World(cluster)
+    """A cluster in memory, with its pods in a folder."""
+    async with Cluster("dev", folder, memory=True, controllers=CONTROLLERS, nodes=NodeSettings(**settings)) as cluster:
+        yield World(cluster.client())
 
 
 def terminated(pod: dict[str, Any], index: int = 0) -> dict[str, Any]:

@@ -160,19 +160,23 @@ class Container:
         self.log = self.pod.logs.open(self.run.name, self.run.restarts)
         self.stdio = Stdio(self.log, self.spec)
         try:
-            self.process = await self._start(argv, self.stdio)
+            return await self._run(argv, self.stdio)
+        finally:
+            self.stdio.end()
+            self.log.close()
+
+    async def _run(self, argv: list[str], stdio: Stdio) -> int:
+        try:
+            self.process = await self._start(argv, stdio)
         except StartError as error:
             self._ended(START_FAILED, "", "StartError", f"failed to create containerd task: {error}")
             self.pod.warn("Failed", f"Error: {error}", self.run.name)
-            code = START_FAILED
-        else:
-            code = await self._attend(self.process)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_DRAIN):
-                    await self.stdio.drained()
-            self._ended(code, self.run.state[RUNNING]["startedAt"], "OOMKilled" if self._out_of_memory else "")
-        self.log.close()
-        self.stdio.end()
+            return START_FAILED
+        code = await self._attend(self.process)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN):
+                await stdio.drained()
+        self._ended(code, self.run.state[RUNNING]["startedAt"], "OOMKilled" if self._out_of_memory else "")
         return code
 
     async def _ready_to_start(self) -> list[str] | None:

@@ -66,7 +66,7 @@ async def container_env(
 
 def service_env(services: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Where a namespace's Services are, as variables."""
-    env = {}
+    env: dict[str, str] = {}
     for service in services:
         address, ports = service["spec"].get("clusterIP", ""), service["spec"].get("ports") or ()
         if address in ("", "None") or not ports:

@@ -1,7 +1,7 @@
 """The cluster's end of the supervisor: start programs, signal them, learn how they ended.
 
 The supervisor is started when the first pod needs it, so that a cluster that runs none costs nothing. If it is lost, everything that
-ran under it has ended, and the next pod starts another.
+ran under it ends, and another is started to see to that.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class Launcher:
             raise StartError(f"the supervisor of the node's processes did not start: {error!r}") from error
 
     async def _start(self) -> None:
+        if self._child is not None:
+            await asyncio.to_thread(self._child.wait)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-S", "-E", "-s", str(_PROGRAM), str(theirs.fileno()), self._mark]
         self._child = subprocess.Popen(  # noqa: ASYNC220  (forks without waiting)
@@ -165,10 +167,17 @@ class Launcher:
             except OSError:
                 data = b""
             if not data:
-                log.error("the supervisor of the node's processes is gone")
-                self._lose()
+                self._replace()
                 return
             self._take(json.loads(data))
+
+    def _replace(self) -> None:
+        """The supervisor is gone. Another one, unless it ended before it began, ends what is left of its processes."""
+        log.error("the supervisor of the node's processes is gone")
+        worked = self._hello is not None and self._hello.done()
+        self._lose()
+        if worked:
+            self._ready = asyncio.create_task(self._start())
 
     def _take(self, message: dict[str, Any]) -> None:
         id = message.get("id", 0)

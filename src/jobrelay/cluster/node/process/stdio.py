@@ -68,6 +68,7 @@ class Stdio:
         self.input: Input | None = None
         self._theirs: set[int] = set()
         self._splitters: list[LineSplitter] = []
+        self._reading: list[asyncio.ReadTransport] = []
         self._listeners: set[Listener] = set()
 
     async def open(self) -> tuple[int, int, int]:
@@ -96,7 +97,9 @@ class Stdio:
     async def _read(self, fd: int, name: str) -> None:
         splitter = LineSplitter(self._log, name, self._heard)
         self._splitters.append(splitter)
-        await asyncio.get_running_loop().connect_read_pipe(lambda: splitter, os.fdopen(fd, "rb", 0))
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: splitter, os.fdopen(fd, "rb", 0))
+        self._reading.append(transport)
 
     def release(self) -> None:
         for fd in self._theirs:
@@ -111,6 +114,8 @@ class Stdio:
         """The run is over."""
         if self.input is not None:
             self.input.close()
+        for transport in self._reading:
+            transport.close()
         for listener in tuple(self._listeners):
             listener("", b"")
 

@@ -234,6 +234,7 @@ def _reason(error: BaseException, program: str) -> str:
 class Supervisor:
     def __init__(self, control: socket.socket, mark: str) -> None:
         self._control, self._mark = control, mark
+        control.set_inheritable(False)
         self._pids: dict[int, int] = {}  # id -> pid
         self._ids: dict[int, int] = {}  # pid -> id
         self._way = ""
