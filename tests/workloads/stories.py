@@ -18,8 +18,8 @@ from jobrelay.kinds.patch.merge import apply_merge_patch
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.workloads import JobAdapter, Marks, status_patch
+from tests.kinds.workloads import create, update
 
-from ..kinds.workloads import create, update
 from .worker import VERSIONS, Worker, text
 
 Obj = dict[str, Any]
@@ -68,7 +68,7 @@ class Story:
     def __post_init__(self) -> None:
         metadata = {"name": f"story-{self.number}", "namespace": "n", "uid": f"original-{self.number}"}
         body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": random_spec(self.chance)}
-        self.failures = self.chance.choice((0.0, 0.2, 0.5))
+        self.failures = self.chance.choice((0.0, 0.3, 0.6))
         self.original, errors = create("Job", body)
         assert not errors, [str(error) for error in errors]
         self.edits.append(Edit("create", "", body))
@@ -94,11 +94,11 @@ class Story:
             worker.sync()
         elif roll < 0.65:
             worker.move(self.chance, failures=self.failures)
-        elif roll < 0.80:
+        elif roll < 0.83:
             self._return(worker)
-        elif roll < 0.88:
+        elif roll < 0.90:
             self._forward(worker)
-        elif roll < 0.97:
+        elif roll < 0.96:
             self._edit()
         else:
             self.worker = None
@@ -144,7 +144,10 @@ class Story:
     def _edit(self) -> None:
         """Something that a user or another controller writes, if the API server takes it."""
         if self.chance.random() < 0.1 and not self.finished:
-            conditions = [*self.original["status"].get("conditions", []), {**CUSTOM, "lastTransitionTime": text(self.now)}]
+            conditions = [
+                *self.original["status"].get("conditions", []),
+                {**CUSTOM, "lastTransitionTime": text(self.now)},
+            ]
             self._patch_status(apply_merge_patch(self.original["status"], {"conditions": conditions}), note=True)
             return
         change = {"spec": random_change(self.chance, self.original["spec"])}
@@ -163,7 +166,7 @@ def random_spec(chance: random.Random) -> Obj:
         spec["completions"] = chance.randint(0, 5)
     if chance.random() < 0.3:
         spec["backoffLimit"] = chance.randint(0, 3)
-    if chance.random() < 0.2:
+    if chance.random() < 0.15:
         spec["activeDeadlineSeconds"] = chance.randint(20, 400)
     if chance.random() < 0.5 and "completions" in spec:
         spec |= _indexed(chance, spec["completions"])
@@ -199,7 +202,7 @@ def random_change(chance: random.Random, spec: Obj) -> Obj:
         {"suspend": not spec["suspend"]},
         {"parallelism": number},
         {"parallelism": number, "completions": number},
-        {"activeDeadlineSeconds": chance.choice((None, 10 * number + 5))},
+        {"activeDeadlineSeconds": chance.choice((None, 60 * number + 30))},
         {"backoffLimit": number},
         {"maxFailedIndexes": chance.choice((None, number))},
         {"template": {"spec": {"nodeSelector": chance.choice((None, selector))}, "metadata": {"labels": selector}}},

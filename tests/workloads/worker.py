@@ -12,8 +12,7 @@ from jobrelay.cluster.controllers.job.decision import Decision, decide
 from jobrelay.cluster.controllers.job.situation import Memory
 from jobrelay.cluster.controllers.job.tracking import close
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Status
-
-from ..kinds.workloads import create, update
+from tests.kinds.workloads import create, update
 
 Obj = dict[str, Any]
 ENDED = ("Succeeded", "Failed")
@@ -90,7 +89,9 @@ class Worker:
             self.pods[uid] = {**body, "metadata": stamped, "status": {"phase": "Pending"}}
 
     def _release(self, uid: str) -> None:
-        pod = self.pods[uid]
+        pod = self.pods.get(uid)
+        if pod is None:
+            return
         pod["metadata"]["finalizers"] = [one for one in pod["metadata"]["finalizers"] if one != TRACKING_FINALIZER]
         self._collect(uid)
 
