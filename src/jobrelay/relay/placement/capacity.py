@@ -82,7 +82,7 @@ class CapacityTracker:
         self._bound: Counter[str] = Counter()
         self._waiting: Counter[str] = Counter()
         self._facts: dict[str, NodeFacts] = {}
-        self._changed: set[str] = set()
+        self._changed: dict[str, None] = {}
         self._last = Capacity(0, unknown=unknown)
 
     def known(self, unknown: str = "") -> None:
@@ -99,7 +99,7 @@ class CapacityTracker:
         if after is not None:
             self._nodes[obj.name] = after
         if after != before:
-            self._changed.add(obj.name)
+            self._changed[obj.name] = None
 
     def pod(self, old: Object | None, new: Object | None) -> None:
         """A pod was added, changed or removed."""
@@ -168,7 +168,7 @@ class CapacityTracker:
                 used[name] = used.get(name, Fraction(0)) + times * amount
             if not used["pods"]:
                 del self._used[held.node]
-            self._changed.add(held.node)
+            self._changed[held.node] = None
 
 
 def _node_facts(node: Object) -> NodeFacts | None:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, STATE
 
-from .amounts import counted, down, text
+from .amounts import down, text
 from .fit import Fit, fit
 from .guests import Refuse
 from .needs import Needs
@@ -114,7 +114,7 @@ def _why_no_node(case: Case) -> Refuse:
     asked = f"; they want {', '.join(dict.fromkeys(wants))}" if wants else ""
     found = f"; nodes have taints {', '.join(taints)}" if taints else ""
     return Refuse(
-        f"none of its {counted(len(nodes), 'node')} takes the pods{asked}{found}",
+        f"0/{len(nodes)} nodes take the pods{asked}{found}",
         "a node with fitting labels and tolerated taints",
     )
 
@@ -134,9 +134,7 @@ def _why_too_small(case: Case) -> Refuse:
             if most < amount:
                 short.append(f"a pod needs {text(name, amount)}, its largest node has {text(name, most)}")
     why = "; ".join(dict.fromkeys(short)) or "no single node has all that a pod needs"
-    return Refuse(
-        f"the pods fit on none of its {counted(len(case.worker.capacity.nodes), 'node')}: {why}", "a larger node"
-    )
+    return Refuse(f"0/{len(case.worker.capacity.nodes)} nodes are large enough: {why}", "a larger node")
 
 
 GUARDS: Final = (

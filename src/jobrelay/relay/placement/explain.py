@@ -93,7 +93,7 @@ def _room(case: Case) -> str:
 def _arithmetic(case: Case, found: Fit) -> str:
     """What is needed and what there is of the scarcest resource."""
     if not found.serving:
-        return f"none of its {counted(found.eligible, 'node')} for these pods is in service"
+        return f"0/{found.eligible} nodes for these pods are in service"
     reserved = case.worker.reserved
     tight = min(found.sums, key=lambda one: min(one.places, (one.free - one.taken(reserved)) // one.each))
     taken = tight.taken(reserved)

@@ -145,7 +145,7 @@ def _fit(needs: Needs, rooms: Sequence[_Room]) -> Fit:
         ever = _packed(needs.sets, takers, {room.node.name: dict(room.has) for room in rooms})
     useful = _distinct(serving)
     sums = _sums(needs, useful, rooms)
-    loads = [(one.has - one.free + one.need) / one.has for one in sums if one.has]
+    loads = [(one.has - one.free + one.need) / one.has if one.has else 1.0 for one in sums]
     return Fit(
         pods=needs.pods,
         nodes=len(rooms),

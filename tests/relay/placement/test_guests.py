@@ -1,0 +1,105 @@
+"""Policies from other packages: how they are found, and how they are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.placement import Guests, Part, Placement, PolicyError, Refuse, Wish, parse_policy, place
+
+from .making import demand, node, pods, worker
+
+NOW = [0.0]
+CALLS: list[str] = []
+
+
+def by_name(demand: Any, wish: Wish, worker: WorkerFacts) -> float:
+    CALLS.append(worker.name)
+    return 1.0 if worker.name == "b" else 0.0
+
+
+def not_a(demand: Any, wish: Wish, worker: WorkerFacts) -> float | Refuse:
+    return Refuse("it is called a", "another name") if worker.name == "a" else 0.0
+
+
+def failing(demand: Any, wish: Wish, worker: WorkerFacts) -> float:
+    raise LookupError("no price list")
+
+
+def slow(demand: Any, wish: Wish, worker: WorkerFacts) -> float:
+    NOW[0] += 0.030
+    return 1.0
+
+
+def talkative(demand: Any, wish: Wish, worker: WorkerFacts) -> Any:
+    return "the best"
+
+
+def guests(**functions: str) -> Guests:
+    points = [EntryPoint(name.replace("_", "-"), target, "jobrelay.placement") for name, target in functions.items()]
+    return Guests(lambda: points, lambda: NOW[0])
+
+
+def here(function: Callable[..., Any]) -> Guests:
+    return guests(mine=f"{__name__}:{function.__name__}")
+
+
+def placed(installed: Guests, policy: str = "ordered,mine*2") -> Placement:
+    workers = worker("a", node()), worker("b", node())
+    return place(demand(pods()), Wish(), workers, parse_policy(policy, installed))
+
+
+def test_a_guest_takes_part_in_the_score() -> None:
+    found = placed(here(by_name))
+    assert (found.chosen, found.problems) == ("b", ())
+    assert found.verdicts[1].parts[0] == Part("mine", raw=1.0, weight=2.0)
+
+
+def test_a_guest_may_refuse_a_worker() -> None:
+    found = placed(here(not_a))
+    first = found.verdicts[0]
+    assert (found.chosen, first.sentence, first.would_change) == ("b", "it is called a", "another name")
+
+
+@pytest.mark.parametrize(
+    ("function", "cause"),
+    [
+        (failing, "it raised LookupError: no price list"),
+        (slow, "it took 60 ms, more than 50 ms"),
+        (talkative, "it answered 'the best', which is neither a number nor Refuse"),
+    ],
+)
+def test_a_guest_that_misbehaves_is_set_aside_and_named(function: Callable[..., Any], cause: str) -> None:
+    found = placed(here(function))
+    assert found.chosen == "a"
+    assert found.problems == (f"placement policy mine is set aside: {cause}",)
+
+
+def test_a_guest_is_set_aside_for_good() -> None:
+    installed = here(failing)
+    placed(installed)
+    again = placed(installed, policy="mine")
+    assert again.problems == ("placement policy mine is set aside: it raised LookupError: no price list",)
+
+
+def test_a_guest_that_cannot_be_loaded_is_set_aside() -> None:
+    found = placed(guests(mine="jobrelay.no_such_module:policy"))
+    assert found.problems == (
+        "placement policy mine is set aside: it cannot be loaded: No module named 'jobrelay.no_such_module'",
+    )
+
+
+def test_reading_a_verdict_does_not_ask_a_guest_again() -> None:
+    CALLS.clear()
+    found = placed(here(by_name))
+    assert len(found.verdicts) == 2
+    assert CALLS == ["a", "b"]
+
+
+def test_guests_are_known_by_name() -> None:
+    with pytest.raises(PolicyError, match=r"did you mean my-price\?"):
+        parse_policy("my-pric", guests(my_price=f"{__name__}:by_name"))

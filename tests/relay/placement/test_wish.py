@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, PREFERRED
+from jobrelay.relay.placement import wish
+
+
+def test_wishes_are_read_from_annotations() -> None:
+    found = wish({CLUSTERS: "a, b,a", PREFERRED: "b", CLUSTER_SELECTOR: "zone=x"}, "a", {"b": "refused"}, seed="uid")
+    assert (found.pinned, found.preferred, str(found.selector)) == (("a", "b"), ("b",), "zone=x")
+    assert (found.previous, found.excluded, found.seed, found.problem) == ("a", {"b": "refused"}, "uid", "")
+
+
+def test_without_annotations_every_worker_will_do() -> None:
+    found = wish({CLUSTERS: " ", CLUSTER_SELECTOR: ""})
+    assert (found.pinned, found.selector.empty, found.problem) == ((), True, "")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "problem"),
+    [
+        (CLUSTERS, "a b", "must be worker names separated by commas, 'a b' is not one"),
+        (CLUSTERS, ",", "names no worker: ','"),
+        (CLUSTER_SELECTOR, "zone in x", "is not a label selector: unable to parse requirement: found 'x'"),
+    ],
+)
+def test_a_malformed_restriction_is_a_problem(annotation: str, text: str, problem: str) -> None:
+    assert wish({annotation: text}).problem.startswith(f"annotation {annotation} {problem}")
+
+
+def test_a_malformed_preference_is_left_out_and_named() -> None:
+    found = wish({PREFERRED: "a,B!"})
+    assert (found.preferred, found.problem) == ((), "")
+    assert found.notes == (f"annotation {PREFERRED} must be worker names separated by commas, 'B!' is not one",)
+
+
+@given(st.dictionaries(st.sampled_from([CLUSTERS, PREFERRED, CLUSTER_SELECTOR]), st.text()))
+def test_no_annotation_is_ever_an_error(annotations: dict[str, str]) -> None:
+    wish(annotations)
