@@ -48,8 +48,7 @@ def way(digest: str = "1", server: str = "https://worker") -> Way:
 
 async def settle(clock: FakeClock) -> None:
     """Let everything that needs no time happen."""
-    for _ in range(20):
-        await clock.settle()
+    await clock.settle(200)
 
 
 async def advance(clock: FakeClock, seconds: float, step: float = 1.0) -> None:
@@ -82,12 +81,8 @@ async def worker(
     async with Cluster(controllers="none") as cluster:
         seen = Recording(cluster.transport(user))
         faults = FaultyTransport(seen, clock=clock)
-        link = WorkerLink(
-            spec or WorkerSpec("w1", way()),
-            **{"resources": [JOBS], "origin": ORIGIN_HERE, "clock": clock, "random": Random(1)}
-            | {"connect": lambda connection: faults}
-            | options,
-        )
+        made: dict[str, Any] = {"resources": [JOBS], "connect": lambda connection: faults, **options}
+        link = WorkerLink(spec or WorkerSpec("w1", way()), origin=ORIGIN_HERE, clock=clock, random=Random(1), **made)
         async with running(link.run()):
             await settle(clock)
             yield Worker(cluster, link, faults, seen)

@@ -44,9 +44,9 @@ def from_file(path: Path) -> Access:
         cluster, user = config.entries()
         if problem := _insecure(cluster):
             return Refused(INSECURE, _PREFIX + problem)
-        named = [cluster.certificate_authority, user.client_certificate, user.client_key]
-        contents = [_content(file) for file in (path, *(path.parent / name for name in named if name))]
-        return Way(config.connection(), _digest(*contents))
+        named = (cluster.certificate_authority, user.client_certificate, user.client_key)
+        files = (path, *(path.parent / name for name in named if name))
+        return Way(config.connection(), _digest(*map(_content, files)), files)
     except ConfigError as error:
         return bad(str(error))
 

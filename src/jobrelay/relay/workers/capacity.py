@@ -7,7 +7,6 @@ tried again after a good while, since roles change.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
@@ -17,6 +16,7 @@ from jobrelay.kube.clock import Timer, sleep
 from jobrelay.kube.resource import NODES, PODS
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.reasons import describe
+from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.trim import node_for_capacity, pod_for_capacity
 
 __all__ = ["CapacityFeed"]
@@ -86,13 +86,7 @@ class CapacityFeed:
 
     async def run(self) -> None:
         """Follow nodes and pods until cancelled."""
-        tasks = [asyncio.ensure_future(self._follow(cache)) for cache in self.caches]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+        await until_first(*map(self._follow, self.caches))
 
     async def _follow(self, cache: Cache) -> None:
         while True:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
-from typing import Any
 
 from jobrelay.kube import (
     Client,
@@ -46,6 +45,7 @@ from jobrelay.relay.workers.pulse import Pulse
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import Refused, Way, WorkerSpec
+from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import PATIENT, Timing
 
 __all__ = ["Connect", "Loss", "WorkerLink", "identity", "over_network"]
@@ -152,6 +152,11 @@ class WorkerLink:
         """Kinds that this worker does not have or does not let us see, and why."""
         return self.mirrors.unavailable
 
+    @property
+    def settled(self) -> bool:
+        """Whether the first try is over, well or not."""
+        return self.connected or self.attempts > 0
+
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have `callback` called whenever something that this link tells has changed; returns how to end that."""
         return self._changed.subscribe(callback)
@@ -209,7 +214,7 @@ class WorkerLink:
         await self._guard.lead(self._connect(access.connection))
         await self._identify()
         self._in_session = True
-        await _first(
+        await until_first(
             self.mirrors.run(access.connection.namespace),
             self._feed.run(),
             self._pulse.run(),
@@ -300,16 +305,3 @@ def _same_server(one: Connection, other: Connection) -> bool:
         getattr(one, part) == getattr(other, part)
         for part in ("server", "namespace", "ca", "insecure", "tls_server_name", "proxy_url")
     )
-
-
-async def _first(*works: Coroutine[Any, Any, None]) -> None:
-    """Run all of these until one ends, and end as that did."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)

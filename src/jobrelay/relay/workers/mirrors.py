@@ -7,7 +7,6 @@ kubeconfig names is watched instead.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
@@ -15,6 +14,7 @@ from random import Random
 from jobrelay.kube import Cache, Client, Clock, Forbidden, KubeError, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.workers.reasons import describe
+from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.trim import sound
 
@@ -87,14 +87,7 @@ class Mirrors(Mapping[Resource, Cache]):
 
     async def run(self, namespace: str) -> None:
         """Follow all kinds until cancelled; `namespace` is where to look if we may not look everywhere."""
-        tasks = [asyncio.ensure_future(self._follow(resource, namespace)) for resource in self]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks)
+        await until_first(*(self._follow(resource, namespace) for resource in self))
 
     async def _follow(self, resource: Resource, namespace: str) -> None:
         cache = self[resource]

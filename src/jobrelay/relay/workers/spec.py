@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeAlias
 
 from jobrelay.kube import Connection
@@ -20,6 +21,8 @@ class Way:
 
     connection: Connection = field(compare=False)
     digest: str
+    files: tuple[Path, ...] = field(default=(), compare=False)
+    """What it was read from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""What the relay needs on the management cluster before it can start: its namespace, and definitions of its registry.
+
+Definitions that are there already, Kueue's or older ones of our own, are left as they are.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+from jobrelay.kinds import yaml
+from jobrelay.kube import AlreadyExists, Client, Clock, NotFound, SystemClock
+from jobrelay.kube.clock import sleep
+from jobrelay.kube.discovery import serves
+from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
+from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS
+
+__all__ = ["crds", "ensure_crds", "ensure_namespace"]
+
+_FILES = ("multikueueclusters.yaml", "multikueueconfigs.yaml")
+_TRIES = 50
+
+
+def crds() -> list[dict[str, Any]]:
+    """Our definitions of MultiKueueCluster and MultiKueueConfig."""
+    folder = resources.files(__package__).joinpath("crds")
+    return [yaml.load(folder.joinpath(name).read_bytes()) for name in _FILES]
+
+
+async def ensure_crds(client: Client, *, clock: Clock | None = None) -> list[str]:
+    """Create those definitions that are absent and wait until they are served; returns the names of the new ones."""
+    created = []
+    for definition in crds():
+        name = definition["metadata"]["name"]
+        try:
+            await client.get(CUSTOMRESOURCEDEFINITIONS, name)
+        except NotFound:
+            try:
+                await client.create(CUSTOMRESOURCEDEFINITIONS, definition)
+            except AlreadyExists:
+                continue
+            created.append(name)
+    if created:
+        await _wait_served(client, clock or SystemClock())
+    return created
+
+
+async def _wait_served(client: Client, clock: Clock) -> None:
+    for _ in range(_TRIES):
+        if all([await serves(client, by_version["v1beta2"]) for by_version in (CLUSTERS, CONFIGS)]):
+            return
+        await sleep(clock, 0.1)
+
+
+async def ensure_namespace(client: Client, name: str) -> bool:
+    """Create a namespace if it is absent; returns whether it was."""
+    try:
+        await client.get(NAMESPACES, name)
+    except NotFound:
+        try:
+            await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        except AlreadyExists:
+            return False
+        return True
+    return False
