@@ -13,6 +13,7 @@ import structlog
 
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.echoes import Echoes
 from jobrelay.relay.knowledge import Kind, Knowledge, origin_key
 from jobrelay.relay.metrics import Metrics
 from jobrelay.relay.mirrors import Mirrors
@@ -42,7 +43,7 @@ class _Hand:
     def __init__(self, link: WorkerLink, mirrors: Mirrors) -> None:
         self.link, self.mirrors = link, mirrors
         self.connected = False
-        self.task: asyncio.Task[None] | None = None
+        self.tasks: list[asyncio.Task[None]] = []
         self.undo: list[Callable[[], None]] = []
 
 
@@ -83,7 +84,7 @@ class Hands:
             await asyncio.Event().wait()
         finally:
             stop()
-            tasks = [hand.task for hand in self._hands.values() if hand.task is not None]
+            tasks = [task for hand in self._hands.values() for task in hand.tasks]
             for name in list(self._hands):
                 self._take_away(name)
             if tasks:
@@ -111,15 +112,19 @@ class Hands:
                 handler(None, obj)
             hand.undo.append(cache.subscribe(handler))
         hand.undo.append(link.subscribe(lambda: self._link_changed(hand)))
-        hand.task = asyncio.create_task(mirrors.controller.run(), name=mirrors.controller.name)
+        echoes = Echoes(link, self._known.kinds, self._telling, self._known.clock)
+        hand.tasks = [
+            asyncio.create_task(mirrors.controller.run(), name=mirrors.controller.name),
+            asyncio.create_task(echoes.run(), name=f"events of {link.name}"),
+        ]
         self._link_changed(hand)
 
     def _take_away(self, name: str) -> None:
         hand = self._hands.pop(name)
         for undo in hand.undo:
             undo()
-        if hand.task is not None:
-            hand.task.cancel()
+        for task in hand.tasks:
+            task.cancel()
         for kind in self._known.kinds.values():
             kind.drop(name)
         self._known.stale.pop(name, None)

@@ -8,7 +8,6 @@ last write is over before its successor's first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -24,7 +23,8 @@ from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.telling import Telling
-from jobrelay.relay.workers import Registry, trimmed
+from jobrelay.relay.workers import Connect, Registry, Source, Timing, over_network, trimmed
+from jobrelay.relay.workers.timing import PATIENT
 from jobrelay.workloads import ADAPTERS, Adapter
 
 __all__ = ["Relay", "find_origin"]
@@ -42,14 +42,20 @@ async def find_origin(client: Client) -> str:
 
 
 class Relay:
-    """Runs delegated workloads of the management cluster that `client` reaches on the workers of a registry."""
+    """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
+
+    `namespace` on the management cluster holds what the relay has to remember. `connect` opens the way to a worker.
+    """
 
     def __init__(
         self,
         client: Client,
-        registry: Registry,
+        source: Source,
         settings: Settings,
         *,
+        namespace: str = "jobrelay-system",
+        connect: Connect = over_network,
+        timing: Timing = PATIENT,
         adapters: Sequence[Adapter] = tuple(ADAPTERS.values()),
         policy: Policy | None = None,
         election: LeaderElection | None = None,
@@ -57,14 +63,27 @@ class Relay:
         clock: Clock | None = None,
     ) -> None:
         clock = clock or SystemClock()
-        self._election, self._registry = election, registry
-        self.settings, self.metrics = replace(settings), Metrics()
+        self._election = election
+        self.metrics = Metrics()
+        self.registry = Registry(
+            client,
+            source,
+            resources=[adapter.resource for adapter in adapters],
+            origin=settings.origin,
+            namespace=namespace,
+            connect=connect,
+            clock=clock,
+            timing=timing,
+            writes=self.leads,
+        )
         self.manager = Manager(election=election, clock=clock)
         namespaces = Cache(client, NAMESPACES, clock=clock, keep=trimmed)
         kinds = {
             str(each.resource): Kind(each, Cache(client, each.resource, clock=clock, keep=trimmed)) for each in adapters
         }
-        self.knowledge = Knowledge(settings, registry, kinds, NamespacePolicies(namespaces, policy or parse_policy(DEFAULT)), clock)
+        self.knowledge = Knowledge(
+            settings, self.registry, kinds, NamespacePolicies(namespaces, policy or parse_policy(DEFAULT)), clock
+        )
         recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
         self._telling = Telling(recorder, clock)
         self.hands = Hands(self.knowledge, self._telling, self.metrics, leads=self.leads)
@@ -82,7 +101,7 @@ class Relay:
             kind.originals.add_index(ASSIGNED, assigned_cluster)
             self.manager.add(kind.originals, Group.CACHES)
         self.manager.add(namespaces, Group.CACHES)
-        self.manager.add(registry, Group.CACHES)
+        self.manager.add(self.registry, Group.CACHES)
         for part in (recorder, self._telling, self.hands, self.originals.controller):
             self.manager.add(part, Group.LEADER)
 

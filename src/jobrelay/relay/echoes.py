@@ -1,0 +1,100 @@
+"""Warnings on a worker that concern a mirror, told again on its original.
+
+Whoever looks at a Job on the management cluster should read there why its pods do not start: FailedScheduling, BackOff,
+FailedMount, FailedCreate and their like. One watch of the worker's Warning events brings them. It is a courtesy: a worker that
+does not let us read events is no worse for it.
+
+A pod is taken for one of a mirror by its name, since events carry no labels and pods may not be readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+import structlog
+
+from jobrelay.kube import Cache, Clock, Forbidden, MethodNotAllowed, NotFound, Object
+from jobrelay.kube.clock import sleep
+from jobrelay.kube.objects import Key
+from jobrelay.kube.resource import EVENTS_CORE
+from jobrelay.relay.decide import Tell
+from jobrelay.relay.knowledge import Kind, origin_key
+from jobrelay.relay.telling import Telling
+from jobrelay.relay.workers import WorkerLink
+
+__all__ = ["Echoes"]
+
+log = structlog.get_logger(__name__)
+
+_REFUSALS = (Forbidden, NotFound, MethodNotAllowed)
+_AGAIN = 600.0
+
+
+class _Involved(msgspec.Struct, frozen=True):
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class _Event(msgspec.Struct, frozen=True, rename="camel"):
+    involved_object: _Involved = _Involved()
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+
+
+class Echoes:
+    """Follows the Warning events of one worker."""
+
+    def __init__(self, link: WorkerLink, kinds: Mapping[str, Kind], telling: Telling, clock: Clock) -> None:
+        self._link, self._kinds, self._telling, self._clock = link, kinds, telling, clock
+        self._cache = Cache(
+            link.client, EVENTS_CORE, field_selector="type=Warning", clock=clock, keep=_light, final=_REFUSALS
+        )
+        self._cache.subscribe(self._heard)
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        while True:
+            try:
+                await self._cache.run()
+            except _REFUSALS as error:
+                log.debug("events of a worker cannot be read", worker=self._link.name, error=str(error))
+            await sleep(self._clock, _AGAIN)
+
+    def _heard(self, old: Object | None, new: Object | None) -> None:
+        """Events from before are old news; repeated ones are told once."""
+        if new is None or old is not None or not self._cache.synced.is_set():
+            return
+        event = new.decode(_Event)
+        original = next(self._originals(event.involved_object), None)
+        if original is None:
+            return
+        about = f"{event.involved_object.kind.lower()} {event.involved_object.name}"
+        note = f"[{self._link.name}] {about}: {event.message}"
+        self._telling.tell(original, [Tell(event.reason or "WorkerEvent", note, "Warning")])
+
+    def _originals(self, about: _Involved) -> Iterator[Object]:
+        for kind in self._kinds.values():
+            mirrors = self._link.mirrors[kind.adapter.resource]
+            for name in _names(about, kind.adapter.resource.kind):
+                mirror = mirrors.get(Key(about.namespace, name))
+                original = kind.originals.get(origin_key(mirror)) if mirror is not None else None
+                if original is not None:
+                    yield original
+
+
+def _names(about: _Involved, kind: str) -> Iterator[str]:
+    """The names that the mirror may have: its own, or a pod's without one or two suffixes."""
+    if about.kind == kind:
+        yield about.name
+    elif about.kind == "Pod":
+        shorter = about.name.rpartition("-")[0]
+        yield shorter
+        yield shorter.rpartition("-")[0]
+
+
+def _light(event: Object) -> Object:
+    """Only what was said, and of whom."""
+    return Object(event.metadata, msgspec.json.encode(event.decode(_Event)))

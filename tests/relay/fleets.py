@@ -1,0 +1,182 @@
+"""A management cluster, workers and a relay in one process.
+
+The clusters are whole embedded clusters with scripted pods; only the sockets are left out. Every link, that to the management
+cluster included, is a `FaultyTransport`, so that tests can lose requests and replies, and cut workers off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from jobrelay.cluster import Cluster
+from jobrelay.cluster.node import NodeSettings
+from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
+from jobrelay.kube.resource import JOBS, NAMESPACES
+from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.names import RELAY
+from jobrelay.relay.relay import Relay
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.workers import Timing, Way, WorkerSpec
+
+NAMESPACE = "jobrelay-system"
+ORIGIN = "tests"
+QUICK = Timing(quiet=15.0, answer=1.0, sync=10.0, unavailable=1.0, longest_pause=0.2)
+
+
+class ListedWorkers:
+    """A source whose list of workers a test changes."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.specs = {name: _spec(name, order) for order, name in enumerate(names)}
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def workers(self) -> Mapping[str, WorkerSpec]:
+        return self.specs
+
+    def change(self, specs: Mapping[str, WorkerSpec]) -> None:
+        self.specs = dict(specs)
+        for callback in list(self._callbacks):
+            callback()
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
+
+    async def wait_synced(self) -> None:
+        await asyncio.sleep(0)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+def _spec(name: str, order: int) -> WorkerSpec:
+    return WorkerSpec(name, Way(Connection(f"https://{name}"), name), order)
+
+
+class Fleet:
+    """The clusters, the links to them, and at most one relay."""
+
+    def __init__(self, management: Cluster, workers: dict[str, Cluster], **settings: Any) -> None:
+        self.management, self.workers = management, workers
+        self.source = ListedWorkers(list(workers))
+        self.settings = Settings(ORIGIN, **settings)
+        self.home = FaultyTransport(management.transport())
+        self.links = {name: FaultyTransport(cluster.transport()) for name, cluster in workers.items()}
+        self.relay: Relay | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def client(self) -> Client:
+        """The user's client, which never fails."""
+        return self.management.client()
+
+    def on(self, worker: str) -> Client:
+        return self.workers[worker].client()
+
+    async def start(self) -> None:
+        """Start a relay that remembers nothing but what is written."""
+        self.relay = Relay(
+            Client(self.home), self.source, self.settings, namespace=NAMESPACE, connect=self._connect, timing=QUICK
+        )
+        self._running = asyncio.create_task(self.relay.run())
+        await self.relay.registry.wait_ready(10)
+
+    def _connect(self, connection: Connection) -> Transport:
+        return self.links[connection.server.removeprefix("https://")]
+
+    async def kill(self) -> None:
+        """End the relay in the middle of whatever it does."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
+            if not self._running.cancelled() and (error := self._running.exception()) is not None:
+                raise error
+            self._running = self.relay = None
+
+    async def submit(self, name: str = "train", namespace: str = "default", **more: Any) -> Object:
+        return await self.client.create(JOBS, job(name, namespace, **more))
+
+    async def job(self, name: str = "train", namespace: str = "default") -> dict[str, Any]:
+        return (await self.client.get(JOBS, name, namespace)).decode()
+
+    async def mirrors(self, name: str = "train", namespace: str = "default") -> dict[str, Object]:
+        """The mirrors of a Job by worker."""
+        found: dict[str, Object] = {}
+        for worker in self.workers:
+            try:
+                found[worker] = await self.on(worker).get(JOBS, name, namespace)
+            except NotFound:
+                continue
+        return found
+
+    async def place(self, name: str = "train", namespace: str = "default") -> str:
+        """Where a Job is assigned to; empty if nowhere."""
+        to = assignment_of(await self.client.get(JOBS, name, namespace))
+        return to.cluster if to is not None else ""
+
+    async def until(self, what: Callable[[], Any], seconds: float = 20.0) -> Any:
+        """Wait for an asynchronous function to return something true."""
+        async with asyncio.timeout(seconds):
+            while not (found := await what()):
+                await asyncio.sleep(0.02)
+        return found
+
+    async def finished(self, name: str = "train", namespace: str = "default") -> dict[str, Any]:
+        """Wait for the end of a Job; its status."""
+
+        async def ended() -> dict[str, Any] | None:
+            status = (await self.job(name, namespace)).get("status", {})
+            ends = [one for one in status.get("conditions", ()) if one["type"] in ("Complete", "Failed")]
+            return status if ends else None
+
+        return dict(await self.until(ended))
+
+    async def runs(self, name: str = "train", namespace: str = "default") -> str:
+        """Wait until a Job is active; where it is."""
+
+        async def active() -> str:
+            found = await self.job(name, namespace)
+            return await self.place(name, namespace) if found.get("status", {}).get("active") else ""
+
+        return str(await self.until(active))
+
+
+def job(
+    name: str = "train",
+    namespace: str = "default",
+    *,
+    managed_by: str | None = RELAY,
+    seconds: float = 0,
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A Job whose pods run for some seconds."""
+    template = {
+        "metadata": {"annotations": {"jobrelay.dev/run-seconds": str(seconds)}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]},
+    }
+    whole = {"template": template, **({"managedBy": managed_by} if managed_by else {}), **spec}
+    metadata = {"name": name, "namespace": namespace, "annotations": dict(annotations or {})}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": whole}
+
+
+@asynccontextmanager
+async def fleet(
+    workers: int = 2, *, start: bool = True, nodes: NodeSettings | None = None, **settings: Any
+) -> AsyncIterator[Fleet]:
+    """A running fleet; what it starts ends with it."""
+    async with AsyncExitStack() as stack:
+        management = await stack.enter_async_context(Cluster("management"))
+        nodes = nodes or NodeSettings(runtime="scripted")
+        names = [f"worker-{number}" for number in range(1, workers + 1)]
+        made = {name: await stack.enter_async_context(Cluster(name, nodes=nodes)) for name in names}
+        await management.client().create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        found = Fleet(management, made, **settings)
+        stack.push_async_callback(found.kill)
+        if start:
+            await found.start()
+        yield found
