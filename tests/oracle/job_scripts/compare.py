@@ -27,12 +27,13 @@ import yaml
 import jobrelay
 from jobrelay.kube import Client, connect
 
+from .invented import invent
 from .picture import lines
 from .player import Player, prepare_node
 
 FOLDER = pathlib.Path(__file__).parent
 Obj = dict[str, Any]
-SETTLE, PATIENCE, AGAIN = 3.0, 4.0, 0.7
+SETTLE, PATIENCE, AGAIN = 3.0, 8.0, 1.0
 """Seconds after a step, seconds more if pictures differ, and seconds between pictures."""
 
 
@@ -93,7 +94,7 @@ async def _looked(pair: tuple[Player, Player]) -> tuple[Obj, Obj]:
         await asyncio.sleep(AGAIN)
 
 
-async def compare(address: str, chosen: dict[str, list[Obj]], at_once: int = 60) -> dict[str, Outcome]:
+async def compare(address: str, chosen: dict[str, list[Obj]], at_once: int = 40) -> dict[str, Outcome]:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
         async with (
@@ -156,10 +157,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--real", default=os.environ.get("JOBRELAY_ORACLE", ""))
     parser.add_argument("--only", default="")
-    parser.add_argument("--at-once", type=int, default=60)
+    parser.add_argument("--at-once", type=int, default=40)
+    parser.add_argument("--invent", type=int, metavar="COUNT", help="play scripts that are made up instead")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
-    found = asyncio.run(compare(options.real, scripts(options.only), options.at_once))
+    chosen = scripts(options.only) if options.invent is None else invent(options.seed, options.invent)
+    if options.invent is not None and options.only:
+        chosen = {name: steps for name, steps in chosen.items() if name.endswith(tuple(options.only.split(",")))}
+    found = asyncio.run(compare(options.real, chosen, options.at_once))
     if options.v:
         print("\n".join(line for outcome in found.values() for line in outcome.lines))
     different = sum(bool(outcome.different) for outcome in found.values())

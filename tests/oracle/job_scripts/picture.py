@@ -21,12 +21,13 @@ _INDEX = re.compile(r"(?<=[a-z0-9])-\d+-(?=[bcdfghjklmnpqrstvwxz2456789]{5}\b)")
 _STAMP = re.compile(r"\.[0-9a-f]{16}\b")
 _MINUTES = re.compile(r"-\d{8}\b")
 _LAST_FIELDS = re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
-_VARYING = ("managedFields", "resourceVersion", "uid")
+_VARYING = ("resourceVersion", "uid")
 
 
 def picture(kinds: dict[str, list[Obj]], namespace: str, begins: Sequence[dt.datetime], error: Obj | None) -> Obj:
     """What is there after a step; `begins` are the moments at which the steps so far began."""
-    neutral = _Neutral(namespace, begins)
+    names = [one["metadata"]["name"] for one in kinds["pods"] if "generateName" in one["metadata"]]
+    neutral = _Neutral(namespace, names, begins)
     shown: Obj = {
         kind: sorted((neutral.of(_shown(one)) for one in objects), key=lambda one: json.dumps(one, sort_keys=True))
         for kind, objects in kinds.items()
@@ -53,7 +54,7 @@ def _shown(obj: Obj) -> Obj:
     shown = {**obj, "metadata": metadata}
     if "involvedObject" in obj:
         metadata.pop("creationTimestamp")
-        shown["message"] = _INDEX.sub("-n-", obj["message"])
+        shown["message"] = _INDEX.sub("-n-", obj.get("message", ""))
         about = dict(obj["involvedObject"])
         about["resourceVersion"] = "VERSION" if about.get("resourceVersion") else None
         shown["involvedObject"] = about
@@ -64,8 +65,9 @@ def _shown(obj: Obj) -> Obj:
 
 
 class _Neutral:
-    def __init__(self, namespace: str, begins: Sequence[dt.datetime]) -> None:
+    def __init__(self, namespace: str, generated: Sequence[str], begins: Sequence[dt.datetime]) -> None:
         self._namespace = namespace
+        self._generated = [name for name in generated if not _RANDOM.search(name)]
         self._begins = [begin.replace(microsecond=0) for begin in begins]
 
     def of(self, value: Any) -> Any:
@@ -76,6 +78,8 @@ class _Neutral:
         return self.text(value) if isinstance(value, str) else value
 
     def text(self, text: str) -> str:
+        for name in self._generated:
+            text = text.replace(name, name[:-5] + "?????")
         text = _TIME.sub(self._step, text.replace(self._namespace, "NS"))
         text = _LAST_FIELDS.sub("TIME", _UID.sub("UID", text))
         return _MINUTES.sub("-MINUTES", _STAMP.sub(".STAMP", _RANDOM.sub("?????", text)))

@@ -207,6 +207,9 @@ class Player:
         pods = await self.pods()
         if which == "all":
             return [name for name in self.seen if name in pods and not _ended(pods[name])]
+        if isinstance(which, str) and which.startswith(("any ", "all ")):
+            found = [name for name in self.seen if name in pods and _is(pods[name], which[4:])]
+            return found if which.startswith("all ") else found[:1]
         if isinstance(which, str) and which.startswith("index "):
             index = int(which.split()[1])
             open_ = [name for name in self.seen if name in pods and not _ended(pods[name])]
@@ -262,6 +265,16 @@ def job_spec(spec: Obj) -> Obj:
 
 def _ended(pod: Obj) -> bool:
     return pod["status"].get("phase") in ("Succeeded", "Failed")
+
+
+def _is(pod: Obj, word: str) -> bool:
+    """Whether a pod is `pending`, `running`, `ready`, `active` or `terminating`."""
+    if _ended(pod):
+        return False
+    if "deletionTimestamp" in pod["metadata"] or word == "terminating":
+        return word == "terminating" and "deletionTimestamp" in pod["metadata"]
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+    return word in ("active", "ready" if ready else str(pod["status"].get("phase")).lower())
 
 
 def _index(pod: Obj) -> int:
