@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobrelay.kinds.selectors import parse_label_selector
 from jobrelay.relay.model import Capacity, NodeFacts, State, WorkerFacts
-from jobrelay.relay.placement import Policy, Wish, parse_policy, place
+from jobrelay.relay.placement import Policy, Wish, alike, parse_policy, place
 from jobrelay.relay.placement.fit import fit
 from jobrelay.relay.placement.needs import needs_of
 from jobrelay.workloads import Demand, PodSet
@@ -109,6 +109,26 @@ def test_unknown_room_is_never_refused(wanted: Demand, workers: list[WorkerFacts
     for one, verdict in zip(workers, found.verdicts, strict=True):
         if one.connected and one.state is State.OPEN and not one.stale:
             assert verdict.ok or one.capacity.nodes
+
+
+@given(DEMANDS, st.lists(CAPACITIES, max_size=5))
+def test_counting_what_changed_is_counting_all(wanted: Demand, capacities: list[Capacity]) -> None:
+    needs = needs_of(wanted)
+    step_by_step = [fit(needs, "w", capacity) for capacity in capacities]
+    nothing = Capacity(0, (node("other", cpu=0),))
+    for capacity, found in zip(capacities, step_by_step, strict=True):
+        fit(needs, "w", nothing)
+        assert fit(needs, "w", capacity) == found
+
+
+@given(DEMANDS, WISHES, st.sampled_from([None, *NAMES]), WORKERS)
+def test_workloads_that_are_alike_wait_together(
+    one: Demand, wish: Wish, previous: str | None, workers: list[WorkerFacts]
+) -> None:
+    other, wishes, policy = replace(one, shape=one.shape + "!"), replace(wish, previous=previous), parse_policy("")
+    assert alike(one, wish, policy) == alike(other, wishes, policy)
+    first, second = place(one, wish, workers, policy), place(other, wishes, workers, policy)
+    assert first.waits_for_room == second.waits_for_room
 
 
 def _with_more(capacity: Capacity, cpu: int) -> Capacity:

@@ -8,7 +8,7 @@ from a worker's nodes and pods.
 from __future__ import annotations
 
 from .capacity import CapacityTracker
-from .decide import Placement, place
+from .decide import Placement, alike, place
 from .explain import Part, Verdict
 from .guests import Guests, Refuse
 from .policy import DEFAULT, Policy, PolicyError, parse_policy
@@ -25,6 +25,7 @@ __all__ = [
     "Refuse",
     "Verdict",
     "Wish",
+    "alike",
     "parse_policy",
     "place",
     "wish",

@@ -10,7 +10,7 @@ Scores decide the rest, and equal workers take turns by the workload's seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -26,7 +26,7 @@ from .needs import needs_of
 from .policy import Policy
 from .wish import Wish
 
-__all__ = ["Placement", "place"]
+__all__ = ["Placement", "alike", "place"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,12 @@ def place(demand: Demand, wish: Wish, workers: Sequence[WorkerFacts], policy: Po
     problems = wish.notes + tuple(guest.problem for guest, _ in policy.guests if guest.problem)
     outcome = Outcome(cases, chosen, columns, needs, wish)
     return Placement(chosen.worker.name if chosen else None, problems, bool(passing) and chosen is None, outcome)
+
+
+def alike(demand: Demand, wish: Wish, policy: Policy) -> Hashable:
+    """Equal for workloads that wait for the same thing: while one of them waits for room, the others do too."""
+    needs = demand.shape if policy.guests else needs_of(demand).key
+    return needs, wish.pinned, str(wish.selector), frozenset(wish.excluded), wish.patient, wish.problem, policy.text
 
 
 def _refused(case: Case, guards: Sequence[Guard]) -> bool:

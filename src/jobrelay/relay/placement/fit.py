@@ -6,28 +6,26 @@ a taint of Kubernetes' own (not ready, under pressure) is out of service for now
 What workloads on their way will take is known only as a sum. It is taken off twice, from the free amounts and from the places
 for pods of this size, and the stricter counts; nodes that are of no use to these pods carry their share of it.
 
-A worker's nodes are looked at again only when its capacity has changed: what was counted belongs to one capacity object, and
-only the last one of each worker is kept.
+What was added up for a worker belongs to one capacity object; only the nodes that differ in the next one are looked at again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from jobrelay.kinds import nodematch
-from jobrelay.relay.model import Capacity, NodeFacts
+from jobrelay.relay.model import Capacity
 
 from .amounts import down
-from .needs import Need, Needs
+from .needs import Needs
+from .tally import Room, Tally
 
 __all__ = ["Fit", "Sum", "fit"]
 
 _REMEMBERED: Final = 512
 _workers: dict[str, _Known] = {}
-_TEMPORARY: Final = "node.kubernetes.io/"
 
 
 class Sum(NamedTuple):
@@ -89,31 +87,26 @@ class Fit:
         return max(room, 0), min(load, 1.0)
 
 
-class _Room:
-    """A node in whole thousandths."""
-
-    __slots__ = ("free", "has", "node")
-
-    def __init__(self, node: NodeFacts) -> None:
-        self.node = node
-        self.has = {name: down(amount) for name, amount in node.allocatable.items()}
-        used = {name: down(amount) for name, amount in node.used.items()}
-        self.free = {name: max(amount - used.get(name, 0), 0) for name, amount in self.has.items()}
-
-
 class _Known:
-    """What was counted for one capacity of one worker."""
+    """What was added up for one worker, as of its last capacity."""
 
     __slots__ = ("capacity", "fits", "rooms")
 
-    def __init__(self, capacity: Capacity, before: _Known | None) -> None:
+    def __init__(self) -> None:
+        self.capacity: Capacity | None = None
+        self.rooms: list[Room] = []
+        self.fits: dict[bytes, tuple[Tally, Fit]] = {}
+
+    def update(self, capacity: Capacity) -> None:
+        nodes = capacity.nodes
+        if len(nodes) == len(self.rooms):
+            pairs = zip(self.rooms, nodes, strict=True)
+            self.rooms = [room if room.node is node else Room(node) for room, node in pairs]
+        else:
+            by_name = {room.node.name: room for room in self.rooms}
+            found = [(by_name.get(node.name), node) for node in nodes]
+            self.rooms = [room if room is not None and room.node is node else Room(node) for room, node in found]
         self.capacity = capacity
-        self.fits: dict[bytes, Fit] = {}
-        old = {room.node.name: room for room in before.rooms} if before is not None else {}
-        self.rooms: list[_Room] = []
-        for node in capacity.nodes:
-            room = old.get(node.name)
-            self.rooms.append(room if room is not None and room.node is node else _Room(node))
 
 
 def fit(needs: Needs, worker: str, capacity: Capacity) -> Fit | None:
@@ -121,112 +114,25 @@ def fit(needs: Needs, worker: str, capacity: Capacity) -> Fit | None:
     if capacity.unknown or not capacity.nodes:
         return None
     known = _workers.get(worker)
-    if known is None or known.capacity is not capacity:
-        known = _workers[worker] = _Known(capacity, known)
+    if known is None:
+        known = _workers[worker] = _Known()
+    if known.capacity is not capacity:
+        known.update(capacity)
     found = known.fits.get(needs.key)
-    if found is None:
-        if len(known.fits) >= _REMEMBERED:
-            known.fits.clear()
-        found = known.fits[needs.key] = _fit(needs, known.rooms)
-    return found
+    if found is not None and found[0].rooms is known.rooms:
+        return found[1]
+    if found is None and len(known.fits) >= _REMEMBERED:
+        known.fits.clear()
+    tally = found[0] if found is not None else Tally(needs)
+    tally.update(known.rooms)
+    fresh = _fit(needs, tally)
+    known.fits[needs.key] = (tally, fresh)
+    return fresh
 
 
-def _fit(needs: Needs, rooms: Sequence[_Room]) -> Fit:
-    takers = [[room for room in rooms if _takes(need, room.node, ever=True)] for need in needs.sets]
-    serving = [
-        [room for room in found if _takes(need, room.node)] for need, found in zip(needs.sets, takers, strict=True)
-    ]
-    if len(needs.sets) == 1:
-        requests = needs.sets[0].requests
-        now = sum(_places(requests, room.free) for room in serving[0])
-        ever = sum(_places(requests, room.has) for room in takers[0])
-    else:
-        now = _packed(needs.sets, serving, {room.node.name: dict(room.free) for room in rooms})
-        ever = _packed(needs.sets, takers, {room.node.name: dict(room.has) for room in rooms})
-    useful = _distinct(serving)
-    sums = _sums(needs, useful, rooms)
+def _fit(needs: Needs, tally: Tally) -> Fit:
+    eligible, serving, now, ever = tally.head
+    sums = tuple(Sum(*resource, *tally.sums(index)) for index, resource in enumerate(tally.resources))
     loads = [(one.has - one.free + one.need) / one.has if one.has else 1.0 for one in sums]
-    return Fit(
-        pods=needs.pods,
-        nodes=len(rooms),
-        eligible=len(_distinct(takers)),
-        serving=len(useful),
-        now=now,
-        ever=ever,
-        load=min(max(loads, default=1.0), 1.0),
-        sums=sums,
-        preference=max(
-            (_preference(need, found) for need, found in zip(needs.sets, serving, strict=True)), default=0.0
-        ),
-    )
-
-
-def _takes(need: Need, node: NodeFacts, *, ever: bool = False) -> bool:
-    """Whether a node takes pods of this need by labels and taints; `ever` overlooks what will pass."""
-    if not ever and not node.schedulable and not nodematch.tolerated(nodematch.UNSCHEDULABLE, need.tolerations):
-        return False
-    if node.taints:
-        taints: Iterable[Mapping[str, Any]] = node.taints
-        if ever:
-            taints = [taint for taint in taints if not str(taint.get("key", "")).startswith(_TEMPORARY)]
-        if nodematch.untolerated(taints, need.tolerations):
-            return False
-    return not need.choosy or nodematch.matches(need.selector, need.affinity, node.name, node.labels)
-
-
-def _places(requests: Iterable[tuple[str, int]], free: Mapping[str, int]) -> int:
-    return min([free.get(name, 0) // amount for name, amount in requests])
-
-
-def _packed(sets: Sequence[Need], found: Sequence[Sequence[_Room]], left: dict[str, dict[str, int]]) -> int:
-    """How many of the pods of several sets find a place, node by node."""
-    placed = 0
-    for need, rooms in zip(sets, found, strict=True):
-        missing = need.count
-        for room in rooms:
-            free = left[room.node.name]
-            count = min(_places(need.requests, free), missing)
-            for name, amount in need.requests if count else ():
-                free[name] -= count * amount
-            missing -= count
-            placed += count
-    return placed
-
-
-def _distinct(found: Sequence[Sequence[_Room]]) -> list[_Room]:
-    return list({room.node.name: room for rooms in found for room in rooms}.values())
-
-
-def _sums(needs: Needs, useful: Sequence[_Room], rooms: Sequence[_Room]) -> tuple[Sum, ...]:
-    wanted: dict[str, int] = {}
-    for need in needs.sets:
-        for name, amount in need.requests:
-            wanted[name] = wanted.get(name, 0) + amount * need.count
-    single = dict(needs.sets[0].requests) if len(needs.sets) == 1 else {}
-    mine = {room.node.name for room in useful}
-    others = [room for room in rooms if room.node.schedulable and room.node.name not in mine]
-    sums = []
-    for name, need_sum in wanted.items():
-        each = single.get(name) or max(-(-need_sum // max(needs.pods, 1)), 1)
-        free = [room.free.get(name, 0) for room in useful]
-        sums.append(
-            Sum(
-                name,
-                each,
-                need_sum,
-                has=sum([room.has.get(name, 0) for room in useful]),
-                free=sum(free),
-                places=sum([amount // each for amount in free]),
-                elsewhere=sum(room.free.get(name, 0) for room in others),
-            )
-        )
-    return tuple(sums)
-
-
-def _preference(need: Need, rooms: Sequence[_Room]) -> float:
-    preferred = (need.affinity or {}).get("preferredDuringSchedulingIgnoredDuringExecution")
-    if not preferred:
-        return 0.0
-    most = sum(term.get("weight", 0) for term in preferred)
-    best = max((nodematch.preference(need.affinity, room.node.name, room.node.labels) for room in rooms), default=0)
-    return best / most if most else 0.0
+    load = min(max(loads, default=1.0), 1.0)
+    return Fit(needs.pods, len(tally.rooms), eligible, serving, now, ever, load, sums, tally.preference())
