@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import pathlib
 
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.process.logs import LogFile, LogStream, read_log
+from jobrelay.kube import connect
+
+from .world import processes
 
 
 class Taken:
@@ -79,3 +83,17 @@ def test_a_follower_that_left_hears_nothing(tmp_path: pathlib.Path) -> None:
     log.write("stdout", b"more")
     assert sink.data == b""
     log.close()
+
+
+async def test_a_client_that_leaves_a_silent_log_is_noticed(tmp_path: pathlib.Path) -> None:
+    async with processes(tmp_path) as world, connect(tmp_path / "dev.kubeconfig") as client:
+        await world.run("echo first; sleep 1000")
+        await world.until(lambda pod: pod["status"]["phase"] == "Running")
+        async with client.logs("p", "default", follow=True) as chunks:
+            assert await anext(aiter(chunks)) == b"first\n"
+            assert followers() == 1
+        await world.true(lambda: followers() == 0)
+
+
+def followers() -> int:
+    return sum(len(log._listeners) for log in gc.get_objects() if isinstance(log, LogFile))

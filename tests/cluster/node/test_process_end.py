@@ -9,9 +9,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
 
 from jobrelay.cluster.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
+from jobrelay.cluster.node.process.container import Container
+from jobrelay.cluster.node.process.launcher import Launcher, Process
 from jobrelay.kube import connect
 
 from .world import CONTROLLERS, World, ended, lives, mounts, terminated, written
@@ -34,7 +39,7 @@ async def started(folder: pathlib.Path) -> AsyncIterator[asyncio.subprocess.Proc
     finally:
         if process.returncode is None:
             process.kill()
-        await process.wait()
+        await process.communicate()
 
 
 def family(folder: pathlib.Path) -> str:
@@ -88,6 +93,25 @@ async def test_a_lost_supervisor_ends_its_containers_and_is_replaced(world: Worl
     await world.run("true", "next")
     assert (await world.ended("next"))["status"]["phase"] == "Succeeded"
     await ended(tmp_path / "pids")
+
+
+async def test_a_pod_deleted_while_its_container_starts_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, asked, spawn, stop = asyncio.Event(), asyncio.Event(), Launcher.spawn, Container.stop
+
+    async def slow_spawn(launcher: Launcher, *given: Any) -> Process:
+        begun.set()
+        await asked.wait()
+        return await spawn(launcher, *given)
+
+    async def told_stop(container: Container, grace: float) -> None:
+        asked.set()
+        await stop(container, grace)
+
+    monkeypatch.setattr(Launcher, "spawn", slow_spawn)
+    monkeypatch.setattr(Container, "stop", told_stop)
+    await world.run("sleep 1000")
+    await begun.wait()
+    await world.delete()
 
 
 async def test_logs_are_there_after_a_restart(tmp_path: pathlib.Path) -> None:

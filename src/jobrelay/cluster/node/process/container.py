@@ -55,7 +55,9 @@ class Container:
         self.stdio: Stdio | None = None
         self.env: dict[str, str] = {}
         self.up = asyncio.Event()  # set when the container has started, by its start-up probe too, or will not any more
-        self._stopping = self._out_of_memory = False
+        self._settled = asyncio.Event()  # not set while a process is being started
+        self._settled.set()
+        self._stopping = self._killed = self._out_of_memory = False
         self._crashes = 0
         self._folder = pod.folder / "containers" / run.name
         self._message: pathlib.Path | None = None
@@ -86,11 +88,12 @@ class Container:
     async def stop(self, grace: float) -> None:
         """Ends the container: its hook, TERM, and KILL when its time is over."""
         self._stopping = True
+        deadline = asyncio.get_running_loop().time() + grace
+        await self._settled.wait()
         process = self.process
         if process is None or process.exited.done():
             return
         hook = ((self.spec.get("lifecycle") or {}).get("preStop")) or {}
-        deadline = asyncio.get_running_loop().time() + grace
         if hook and grace > 0:
             await Care(self).hook(hook, "PreStop", grace)
         number = (
@@ -107,7 +110,7 @@ class Container:
 
     def kill(self) -> None:
         """Ends the container at once."""
-        self._stopping = True
+        self._stopping = self._killed = True
         if self.process is not None:
             self.pod.host.launcher.signal(self.process, signal.SIGKILL)
 
@@ -151,7 +154,7 @@ class Container:
 
     async def _once(self) -> int:
         argv = await self._ready_to_start()
-        if argv is None:
+        if argv is None or self._stopping:
             return START_FAILED
         if self.run.state.get(TERMINATED) or self.run.last:
             self.run.last = self.run.state.get(TERMINATED) or self.run.last
@@ -166,12 +169,17 @@ class Container:
             self.log.close()
 
     async def _run(self, argv: list[str], stdio: Stdio) -> int:
+        self._settled.clear()
         try:
             self.process = await self._start(argv, stdio)
         except StartError as error:
             self._ended(START_FAILED, "", "StartError", f"failed to create containerd task: {error}")
             self.pod.warn("Failed", f"Error: {error}", self.run.name)
             return START_FAILED
+        finally:
+            self._settled.set()
+        if self._killed:
+            self.kill()
         code = await self._attend(self.process)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):

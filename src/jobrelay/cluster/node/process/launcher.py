@@ -103,8 +103,9 @@ class Launcher:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-S", "-E", "-s", str(_PROGRAM), str(theirs.fileno()), self._mark]
         self._child = subprocess.Popen(  # noqa: ASYNC220  (forks without waiting)
-            command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True, cwd="/"
-        )
+            command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            start_new_session=True, cwd="/",
+        )  # fmt: skip
         theirs.close()
         ours.setblocking(False)
         self._control = ours

@@ -185,7 +185,18 @@ def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> 
     _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the change of user, which would undo it
     if os.getppid() != supervisor:
         os._exit(127)
-    os.execvpe(spec["program"], spec["argv"], spec["env"])  # noqa: S606
+    os.execve(_find(spec["program"], spec["env"]), spec["argv"], spec["env"])  # noqa: S606
+
+
+def _find(program: str, env: dict[str, str]) -> str:
+    """The program's path, as a container runtime looks for it: what cannot be run is passed over."""
+    if "/" in program:
+        return program
+    for folder in env.get("PATH", "").split(":"):
+        path = os.path.join(folder or ".", program)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise FileNotFoundError(errno.ENOENT, "not in PATH")
 
 
 def _share_cpus(count: int) -> None:
