@@ -18,9 +18,10 @@ T0, T1, T2, T3, T4 = (f"2026-01-01T12:0{minute}:00Z" for minute in range(5))
 POD = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}
 
 
-def job(status: Obj | None = None, /, **spec: Any) -> Obj:
+def job(status: Obj | None = None, name: str = "j", /, **spec: Any) -> Obj:
     """An original as its server has it."""
-    body = {"metadata": {"name": "j"}, "spec": {"managedBy": "jobrelay.dev/relay", "template": {"spec": POD}, **spec}}
+    metadata = {"name": name} | ({"uid": f"uid-of-{name}"} if name != "j" else {})
+    body = {"metadata": metadata, "spec": {"managedBy": "jobrelay.dev/relay", "template": {"spec": POD}, **spec}}
     made, errors = create("Job", body)
     assert not errors, [str(error) for error in errors]
     return {**made, "status": status or {}}

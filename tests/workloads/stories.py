@@ -68,6 +68,7 @@ class Story:
     def __post_init__(self) -> None:
         metadata = {"name": f"story-{self.number}", "namespace": "n", "uid": f"original-{self.number}"}
         body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": random_spec(self.chance)}
+        self.fenced = self.chance.random() < 0.15
         self.failures = self.chance.choice((0.0, 0.3, 0.6))
         self.original, errors = create("Job", body)
         assert not errors, [str(error) for error in errors]
@@ -117,7 +118,8 @@ class Story:
         self.worker = Worker(body, self.now + self.skew, uid=uid, version=self.chance.choice(VERSIONS))
 
     def _marks(self) -> Marks:
-        return Marks("manager", self.epoch, self.original["metadata"]["name"], None)
+        lease = self.chance.randint(20, 600) if self.fenced else None
+        return Marks("manager", self.epoch, self.original["metadata"]["name"], lease)
 
     def _return(self, worker: Worker) -> None:
         self.seen = self.chance.randint(self.seen, len(worker.versions) - 1) if self.chance.random() < 0.3 else -1
