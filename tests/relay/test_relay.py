@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.relay.fleets import fleet
+import asyncio
+import dataclasses
+
+from jobrelay.kube import merge_patch
+from jobrelay.kube.objects import Key
+from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES
+from jobrelay.relay.explain import Explanation
+from jobrelay.relay.model import State
+from jobrelay.relay.originals import Task
+from tests.relay.fleets import Fleet, fleet, job
 
 
 async def test_a_delegated_job_runs_on_a_worker_and_its_status_comes_back() -> None:
@@ -14,3 +23,269 @@ async def test_a_delegated_job_runs_on_a_worker_and_its_status_comes_back() -> N
         mirrors = await it.mirrors()
         assert list(mirrors) == [await it.place()]
         assert "managedBy" not in mirrors[await it.place()].decode()["spec"]
+
+
+async def test_a_standard_job_runs_where_it_is() -> None:
+    async with fleet() as it:
+        await it.submit(managed_by=None)
+        await it.submit("other", managed_by="someone.else/controller")
+        await it.submit("ours")
+        await it.finished("ours")
+        assert await it.mirrors() == {}
+        assert await it.mirrors("other") == {}
+        assert (await it.job("other"))["status"] == {}
+
+
+async def test_the_deletion_of_a_job_reaches_its_mirror() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000)
+        await it.runs()
+        await it.client.delete(JOBS, "train", "default", propagation="Background")
+        await it.until(lambda: gone(it))
+
+
+async def test_a_job_that_was_deleted_while_the_relay_was_down_loses_its_mirror() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000)
+        await it.runs()
+        await it.kill()
+        await it.client.delete(JOBS, "train", "default", propagation="Background")
+        assert await it.mirrors()
+        await it.start()
+        await it.until(lambda: gone(it))
+
+
+async def test_a_job_made_again_under_the_same_name_gets_a_mirror_of_its_own() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000)
+        where = await it.runs()
+        before = (await it.mirrors())[where].uid
+        await it.client.delete(JOBS, "train", "default", propagation="Background")
+        await it.submit()
+        assert (await it.finished())["succeeded"] == 1
+        assert before not in [mirror.uid for mirror in (await it.mirrors()).values()]
+
+
+async def test_suspending_and_resuming_reach_the_mirror_and_come_back() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000)
+        await it.runs()
+        await it.client.patch(JOBS, "train", merge_patch({"spec": {"suspend": True}}), "default")
+        await it.until(lambda: has(it, "Suspended", "True"))
+        assert "active" not in (await it.job())["status"]
+        await it.client.patch(JOBS, "train", merge_patch({"spec": {"suspend": False}}), "default")
+        await it.until(lambda: has(it, "Suspended", "False"))
+        await it.runs()
+
+
+async def test_a_job_created_suspended_is_placed_when_it_is_resumed() -> None:
+    async with fleet() as it:
+        await it.submit(suspend=True)
+        await it.until(lambda: has(it, "Suspended", "True"))
+        assert await it.place() == ""
+        await it.client.patch(JOBS, "train", merge_patch({"spec": {"suspend": False}}), "default")
+        assert (await it.finished())["succeeded"] == 1
+
+
+async def test_an_elastic_job_is_scaled_on_its_worker() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000, completionMode="Indexed", completions=2, parallelism=2)
+        await it.runs()
+        change = {"spec": {"completions": 4, "parallelism": 4}}
+        await it.client.patch(JOBS, "train", merge_patch(change), "default")
+        await it.until(lambda: counts(it, active=4))
+
+
+async def test_a_failing_job_fails_with_the_reason_of_its_worker() -> None:
+    async with fleet() as it:
+        template = job()["spec"]["template"]
+        template["metadata"]["annotations"]["jobrelay.dev/exit-code"] = "3"
+        await it.submit(template=template, backoffLimit=0)
+        conditions = (await it.finished())["conditions"]
+        assert [(one["type"], one["reason"]) for one in conditions] == [
+            ("FailureTarget", "BackoffLimitExceeded"),
+            ("Failed", "BackoffLimitExceeded"),
+        ]
+
+
+async def test_a_finished_mirror_is_kept_and_then_removed() -> None:
+    async with fleet(keep_finished=2.0) as it:
+        await it.submit()
+        await it.finished()
+        assert await it.mirrors()
+        await it.until(lambda: gone(it))
+
+
+async def test_a_restart_forgets_nothing() -> None:
+    async with fleet(keep_finished=3.0) as it:
+        await it.submit(seconds=2)
+        where = await it.runs()
+        await it.kill()
+        await it.start()
+        assert (await it.finished())["succeeded"] == 1
+        assert list(await it.mirrors()) == [where]
+        await it.kill()
+        await it.start()
+        await it.until(lambda: gone(it))
+
+
+async def test_a_job_of_a_lost_worker_runs_elsewhere_and_its_stale_mirror_is_removed_on_return() -> None:
+    async with fleet(3, lost_timeout=0.5) as it:
+        await it.submit(seconds=1000)
+        lost = await it.runs()
+        it.links[lost].partition()
+        await it.until(lambda: moved(it, lost))
+        assert lost in await it.mirrors()
+        it.links[lost].heal()
+        await it.until(lambda: left(it, lost))
+        assert len(await it.mirrors()) == 1
+
+
+async def test_a_worker_that_returns_in_time_keeps_its_jobs() -> None:
+    async with fleet(3, lost_timeout=30.0) as it:
+        await it.submit(seconds=1)
+        where = await it.runs()
+        it.links[where].partition()
+        await asyncio.sleep(1.5)
+        it.links[where].heal()
+        assert (await it.finished())["succeeded"] == 1
+        assert await it.place() == where
+
+
+async def test_when_all_workers_vanish_at_once_nothing_moves() -> None:
+    async with fleet(3, lost_timeout=0.3) as it:
+        await it.submit(seconds=1000)
+        where = await it.runs()
+        for link in it.links.values():
+            link.partition()
+        await it.until(lambda: stage(it, "Frozen"))
+        assert await it.place() == where
+
+
+async def test_a_drained_worker_hands_over_and_never_runs_beside_the_next() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000)
+        drained = await it.runs()
+        specs = it.source.specs
+        it.source.change(specs | {drained: dataclasses.replace(specs[drained], state=State.DRAINING)})
+        await it.until(lambda: moved(it, drained))
+        await it.until(lambda: left(it, drained))
+
+
+async def test_a_worker_without_the_namespace_is_set_aside_and_the_next_one_takes_the_job() -> None:
+    async with fleet() as it:
+        for client in (it.client, it.on("worker-2")):
+            await client.create(NAMESPACES, {"metadata": {"name": "team"}})
+        for number in range(4):
+            await it.submit(f"job-{number}", "team")
+        for number in range(4):
+            await it.finished(f"job-{number}", "team")
+            assert await it.place(f"job-{number}", "team") == "worker-2"
+
+
+async def test_namespaces_are_created_if_the_operator_allows_it() -> None:
+    async with fleet(1, create_namespaces=True) as it:
+        await it.client.create(NAMESPACES, {"metadata": {"name": "team"}})
+        await it.submit(namespace="team")
+        await it.finished(namespace="team")
+
+
+async def test_a_job_of_that_name_that_is_not_ours_is_never_touched() -> None:
+    async with fleet() as it:
+        for worker in it.workers:
+            await it.on(worker).create(JOBS, job(managed_by=None, seconds=1000))
+        await it.submit()
+        await it.until(lambda: stage(it, "WaitingForPlacement"))
+        assert "not ours" in str(explained(it))
+        for mirror in (await it.mirrors()).values():
+            assert "jobrelay.dev/origin" not in mirror.metadata.labels
+            assert not mirror.deleting
+
+
+async def test_a_mirror_that_someone_deletes_is_created_again() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000)
+        where = await it.runs()
+        first = (await it.mirrors())[where].uid
+        await it.on(where).delete(JOBS, "train", "default", propagation="Background")
+
+        async def again() -> bool:
+            found = (await it.mirrors()).get(where)
+            return found is not None and found.uid != first
+
+        await it.until(again)
+
+
+async def test_a_mirror_that_someone_edits_is_set_back() -> None:
+    async with fleet() as it:
+        await it.submit(seconds=1000, completions=9, parallelism=2)
+        where = await it.runs()
+        await it.on(where).patch(JOBS, "train", merge_patch({"spec": {"parallelism": 5}}), "default")
+
+        async def set_back() -> bool:
+            return bool((await it.mirrors())[where].decode()["spec"]["parallelism"] == 2)
+
+        await it.until(set_back)
+
+
+async def test_the_management_cluster_can_be_a_worker() -> None:
+    async with fleet(1) as it:
+        it.links["worker-1"] = it.home
+        it.workers["worker-1"] = it.management
+        await it.kill()
+        await it.start()
+        await it.submit(seconds=1000)
+
+        async def copies() -> list[str]:
+            found = await it.client.list(JOBS, "default", label_selector="jobrelay.dev/origin=tests")
+            return [each.name for each in found.items]
+
+        names = await it.until(copies)
+        assert len(names) == 1
+        assert names[0].startswith("train-relay-")
+
+
+async def test_events_tell_the_way_of_a_job() -> None:
+    async with fleet(1) as it:
+        await it.submit()
+        await it.finished()
+
+        async def reasons() -> set[str]:
+            found = await it.client.list(EVENTS_CORE, "default", field_selector="involvedObject.name=train")
+            told = {each.decode()["reason"] for each in found.items}
+            return told if {"Placed", "MirrorCreated", "Started", "Finished"} <= told else set()
+
+        await it.until(reasons)
+
+
+async def gone(it: Fleet) -> bool:
+    return not await it.mirrors()
+
+
+async def has(it: Fleet, type: str, status: str) -> bool:
+    conditions = (await it.job()).get("status", {}).get("conditions", ())
+    return any((one["type"], one["status"]) == (type, status) for one in conditions)
+
+
+async def counts(it: Fleet, **wanted: int) -> bool:
+    status = (await it.job()).get("status", {})
+    return all(status.get(name, 0) == value for name, value in wanted.items())
+
+
+async def moved(it: Fleet, lost: str) -> bool:
+    where = await it.place()
+    return where != lost and where in await it.mirrors()
+
+
+async def left(it: Fleet, worker: str) -> bool:
+    return worker not in await it.mirrors()
+
+
+def explained(it: Fleet) -> Explanation | None:
+    assert it.relay is not None
+    return it.relay.explain(Task("jobs.batch", Key("default", "train")))
+
+
+async def stage(it: Fleet, name: str) -> bool:
+    found = explained(it)
+    return found is not None and found.stage == name

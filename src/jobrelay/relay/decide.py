@@ -167,7 +167,7 @@ def _assigned(now: Situation, to: Assignment) -> Decision:
         return _lost(now, to, (free_at - now.now).total_seconds())
     assert worker is not None
     if mirror is not None and mirror.facts.end is not None and now.fenced and stopped_by_lease(now.job, mirror.facts):
-        return _place(now, {}, Stage.MOVING, f"{to.cluster} stopped it when its lease ran out.")
+        return _place(now, {}, Stage.PLACING, f"{to.cluster} stopped it when its lease ran out.")
     if mirror is not None and mirror.facts.end is not None:
         return _return(now, mirror)
     if worker.state in (State.DRAINING, State.LOST):
@@ -176,7 +176,7 @@ def _assigned(now: Situation, to: Assignment) -> Decision:
             return moved
     refusal = now.refusal(to.cluster)
     if mirror is None and refusal is not None:
-        return _place(now, {}, Stage.MOVING, f"{to.cluster} refused it: {refusal.message}.")
+        return _place(now, {}, Stage.PLACING, f"{to.cluster} refused it: {refusal.message}.")
     return _return(now, mirror) if mirror is not None else _awaited(now, to)
 
 
