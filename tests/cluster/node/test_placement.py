@@ -7,6 +7,7 @@ import pytest
 
 from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of
 from jobrelay.cluster.node.placement import place
+from jobrelay.cluster.node.preemption import preempt
 
 PREEMPTION = "no new claims to deallocate, preemption: 0/1 nodes are available: 1"
 HOPELESS = f"{PREEMPTION} Preemption is not helpful for scheduling."
@@ -34,6 +35,13 @@ def used(cpu: int = 0, pods: int = 0) -> dict[str, Usage]:
     return {"n": Usage(pods, {"cpu": Fraction(cpu)})}
 
 
+def said(demand: Demand, nodes: list[NodeInfo], usage: dict[str, Usage], lower: Any = None) -> str:
+    """What a pod that finds no node hears."""
+    found = place(demand, nodes, usage)
+    instead = preempt(demand, found, {each.name: each for each in nodes}, usage, lower or {})
+    return found.message(instead.why_not)
+
+
 def test_a_pod_goes_where_it_fits() -> None:
     assert place(demand(cpu="1"), [node()], {}).node == "n"
 
@@ -43,12 +51,12 @@ def test_without_nodes_it_says_so() -> None:
 
 
 def test_what_is_taken_counts() -> None:
-    found = place(demand(cpu="2"), [node()], used(cpu=3))
-    assert found.message() == f"0/1 nodes are available: 1 Insufficient cpu. {NO_VICTIMS}"
+    message = said(demand(cpu="2"), [node()], used(cpu=3))
+    assert message == f"0/1 nodes are available: 1 Insufficient cpu. {NO_VICTIMS}"
 
 
 def test_what_would_never_fit_is_hopeless() -> None:
-    assert place(demand(cpu="5"), [node()], {}).message() == f"0/1 nodes are available: 1 Insufficient cpu. {HOPELESS}"
+    assert said(demand(cpu="5"), [node()], {}) == f"0/1 nodes are available: 1 Insufficient cpu. {HOPELESS}"
 
 
 def test_all_shortages_are_named() -> None:
@@ -95,7 +103,7 @@ def test_taints_need_tolerations(toleration: dict[str, Any], fits: bool) -> None
 
 
 def test_a_taint_is_told() -> None:
-    message = place(demand(), [node(taints=({"key": "k", "effect": "NoExecute"},))], {}).message()
+    message = said(demand(), [node(taints=({"key": "k", "effect": "NoExecute"},))], {})
     assert message == f"0/1 nodes are available: 1 node(s) had untolerated taint(s). {HOPELESS}"
 
 

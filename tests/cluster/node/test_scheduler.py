@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 from jobrelay.kube import merge_patch
-from jobrelay.kube.resource import EVENTS, LEASES, NODES, PODS
+from jobrelay.kube.resource import EVENTS, LEASES, NODES, PODS, Resource
 
 from .playing import Nodes, nodes, pod
 
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 FOREVER = {"run-seconds": "forever"}
 
 
@@ -79,16 +80,57 @@ async def test_an_ended_pod_holds_nothing() -> None:
         await world.phase("Running")
 
 
+async def classes(world: Nodes) -> None:
+    for name, value, policy in (("high", 100, "PreemptLowerPriority"), ("polite", 100, "Never")):
+        body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
+        await world.client.create(PRIORITY_CLASSES, body)
+
+
 async def test_the_more_important_pod_goes_first() -> None:
     async with nodes(cpu="1") as world:
+        await classes(world)
         await world.create(pod("first", cpu="1", annotations=FOREVER))
         await world.phase("Running", "first")
         await world.create(pod("low", cpu="1", annotations=FOREVER))
-        await world.create(pod("high", cpu="1", annotations=FOREVER, priorityClassName="system-node-critical"))
-        await refused(world, "high")
+        await world.create(pod("high", cpu="1", annotations=FOREVER, priorityClassName="polite"))
+        assert (await refused(world, "high")).endswith("preemption: not eligible due to preemptionPolicy=Never.")
         await world.client.delete(PODS, "first", "default")
         await world.phase("Running", "high")
         assert (await world.pod("low"))["status"]["phase"] == "Pending"
+
+
+async def test_a_more_important_pod_pushes_others_aside() -> None:
+    async with nodes(cpu="1") as world:
+        await classes(world)
+        held = pod("victim", cpu="1", annotations=FOREVER | {"stop-seconds": "5"})
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        await world.create(held)
+        await world.phase("Running", "victim")
+        await world.create(pod("high", cpu="1", annotations=FOREVER, priorityClassName="high"))
+        assert await refused(world, "high") == "0/1 nodes are available: 1 Insufficient cpu."
+        await world.until(lambda pod: pod["status"].get("nominatedNodeName") == "node", "high")
+        await world.clock.advance(5)
+        found = await world.phase("Running", "high")
+        assert "nominatedNodeName" not in found["status"]
+        victim = await world.pod("victim")
+        target = next(c for c in victim["status"]["conditions"] if c["type"] == "DisruptionTarget")
+        assert (target["reason"], "deletionTimestamp" in victim["metadata"]) == ("PreemptionByScheduler", True)
+
+
+async def test_room_that_was_made_is_kept_for_whom_it_was_made() -> None:
+    async with nodes(cpu="2") as world:
+        await classes(world)
+        slow = FOREVER | {"stop-seconds": "5"}
+        await world.create(pod("a", cpu="1", annotations=FOREVER))
+        await world.create(pod("b", cpu="1", annotations=slow))
+        await world.phase("Running", "b")
+        await world.create(pod("high", cpu="2", annotations=FOREVER, priorityClassName="high"))
+        await world.gone("a")
+        await world.create(pod("late", cpu="1", annotations=FOREVER))
+        await refused(world, "late")
+        await world.clock.advance(5)
+        await world.phase("Running", "high")
+        assert (await world.pod("late"))["status"]["phase"] == "Pending"
 
 
 async def test_a_gated_pod_waits_for_its_gates() -> None:

@@ -43,23 +43,17 @@ class Placement:
     node: str = ""
     refused: Mapping[str, Refusal] = field(default_factory=dict)
 
-    def message(self) -> str:
-        """Why no node was found, as kube-scheduler says it."""
+    def message(self, preemption: str = "") -> str:
+        """Why no node was found, as kube-scheduler says it; `preemption` is why pushing others aside did not help."""
         if not self.refused:
             return "no nodes available to schedule pods"
-        head = f"0/{len(self.refused)} nodes are available:"
-        why = _histogram(Counter(reason for refusal in self.refused.values() for reason in refusal.reasons))
-        hopeless = sum(refusal.hopeless for refusal in self.refused.values())
-        after = Counter(
-            {
-                "Preemption is not helpful for scheduling": hopeless,
-                "No preemption victims found for incoming pod": len(self.refused) - hopeless,
-            }
-        )
-        return f"{head} {why}. no new claims to deallocate, preemption: {head} {_histogram(after)}."
+        why = histogram(Counter(reason for refusal in self.refused.values() for reason in refusal.reasons))
+        after = f" no new claims to deallocate, preemption: {preemption}" if preemption else ""
+        return f"0/{len(self.refused)} nodes are available: {why}.{after}"
 
 
-def _histogram(reasons: Counter[str]) -> str:
+def histogram(reasons: Counter[str]) -> str:
+    """How often each reason was given, sorted."""
     return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if count))
 
 

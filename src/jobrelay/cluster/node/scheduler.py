@@ -4,11 +4,15 @@ It follows pods and nodes through the shared caches and keeps a ledger of what e
 soon as they are decided. Waiting pods are grouped by priority and demand. A pass goes through the groups, highest priority
 first, and leaves a group at its first pod that finds no node, since all others of the group would find none either. The next
 pass comes when a pod arrives, changes or frees something, or when a node changes.
+
+A group that finds no node may push pods of lower priority aside (`preemption.py`). Its first pod is then nominated for the node: the room
+there is kept from pods that come later in the order, and nobody else is pushed aside for it until the victims are gone.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +21,8 @@ import structlog
 
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of, node_info
-from jobrelay.cluster.node.placement import place
+from jobrelay.cluster.node.placement import Placement, place
+from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Holder, Preemption, preempt
 from jobrelay.kube import Client
 from jobrelay.kube.clock import format_time, sleep
 from jobrelay.kube.errors import Conflict, KubeError, NotFound
@@ -38,10 +43,12 @@ class _Spec(msgspec.Struct, rename="camel"):
     scheduler_name: str = NAME
     priority: int = 0
     scheduling_gates: list[Any] = []
+    preemption_policy: str = ""
 
 
-class _Status(msgspec.Struct):
+class _Status(msgspec.Struct, rename="camel"):
     phase: str = ""
+    start_time: str = ""
 
 
 class _Pod(msgspec.Struct):
@@ -58,12 +65,15 @@ class Group(NamedTuple):
 
     rank: int
     demand: Demand
+    preempts: bool = True
 
 
 class _Taken(NamedTuple):
     uid: str
     node: str
     demand: Demand
+    priority: int = 0
+    since: str = ""
 
 
 class Scheduler:
@@ -82,6 +92,8 @@ class Scheduler:
         self._groups: dict[Group, dict[Key, None]] = {}
         self._waiting: dict[Key, Group] = {}
         self._told: dict[Key, str] = {}
+        self._priorities: Counter[int] = Counter()
+        self._nominated: dict[Key, str] = {}
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -118,9 +130,9 @@ class Scheduler:
             if view.status.phase in _ENDED:
                 self._free(new.key)
             else:
-                self._take(new, view.spec.node_name)
+                self._take(new, view)
         elif self._mine(new, view):
-            self._queue(new, view.spec.priority)
+            self._queue(new, view.spec)
         else:
             self._forget(new.key)
 
@@ -129,30 +141,33 @@ class Scheduler:
         waits = spec.scheduler_name == NAME and not spec.scheduling_gates and view.status.phase not in _ENDED
         return waits and not pod.deleting
 
-    def _take(self, pod: Object, node: str) -> None:
-        known = self._taken.get(pod.key)
+    def _take(self, pod: Object, view: _Pod) -> None:
+        node, known = view.spec.node_name, self._taken.get(pod.key)
         if known is not None and known[:2] == (pod.uid, node):
             return
         self._free(pod.key)
-        self._assume(pod.key, _Taken(pod.uid, node, demand_of(pod.decode(_Whole).spec)))
+        demand = demand_of(pod.decode(_Whole).spec)
+        self._assume(pod.key, _Taken(pod.uid, node, demand, view.spec.priority, view.status.start_time))
 
     def _assume(self, key: Key, taken: _Taken) -> None:
         self._taken[key] = taken
+        self._priorities[taken.priority] += 1
         self._usage.setdefault(taken.node, Usage()).add(taken.demand)
 
     def _free(self, key: Key) -> None:
         taken = self._taken.pop(key, None)
         if taken is not None:
             self._usage[taken.node].add(taken.demand, -1)
+            self._priorities[taken.priority] -= 1
             if self._waiting:
                 self._wake.set()
 
-    def _queue(self, pod: Object, priority: int) -> None:
+    def _queue(self, pod: Object, spec: _Spec) -> None:
         taken = self._taken.get(pod.key)
         if taken is not None and taken.uid == pod.uid:
             return  # decided, and the cache has not heard of it yet
         self._free(pod.key)
-        group = Group(-priority, demand_of(pod.decode(_Whole).spec))
+        group = Group(-spec.priority, demand_of(pod.decode(_Whole).spec), spec.preemption_policy != "Never")
         if self._waiting.get(pod.key) == group:
             return
         self._unqueue(pod.key, keep_told=True)
@@ -163,6 +178,7 @@ class Scheduler:
     def _unqueue(self, key: Key, *, keep_told: bool = False) -> None:
         if not keep_told:
             self._told.pop(key, None)
+            self._nominated.pop(key, None)
         group = self._waiting.pop(key, None)
         if group is None:
             return
@@ -179,14 +195,25 @@ class Scheduler:
 
     async def _pass(self) -> None:
         refused: dict[Key, str] = {}
-        for chosen in self._batches(refused):
-            await asyncio.gather(*(self._bind(key, taken) for key, taken in chosen))
+        pushed: list[tuple[Key, Preemption]] = []
+        reserved: list[tuple[str, Demand]] = []
+        try:
+            for chosen in self._batches(refused, pushed, reserved):
+                await asyncio.gather(*(self._bind(key, taken) for key, taken in chosen))
+        finally:
+            for node, demand in reserved:
+                self._usage[node].add(demand, -1)
+        await asyncio.gather(
+            *(self._evict(key, victim, found.node) for key, found in pushed for victim in found.victims)
+        )
         news = [(key, message) for key, message in refused.items() if self._told.get(key) != message]
         for start in range(0, len(news), _BATCH):
             await asyncio.gather(*(self._refuse(*one) for one in news[start : start + _BATCH]))
 
-    def _batches(self, refused: dict[Key, str]) -> Iterator[list[tuple[Key, _Taken]]]:
-        """Decides who goes where, a batch at a time; notes for the rest why not."""
+    def _batches(
+        self, refused: dict[Key, str], pushed: list[tuple[Key, Preemption]], reserved: list[tuple[str, Demand]]
+    ) -> Iterator[list[tuple[Key, _Taken]]]:
+        """Decides who goes where, a batch at a time; notes for the rest why not, and who is to be pushed aside."""
         chosen: list[tuple[Key, _Taken]] = []
         for group in sorted(self._groups, key=lambda group: group.rank):
             while members := self._groups.get(group):
@@ -194,12 +221,18 @@ class Scheduler:
                 pod = self._pods.get(key)
                 found = place(group.demand, list(self._infos.values()), self._usage)
                 if not found.node:
-                    refused.update(dict.fromkeys(members, found.message()))
+                    instead = self._preempt(key, group, found)
+                    refused.update(dict.fromkeys(members, found.message(instead.why_not)))
+                    if instead.victims:
+                        pushed.append((key, instead))
+                    if (node := self._nominated.get(key)) is not None and node in self._usage:
+                        self._usage[node].add(group.demand)
+                        reserved.append((node, group.demand))
                     break
                 self._unqueue(key)
                 if pod is None:
                     continue
-                taken = _Taken(pod.uid, found.node, group.demand)
+                taken = _Taken(pod.uid, found.node, group.demand, -group.rank)
                 self._assume(key, taken)
                 chosen.append((key, taken))
                 if len(chosen) == _BATCH:
@@ -207,6 +240,53 @@ class Scheduler:
                     chosen = []
         if chosen:
             yield chosen
+
+    def _preempt(self, key: Key, group: Group, found: Placement) -> Preemption:
+        """Whom a pod that was refused pushes aside, if anybody."""
+        if not group.preempts:
+            return Preemption(why_not=NEVER)
+        lower = self._holders(-group.rank)
+        nominated = self._nominated.get(key, "")
+        if any((pod := self._pods.get(holder.key)) is not None and pod.deleting for holder in lower.get(nominated, ())):
+            return Preemption(why_not=TERMINATING)
+        instead = preempt(group.demand, found, self._infos, self._usage, lower)
+        if instead.node:
+            self._nominated[key] = instead.node
+        else:
+            self._nominated.pop(key, None)
+        return instead
+
+    def _holders(self, priority: int) -> dict[str, list[Holder]]:
+        """The pods of lower priority on each node."""
+        lower: dict[str, list[Holder]] = {}
+        if not any(count and held < priority for held, count in self._priorities.items()):
+            return lower
+        for key, taken in self._taken.items():
+            if taken.priority < priority:
+                lower.setdefault(taken.node, []).append(Holder(key, taken.priority, taken.since, taken.demand))
+        return lower
+
+    async def _evict(self, key: Key, victim: Holder, node: str) -> None:
+        """Pushes a pod aside for another: says so in its status, and deletes it."""
+        pod, other = self._pods.get(victim.key), self._pods.get(key)
+        if pod is None or other is None or pod.deleting:
+            return
+        condition = {
+            "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "lastProbeTime": None,
+            "message": f"{NAME}: preempting to accommodate a higher priority pod",
+            "lastTransitionTime": format_time(self._clock.now()), "observedGeneration": pod.metadata.generation or 1,
+        }  # fmt: skip
+        change = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        try:
+            await self._client.patch(PODS, pod.name, strategic_patch(change), pod.namespace, subresource="status")
+            await self._client.delete(PODS, pod.name, pod.namespace, uid=pod.uid)
+        except NotFound:
+            return
+        except KubeError as error:
+            log.warning("a pod could not be preempted", pod=str(victim.key), error=str(error))
+            return
+        text = f"Preempted by pod {other.uid} on node {node}"
+        self._recorder.event(pod, "Normal", "Preempted", text, action="Preempting", related=other)
 
     async def _bind(self, key: Key, taken: _Taken) -> None:
         binding = {
@@ -246,7 +326,8 @@ class Scheduler:
             "lastProbeTime": None, "lastTransitionTime": format_time(self._clock.now()),
             "observedGeneration": pod.metadata.generation or 1,
         }  # fmt: skip
-        change = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        status = {"conditions": [condition], "nominatedNodeName": self._nominated.get(key)}
+        change = {"metadata": {"uid": pod.uid}, "status": status}
         self._recorder.event(pod, "Warning", "FailedScheduling", message, action="Scheduling")
         try:
             await self._client.patch(PODS, key.name, strategic_patch(change), key.namespace, subresource="status")
