@@ -124,6 +124,15 @@ class TestRunAgain:
         assert short(told) == ["SuccessCriteriaMet=True/CompletionsReached@02", "Complete=True/CompletionsReached@02"]
         assert told["completionTime"] == T2
 
+    def test_a_mirror_made_after_the_announcement_is_not_waited_for(self) -> None:
+        old = {"startTime": T0, "conditions": [MET | {"lastTransitionTime": T0}]}
+        told = after(old, {"startTime": T1, "active": 1})
+        assert short(told)[1:] == ["Complete=True/CompletionsReached@00"]
+        assert ("active" in told, told["completionTime"]) == (False, T0)
+
+    def test_a_mirror_made_before_it_is(self) -> None:
+        assert len(after({"startTime": T1, "conditions": [MET]}, {"startTime": T1, "active": 1})["conditions"]) == 1
+
     def test_another_announcement_alone_is_not_told(self) -> None:
         old = {"startTime": T1, "conditions": [MET]}
         assert after(old, {"startTime": T1, "conditions": [TARGET]}) == old

@@ -35,9 +35,21 @@ def check(pair: Pair) -> Obj | None:
     assert broken_rules(new, pair.original) == []
     assert ADAPTER.returned(as_object(new), mirror) is None
     assert apply_merge_patch(old, status_patch(old, status)) == status
-    assert is_job_finished(new) == is_job_finished(pair.mirror)
+    assert is_job_finished(new) or not is_job_finished(pair.mirror)
+    assert not is_job_finished(new) or is_job_finished(pair.mirror) or announced(old)
+    if started_anew(old, status) and not pair.original["spec"]["suspend"]:
+        assert ADAPTER.subsets(original, mirror)[0]["startTime"] == old["startTime"]
     assert status.get("active", 0) in (0, pair.mirror["status"].get("active", 0))
     return status
+
+
+def announced(status: Obj) -> bool:
+    return any(one["type"] in ("FailureTarget", "SuccessCriteriaMet") for one in status.get("conditions", ()))
+
+
+def started_anew(old: Obj, new: Obj) -> bool:
+    """Older servers do not allow this, not even when a Job is resumed."""
+    return "startTime" in old and old["startTime"] != new.get("startTime")
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,8 +4,8 @@ A condition of the mirror replaces the one of the same type; types that only the
 things need more than that.
 
 What was announced stays. `SuccessCriteriaMet` and `FailureTarget` can never be taken back. If the worker was lost after one
-of them, a later run may come to another end, and then the end that was announced is the one that is told, with the
-reason and the message of the announcement.
+of them, no later run can change the end: the original ends as announced as soon as a mirror is seen that was made after
+the announcement, or else when that mirror ends, in whatever way.
 
 Workers are of many versions. Old ones end a Job without the interim condition that the management cluster asks for; it
 is told together with the terminal one.
@@ -47,12 +47,12 @@ _COURSES: Final = (_Course(SUCCESS_CRITERIA_MET, COMPLETE), _Course(FAILURE_TARG
 _Conditions = dict[str, Condition]
 
 
-def merged_conditions(original: Job, mirror: Job) -> tuple[Condition, ...]:
-    """The conditions to return."""
+def merged_conditions(original: Job, mirror: Job, created: str | None) -> tuple[Condition, ...]:
+    """The conditions to return; `created` is when the mirror was."""
     known, told = _by_type(original.status.conditions), _by_type(mirror.status.conditions)
     if _only_the_lease_ends(original, mirror, told):
         del told[FAILURE_TARGET]
-    fate = _fate(known, told)
+    fate = _fate(known, told, created)
     for course in _COURSES:
         for type_ in course:
             told.pop(type_, None)
@@ -82,25 +82,28 @@ def _is_true(conditions: _Conditions, type_: str) -> bool:
     return type_ in conditions and conditions[type_].true
 
 
-def _fate(known: _Conditions, told: _Conditions) -> list[Condition]:
+def _fate(known: _Conditions, told: _Conditions, created: str | None) -> list[Condition]:
     """The interim and terminal conditions that are new."""
     taken = next((course for course in _COURSES if _is_true(told, course.terminal)), None)
     ended = told[taken.terminal] if taken is not None else None
     taken = taken or next((course for course in _COURSES if _is_true(told, course.interim)), None)
-    announced = next((course for course in _COURSES if _is_true(known, course.interim)), taken)
-    if taken is None or announced is None:
-        return []
-    if announced is not taken:
+    announced = next((course for course in _COURSES if _is_true(known, course.interim)), None)
+    if announced is not None and announced is not taken:
         first = known[announced.interim]
-        return [replace(first, type=announced.terminal, **_times(ended))] if ended is not None else []
+        when = ended.last_transition_time if ended is not None else None
+        if taken is None and created is not None and created >= (first.last_transition_time or created):
+            when = created
+        return [_at(when, first, announced.terminal)] if when is not None else []
+    if taken is None:
+        return []
     if ended is None:
         return [told[taken.interim]]
     interim = told[taken.interim] if _is_true(told, taken.interim) else replace(ended, type=taken.interim)
     return [interim, ended]
 
 
-def _times(of: Condition) -> dict[str, str | None]:
-    return {"last_probe_time": of.last_probe_time, "last_transition_time": of.last_transition_time}
+def _at(when: str, first: Condition, type_: str) -> Condition:
+    return replace(first, type=type_, last_probe_time=when, last_transition_time=when)
 
 
 def _resumed(original: Job, mirror: Job, known: _Conditions) -> bool:

@@ -66,7 +66,7 @@ def _merged(original: Job, mirror: Job, source: Object) -> Status:
     if old.finished:
         return old
     status = Status(
-        conditions=merged_conditions(original, mirror),
+        conditions=merged_conditions(original, mirror, source.metadata.creation_timestamp),
         active=seen.active,
         succeeded=max(old.succeeded, seen.succeeded),
         failed=max(old.failed, seen.failed),
