@@ -51,6 +51,8 @@ def lines(value: Any, path: str = "") -> Iterator[str]:
 
 def _shown(obj: Obj) -> Obj:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _VARYING}
+    owners = metadata.get("managedFields", ())
+    metadata["managedFields"] = [{key: value for key, value in one.items() if key != "time"} for one in owners]
     shown = {**obj, "metadata": metadata}
     if "involvedObject" in obj:
         metadata.pop("creationTimestamp")

@@ -123,8 +123,11 @@ class Player:
     async def do_pods(self, statuses: Mapping[Any, Any]) -> None:
         """Give pods a status: by number, by `index N`, or `all` that have not ended."""
         for which, status in statuses.items():
-            for name in await self.chosen(which):
-                await self._set_status(name, status)
+            names = await self.chosen(which)
+            done = await asyncio.gather(*(self._set_status(name, status) for name in names), return_exceptions=True)
+            for problem in done:
+                if problem is not None:
+                    raise problem
 
     async def do_delete(self, which: Any) -> None:
         for name in await self.chosen(which):
