@@ -314,3 +314,29 @@ async def test_a_server_that_asks_for_patience_gets_it(clock: FakeClock) -> None
     assert cache.connected
     task.cancel()
     await asyncio.wait({task})
+
+
+async def test_watches_that_end_as_soon_as_they_begin_are_not_hurried_after(clock: FakeClock) -> None:
+    steps = [Stream(event("ADDED", configmap("a", str(version)))).end().response for version in range(11, 60)]
+    script = ScriptedTransport(initial().end().response, *steps)
+    async with running(script, clock) as (cache, _):
+        await clock.settle(500)
+        assert len(script.requests) == 4
+        assert not cache.connected
+
+
+async def test_an_event_without_a_version_is_nonsense(clock: FakeClock) -> None:
+    stream = initial()
+    async with running(ScriptedTransport(stream.response), clock) as (cache, _):
+        stream.send(event("ADDED", configmap("a", "")))
+        await clock.settle()
+        assert "without a resourceVersion" in str(cache.last_error)
+        assert cache.resource_version == "10"
+
+
+async def test_pauses_grow_while_watches_open_but_bring_nothing(clock: FakeClock) -> None:
+    steps = [Stream(b"nonsense\n").response for _ in range(100)]
+    script = ScriptedTransport(*steps)
+    async with running(script, clock) as (_, _):
+        await clock.advance(60)
+        assert len(script.requests) < 12

@@ -53,3 +53,8 @@ def test_what_is_not_an_event_is_refused(line: bytes) -> None:
 def test_the_end_of_initial_events_is_told_by_an_annotation() -> None:
     assert decode_event(bookmark("5", initial_end=True)).ends_initial_events
     assert not decode_event(bookmark("5")).ends_initial_events
+
+
+def test_an_event_of_endless_depth_is_nonsense() -> None:
+    with pytest.raises(ProtocolError):
+        decode_event(b'{"type":"ADDED","object":' + b'{"a":' * 100_000)

@@ -12,7 +12,7 @@ the watch or a fresh state still tells of the time before is dropped, object by 
 
 Servers end watches every few minutes; that is no failure. A failure is an error, a stream that stays open long past
 the time we asked for (its connection is dead), or one that ends at once and empty; each is followed by a jittered,
-growing pause.
+pause that grows until a watch has brought something or lasted.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 _GRACE = 30.0
 _TOO_SHORT = 1.0
+_SHORT_IN_A_ROW = 3
+_PROVEN = 10.0
 _LONGEST_PATIENCE = 60.0
 
 
@@ -87,6 +89,7 @@ class Cache(Store):
         self._version = ""
         self._rewound = False
         self._progress = 0
+        self._short = 0
 
     @property
     def resource_version(self) -> str:
@@ -123,15 +126,24 @@ class Cache(Store):
             started, progress = self._clock.monotonic(), self._progress
             try:
                 await self._follow()
-                if progress == self._progress and self._clock.monotonic() - started < _TOO_SHORT:
-                    raise ProtocolError("the watch ended at once without an event")
+                self._judge(self._clock.monotonic() - started, self._progress > progress)
             except KubeError as error:
+                if self._progress > progress or self._clock.monotonic() - started > _PROVEN:
+                    self._backoff.reset()
                 await self._recover(error)
             except asyncio.CancelledError:
                 self._leave()
                 raise
             else:
                 self.reconnects += 1
+
+    def _judge(self, lasted: float, progress: bool) -> None:
+        """Whether a watch that the server ended was one: some end as soon as they begin, and must not be hurried after."""
+        self._short = self._short + 1 if lasted < _TOO_SHORT else 0
+        if self._short and not progress:
+            raise ProtocolError("the watch ended at once without an event")
+        if self._short > _SHORT_IN_A_ROW:
+            raise ProtocolError("watches end as soon as they begin")
 
     async def _recover(self, error: KubeError) -> None:
         """Note a failure, forget what it proves wrong, and pause."""
@@ -219,10 +231,12 @@ class Cache(Store):
 
     def _apply(self, event: WatchEvent) -> None:
         obj = event.object
-        self._progress += 1
+        if not obj.resource_version:
+            raise ProtocolError(f"an event of {self.resource} came without a resourceVersion")
         self._reached()
         if not is_newer(obj.resource_version, self._version):
             return
+        self._progress += 1
         self._version = obj.resource_version
         if event.type is EventType.BOOKMARK or self._is_outdated(obj):
             return
@@ -241,8 +255,6 @@ class Cache(Store):
             self.disconnected_since = None
             self.last_error = None
             self._on_contact()
-        if self._backoff.failures:
-            self._backoff.reset()
 
 
 def _asked_for(error: KubeError) -> float:

@@ -365,7 +365,7 @@ _place_decoder = msgspec.json.Decoder(_Place)
 def _is_status(raw: bytes) -> bool:
     try:
         return _kind_decoder.decode(raw).kind == "Status"
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not an answer to a deletion: {error}") from error
 
 

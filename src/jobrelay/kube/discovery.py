@@ -31,7 +31,7 @@ async def server_version(client: Client) -> Version:
     """The version of the server, which any authenticated user may ask for."""
     try:
         return msgspec.json.decode(await client.call("GET", "/version"), type=Version)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a version: {error}") from error
 
 
@@ -42,6 +42,6 @@ async def serves(client: Client, resource: Resource) -> bool:
         found = msgspec.json.decode(await client.call("GET", path), type=_ResourceList)
     except NotFound:
         return False
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"{path} does not list resources: {error}") from error
     return any(served.name == resource.plural for served in found.resources or ())

@@ -261,7 +261,7 @@ async def error_from_response(response: Response) -> StatusError:
     body = await response.read()
     try:
         status = _status_decoder.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status()
     if not status.code:
         message = status.message or body[:_LONGEST_EXCERPT].decode("utf-8", "replace").strip()

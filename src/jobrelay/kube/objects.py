@@ -120,7 +120,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         """Decode everything as a fresh dict, or what `view` names as a typed value."""
         try:
             return _decoder(view).decode(self.raw)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ProtocolError(f"{self.key} is not what was expected: {error}") from error
 
 
@@ -174,7 +174,7 @@ def decode_list(raw: bytes, resource: Resource) -> ObjectList:
     """
     try:
         page = _decoder(_List).decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a list of {resource}: {error}") from error
     items = tuple(_object(bytes(item), resource) for item in page.items or ())
     return ObjectList(items, page.metadata.resource_version, page.metadata.continue_)
@@ -183,7 +183,7 @@ def decode_list(raw: bytes, resource: Resource) -> ObjectList:
 def _object(raw: bytes, resource: Resource | None) -> Object:
     try:
         thin = _decoder(_Thin).decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a Kubernetes object: {error}") from error
     if resource is not None and not thin.kind:
         head = _encoder.encode({"kind": resource.kind, "apiVersion": resource.api_version})

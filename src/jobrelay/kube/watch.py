@@ -80,7 +80,7 @@ def decode_event(line: bytes) -> WatchEvent:
         event = _event_decoder.decode(line)
         if event.type is EventType.ERROR:
             raise error_from_status(_status_decoder.decode(event.object))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a watch event: {error}") from error
     return WatchEvent(event.type, decode_object(event.object))
 

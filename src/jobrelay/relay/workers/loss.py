@@ -56,7 +56,8 @@ class LossRecord:
         self._random = random or Random()
         self._losses: dict[str, Loss] = {}
         self._written: dict[str, str] = {}
-        self._leads = False
+        self._current = False
+        """Whether `_written` is what is written: nobody else writes while we lead."""
 
     @property
     def losses(self) -> Mapping[str, Loss]:
@@ -92,12 +93,12 @@ class LossRecord:
         backoff = Backoff(random=self._random)
         while True:
             await sleep(self._clock, _LOOK_EVERY)
-            leads, self._leads = self._leads, self._writes()
-            if not self._leads:
+            if not self._writes():
+                self._current = False
                 continue
             try:
-                if not leads:
-                    self._written = await self._read()
+                if not self._current:
+                    self._written, self._current = await self._read(), True
                 await self._write()
                 backoff.reset()
             except KubeError as error:

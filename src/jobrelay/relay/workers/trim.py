@@ -6,6 +6,8 @@ counted from is kept, under the names it has in the API.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from jobrelay.kube import Metadata, Object, ProtocolError
@@ -48,11 +50,11 @@ class _Container(msgspec.Struct, rename="camel", omit_defaults=True):
 
 class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     node_name: str = ""
-    scheduling_gates: list[dict[str, str]] | None = None
+    scheduling_gates: list[dict[str, Any]] | None = None
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
-    overhead: dict[str, str | int | float] | None = None
-    resources: dict[str, dict[str, str | int | float]] | None = None
+    overhead: dict[str, Any] | None = None
+    resources: dict[str, Any] | None = None
 
 
 class _Condition(msgspec.Struct, omit_defaults=True):
@@ -74,12 +76,12 @@ class _Pod(msgspec.Struct):
 
 class _NodeSpec(msgspec.Struct, omit_defaults=True):
     unschedulable: bool = False
-    taints: list[dict[str, str]] | None = None
+    taints: list[dict[str, Any]] | None = None
 
 
 class _NodeStatus(msgspec.Struct, omit_defaults=True):
-    allocatable: dict[str, str | int | float] | None = None
-    capacity: dict[str, str | int | float] | None = None
+    allocatable: dict[str, Any] | None = None
+    capacity: dict[str, Any] | None = None
     conditions: list[_Condition] | None = None
 
 
