@@ -46,6 +46,7 @@ class Reference(NamedTuple):
     name: str
     namespace: str = ""
     uid: str = ""
+    field_path: str = ""  # a part of it, such as spec.containers{main}
 
     @classmethod
     def of(cls, obj: Object) -> Reference:
@@ -60,6 +61,7 @@ class Reference(NamedTuple):
             "namespace": self.namespace,
             "name": self.name,
             "uid": self.uid,
+            "fieldPath": self.field_path,
         }
         return {name: value for name, value in fields.items() if value}
 

@@ -11,7 +11,7 @@ import pytest
 from jobrelay.cluster.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.errors import BadRequest, NotFound
-from jobrelay.kube.resource import CONFIGMAPS, PODS
+from jobrelay.kube.resource import CONFIGMAPS, EVENTS, PODS
 
 from .playing import pod
 from .world import World, lives, mounts, terminated
@@ -164,3 +164,11 @@ async def test_after_a_restart_a_running_pod_has_failed_with_a_reason(tmp_path: 
         found = await World(cluster.client()).ended()
         assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "NodeRestarted")
         assert terminated(found)["reason"] == "ContainerStatusUnknown"
+
+
+async def test_events_name_the_container(world: World) -> None:
+    await world.run("true")
+    assert await world.event("Started") == "Container started"
+    events = [event.decode() for event in (await world.client.list(EVENTS, "default")).items]
+    paths = {event["reason"]: event["regarding"].get("fieldPath") for event in events}
+    assert (paths["Started"], paths["ImageNotPulled"]) == ("spec.containers{c}", None)

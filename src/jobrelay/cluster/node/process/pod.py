@@ -108,14 +108,16 @@ class PodWorker:
         self._news.set()
 
     def tell(self, reason: str, text: str, container: str = "") -> None:
-        self._event("Normal", reason, text)
+        self._event("Normal", reason, text, container)
 
     def warn(self, reason: str, text: str, container: str = "") -> None:
-        self._event("Warning", reason, text)
+        self._event("Warning", reason, text, container)
 
-    def _event(self, kind: Any, reason: str, text: str) -> None:
+    def _event(self, kind: Any, reason: str, text: str, container: str) -> None:
         metadata = self.object["metadata"]
-        about = Reference("v1", "Pod", metadata["name"], metadata["namespace"], self.uid)
+        listed = "initContainers" if any(one.run.name == container for one in self._inits) else "containers"
+        part = f"spec.{listed}{{{container}}}" if container else ""
+        about = Reference("v1", "Pod", metadata["name"], metadata["namespace"], self.uid, part)
         self.host.recorder.event(about, kind, reason, text, action=reason)
 
     async def pause(self, seconds: float) -> None:
@@ -257,7 +259,7 @@ class PodWorker:
     async def _stop(self, containers: Sequence[Container]) -> None:
         for container in containers:
             if RUNNING in container.run.state:
-                self.tell("Killing", f"Stopping container {container.run.name}")
+                self.tell("Killing", f"Stopping container {container.run.name}", container.run.name)
         await asyncio.gather(*(container.stop(self._left()) for container in containers))
 
     async def _either(self, work: Any) -> None:
