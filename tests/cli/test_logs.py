@@ -11,13 +11,16 @@ import pytest
 from .command import ENVIRONMENT
 
 SCRIPT = """
+import logging
 import structlog
 from jobrelay.cli.logs import configure_logs
 
-configure_logs({verbose}, "{form}")
+configure_logs("{level}", "{form}")
 log = structlog.get_logger("test")
 log.debug("a detail")
 log.info("a fact", name="dev")
+logging.getLogger("jobrelay.kube").info("a %s of the library", "fact")
+logging.getLogger("others").info("nothing to us")
 secret = "tell nobody"
 try:
     1 / 0
@@ -28,7 +31,7 @@ except ZeroDivisionError:
 
 def logged(form: str, *, verbose: bool = False) -> str:
     """What a small program logs; nothing of it is on stdout."""
-    script = SCRIPT.format(verbose=verbose, form=form)
+    script = SCRIPT.format(level="debug" if verbose else "info", form=form)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
     assert done.stdout == ""
     return done.stderr
@@ -41,8 +44,9 @@ def test_a_line_is_plain_text() -> None:
 
 
 def test_json_is_one_object_in_a_line() -> None:
-    fact, failure = map(json.loads, logged("json").splitlines())
+    fact, library, failure = map(json.loads, logged("json").splitlines())
     assert (fact["event"], fact["name"], fact["level"]) == ("a fact", "dev", "info")
+    assert (library["event"], library["level"]) == ("a fact of the library", "info")
     assert failure["exception"].endswith("ZeroDivisionError: division by zero")
 
 

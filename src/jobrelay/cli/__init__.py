@@ -17,6 +17,13 @@ __all__ = ["main"]
 @click.group(
     cls=LazyGroup,
     commands_at={
+        "up": ("jobrelay.cli.up:up", "Run a whole fleet here: a management cluster, workers and the relay."),
+        "down": ("jobrelay.cli.up:down", "Stop a fleet that runs in the background."),
+        "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
+        "explain": ("jobrelay.cli.explain:explain", "Say why a delegated Job is where it is."),
+        "logs": ("jobrelay.cli.joblogs:logs", "Print the logs of a delegated Job from its worker."),
+        "worker": ("jobrelay.cli.worker:worker", "Register workers, cordon and drain them."),
+        "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
         "cluster": ("jobrelay.cli.cluster:cluster", "Start and stop embedded Kubernetes clusters."),
         "completion": ("jobrelay.cli.completion:completion", "Print the completion script of a shell."),
     },

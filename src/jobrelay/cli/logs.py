@@ -1,4 +1,7 @@
-"""Logs on stderr: one short line each, and tracebacks without the values of variables."""
+"""Logs on stderr: one short line each, and tracebacks without the values of variables.
+
+Libraries that log by the standard library's means come out the same way; those of others only to warn.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,28 @@ import logging
 import sys
 
 import structlog
+from structlog.stdlib import ProcessorFormatter
 
 
-def configure_logs(verbose: bool, form: str) -> None:
-    """`form` is "text" or "json"; `verbose` shows the details too."""
-    level = logging.DEBUG if verbose else logging.INFO
+def configure_logs(level: str, form: str) -> None:
+    """`form` is "text" or "json"; `level` is "debug", "info", "warning" or "error"."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    first: structlog.typing.Processor = structlog.processors.add_log_level
+    renderers = _renderers(form)
     structlog.configure(
-        processors=[structlog.processors.add_log_level, *_renderers(form)],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        processors=[first, *renderers],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        ProcessorFormatter(
+            processors=[ProcessorFormatter.remove_processors_meta, *renderers], foreign_pre_chain=[first]
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.getLogger("jobrelay").setLevel(number)
 
 
 def _renderers(form: str) -> list[structlog.typing.Processor]:

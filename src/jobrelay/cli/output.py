@@ -26,10 +26,13 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output
         for row in rows:
             click.echo(row["name"])
     else:
-        _table([[_cell(row[column]) for column in columns] for row in rows], [column.upper() for column in columns])
+        print_table(rows, columns)
 
 
-def _table(cells: list[list[str]], heads: list[str]) -> None:
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Prints the given keys of rows as columns under their names."""
+    heads = [column.upper() for column in columns]
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     for row in (heads, *cells):
         click.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())

@@ -79,6 +79,8 @@ class LeaderElection:
         self._retry_period = retry_period
         self._clock = clock or SystemClock()
         self._random = random or Random()
+        self.known = asyncio.Event()
+        """Set once it has turned out who leads."""
         self._on_lost = on_lost
         self._annotations = dict(annotations or {})
         self._observed: Object | None = None
@@ -148,6 +150,7 @@ class LeaderElection:
             return False
         if taken:
             self._renewed_at = started
+        self.known.set()
         return taken
 
     async def _take(self) -> bool:

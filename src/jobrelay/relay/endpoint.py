@@ -13,7 +13,7 @@ from the same watches.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 from aiohttp import web
@@ -39,7 +39,7 @@ class Endpoint:
         self._host, self._port, self._advertise = host, port, advertise
         self._runner: web.AppRunner | None = None
 
-    async def __aenter__(self) -> Endpoint:
+    async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_get("/healthz", _alive)
         app.router.add_get("/readyz", self._ready)

@@ -70,7 +70,7 @@ def worker_views(relay: Relay) -> list[WorkerView]:
 
 
 def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
-    link = relay.knowledge.registry.links[facts.name]
+    link = relay.registry.links[facts.name]
     room = facts.capacity
     known = not room.unknown
     return WorkerView(

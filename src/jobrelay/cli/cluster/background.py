@@ -17,9 +17,9 @@ from typing import Final
 
 import click
 
-import jobrelay
 from jobrelay.cli.errors import Failure
 from jobrelay.cluster.files import ClusterFolder
+from jobrelay.fleet.processes import python_path
 
 _PATIENCE: Final = 60.0  # seconds for a cluster to get ready
 _TAIL: Final = 15  # lines
@@ -65,16 +65,10 @@ def _spawn(folder: ClusterFolder, options: Sequence[str]) -> Child:
             stderr=log,
             start_new_session=True,
             text=True,
-            env=os.environ | {"PYTHONPATH": _python_path()},
+            env=os.environ | {"PYTHONPATH": python_path()},
         )
     finally:
         os.close(log)
-
-
-def _python_path() -> str:
-    """Where the child finds this very package, whatever its current folder holds."""
-    here = pathlib.Path(jobrelay.__file__).resolve().parents[1]
-    return os.pathsep.join(filter(None, [str(here), os.environ.get("PYTHONPATH", "")]))
 
 
 def _ready_line(folder: ClusterFolder, child: Child) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,6 +50,23 @@ def check_names(names: Sequence[str]) -> None:
             raise Failure(f"{name!r} cannot be the name of a cluster", hint)
         if names.count(name) > 1:
             raise Failure(f"cluster {name!r} was named twice", "name each cluster once")
+
+
+def check_runtime(runtime: str) -> None:
+    """Raises Failure for a way of running pods that this machine does not have."""
+    if runtime == "process" and sys.platform != "linux":
+        raise Failure("pods as processes need Linux", "use --runtime scripted or --runtime none")
+
+
+def check_sizes(sizes: Mapping[str, str | None]) -> None:
+    """Raises Failure for an option that is not a quantity."""
+    from jobrelay.kinds.quantity import QuantityError, parse
+
+    for option, text in sizes.items():
+        try:
+            parse(text or "1")
+        except QuantityError as error:
+            raise Failure(f"{option} {text}: {error}", "write it as 4, 500m or 16Gi") from None
 
 
 def existing(folder: pathlib.Path, names: Sequence[str]) -> list[ClusterFolder]:

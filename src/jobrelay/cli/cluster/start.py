@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import pathlib
-import sys
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from jobrelay.cli.cluster.common import DIR, check_names, complete_names, tell_runtime, telling_errors
+from jobrelay.cli.cluster.common import (
+    DIR,
+    check_names,
+    check_runtime,
+    check_sizes,
+    complete_names,
+    tell_runtime,
+    telling_errors,
+)
 from jobrelay.cli.errors import Failure
 
 if TYPE_CHECKING:
@@ -68,8 +75,8 @@ def start(
         raise Failure(f"there are no {len(names)} ports from {base} on", "choose a smaller --port")
     _check_controllers(controllers)
     sizes = {"--cpu": cpu, "--memory-size": memory_size}
-    _check_sizes(sizes)
-    _check_runtime(runtime)
+    check_sizes(sizes)
+    check_runtime(runtime)
     ports = {name: base + index if base is not None else None for index, name in enumerate(names)}
     with telling_errors():
         if detach:
@@ -85,14 +92,9 @@ def start(
             from jobrelay.cli.logs import configure_logs
             from jobrelay.cluster.node import NodeSettings
 
-            configure_logs(verbose, log_format)
+            configure_logs("debug" if verbose else "info", log_format)
             pool = NodeSettings(runtime=cast("RuntimeName", runtime), nodes=nodes, cpu=cpu, memory=memory_size)
             serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
-
-
-def _check_runtime(runtime: str) -> None:
-    if runtime == "process" and sys.platform != "linux":
-        raise Failure("pods as processes need Linux", "use --runtime scripted or --runtime none")
 
 
 def _check_controllers(text: str) -> None:
@@ -102,16 +104,6 @@ def _check_controllers(text: str) -> None:
         chosen(text)
     except UnknownController as error:
         raise Failure(str(error), "name controllers, or say all or none") from None
-
-
-def _check_sizes(sizes: dict[str, str | None]) -> None:
-    from jobrelay.kinds.quantity import QuantityError, parse
-
-    for option, text in sizes.items():
-        try:
-            parse(text or "1")
-        except QuantityError as error:
-            raise Failure(f"{option} {text}: {error}", "write it as 4, 500m or 16Gi") from None
 
 
 def _passed_on(verbose: bool, log_format: str) -> list[str]:

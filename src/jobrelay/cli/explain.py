@@ -1,0 +1,101 @@
+"""`jobrelay explain`: why a delegated Job is where it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobrelay.cli.errors import Failure
+from jobrelay.cli.management import NAMESPACE, Management, management_options, run
+from jobrelay.cli.target import JOB
+
+if TYPE_CHECKING:
+    from jobrelay.kube import Client, Object
+
+
+@click.command(short_help="Say why a delegated Job is where it is.")
+@JOB
+@NAMESPACE
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="How to print.",
+)
+@management_options
+def explain(name: str, namespace: str | None, output: str, management: Management) -> None:
+    """Say why a delegated Job is where it is: one sentence, its stage, and the verdict on every worker.
+
+    The relay itself is asked, so this is what it decides by. If it cannot be reached, what the management cluster tells is
+    shown instead, and that is said.
+
+    \b
+    jobrelay explain job/train
+    jobrelay explain job/train -n research -o json
+    """
+    from jobrelay.cli.telling import print_explanation
+
+    print_explanation(run(_explain(name, namespace, management)), output)
+
+
+async def _explain(name: str, namespace: str | None, management: Management) -> dict[str, Any]:
+    from jobrelay.cli.asking import ask_or_say
+    from jobrelay.kube import NotFound
+    from jobrelay.kube.resource import JOBS
+
+    async with management.connect() as client:
+        where = management.namespace(namespace)
+        try:
+            job = await client.get(JOBS, name, where)
+        except NotFound:
+            raise Failure(f"there is no Job {where}/{name}", "`jobrelay get jobs -A` lists delegated Jobs") from None
+        answer = await ask_or_say(client, management, f"/explain/{where}/job/{name}")
+        if answer.value is not None:
+            found: dict[str, Any] = answer.value
+            return found
+        return await _without_relay(client, job, answer.problem or "the relay has not seen this Job yet")
+
+
+async def _without_relay(client: Client, job: Object, problem: str) -> dict[str, Any]:
+    """What can be said by the objects alone."""
+    from jobrelay.cli.jobs import is_delegated, job_status
+    from jobrelay.fleet.registry import cluster_view, clusters
+    from jobrelay.kube.resource import EVENTS_CORE
+    from jobrelay.relay.assignment import assignment_of
+
+    to, status = assignment_of(job), job_status(job.decode())
+    selector = f"involvedObject.uid={job.uid}"
+    events = [each.decode() for each in (await client.list(EVENTS_CORE, job.namespace, field_selector=selector)).items]
+    if not is_delegated(job.decode()):
+        sentence = (
+            f"It is not handed to the relay: spec.managedBy is {job.decode()['spec'].get('managedBy', 'not set')}."
+        )
+    else:
+        sentence = f"It is {status.lower()}, and " + (
+            f"assigned to {to.cluster}." if to else "no worker was chosen yet."
+        )
+    return {
+        "kind": "Job",
+        "namespace": job.namespace,
+        "name": job.name,
+        "stage": status,
+        "sentence": sentence,
+        "cluster": to.cluster if to is not None else "",
+        "epoch": to.epoch if to is not None else 0,
+        "relayUnreachable": problem,
+        "workers": [
+            {"worker": view.name, "ok": view.connected, "sentence": view.reason or "connected"}
+            for view in [cluster_view(each, 0) for each in await clusters(client)]
+        ],
+        "events": [
+            {"time": _time(each), "reason": each.get("reason"), "message": each.get("message")}
+            for each in sorted(events, key=_time)
+        ],
+    }
+
+
+def _time(event: dict[str, Any]) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")

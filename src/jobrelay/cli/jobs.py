@@ -1,0 +1,56 @@
+"""Delegated Jobs as rows of a table: where each runs, how far it is, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from jobrelay.kinds.tables.ages import since
+from jobrelay.kube import Object
+from jobrelay.relay.assignment import assignment_of
+from jobrelay.workloads.names import MULTIKUEUE, RELAY
+
+__all__ = ["finished", "is_delegated", "job_row", "job_status"]
+
+
+def is_delegated(job: Mapping[str, Any]) -> bool:
+    """Whether a Job was handed to a relay."""
+    return job.get("spec", {}).get("managedBy") in (RELAY, MULTIKUEUE)
+
+
+def job_status(job: Mapping[str, Any]) -> str:
+    """One word for how a Job is."""
+    status = job.get("status") or {}
+    true = {one["type"] for one in status.get("conditions") or () if one.get("status") == "True"}
+    for word in ("Complete", "Failed", "Suspended"):
+        if word in true:
+            return word
+    if job["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    return "Running" if status.get("startTime") else "Waiting"
+
+
+def finished(status: str) -> bool:
+    return status in ("Complete", "Failed")
+
+
+def job_row(obj: Object, now: datetime, sentence: str = "") -> dict[str, Any]:
+    """One Job; `sentence` is what the relay says about it. `why` keeps silent about those that run or have ended."""
+    job, to = obj.decode(), assignment_of(obj)
+    spec, status = job["spec"], job.get("status") or {}
+    word = job_status(job)
+    quiet = finished(word) or word == "Running"
+    return {
+        "namespace": obj.namespace,
+        "name": obj.name,
+        "cluster": to.cluster if to is not None else None,
+        "run": to.epoch if to is not None else None,
+        "status": word,
+        "completions": f"{status.get('succeeded', 0)}/{spec.get('completions') or 1}",
+        "active": status.get("active", 0),
+        "failed": status.get("failed", 0),
+        "age": since(job["metadata"].get("creationTimestamp"), now),
+        "why": "" if quiet else sentence,
+        "sentence": sentence,
+    }

@@ -1,0 +1,128 @@
+"""`jobrelay relay run`: checks what was asked, then runs the relay here."""
+
+from __future__ import annotations
+
+import pathlib
+
+import click
+
+from jobrelay.cli.errors import Failure
+from jobrelay.cli.management import CONTEXT, KUBECONFIG, LEASE_NAME, SYSTEM_NAMESPACE
+from jobrelay.cli.relay.tuning import Tuning, tuning_options
+
+
+@click.command(short_help="Run delegated Jobs on worker clusters until Ctrl-C.")
+@KUBECONFIG
+@CONTEXT
+@click.option(
+    "--worker", "workers", metavar="NAME=KUBECONFIG", multiple=True,
+    help="A worker, for local use; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--workers-from", type=click.Choice(["objects", "flags"]),
+    help="Whether workers are MultiKueueCluster objects or --worker options.  [default: flags if there are any]",
+)  # fmt: skip
+@tuning_options
+@click.option(
+    "--origin", metavar="NAME", help="Marks our mirrors on workers that several relays share.  [default: by cluster]"
+)
+@click.option(
+    "--namespace", metavar="NS", envvar="JOBRELAY_NAMESPACE", show_default=f"{SYSTEM_NAMESPACE}; the pod's own in a pod",
+    help="Where the Lease and the workers' Secrets are.",
+)  # fmt: skip
+@click.option("--config", metavar="NAME", help="Use only the workers of this MultiKueueConfig, in its order.")
+@click.option(
+    "--allow-exec", metavar="COMMAND", multiple=True,
+    help="A credential plugin that kubeconfigs in Secrets may run; may be repeated.",
+)  # fmt: skip
+@LEASE_NAME
+@click.option("--no-leader-election", is_flag=True, help="Lead without a Lease; only where no other relay can run.")
+@click.option(
+    "--listen", metavar="ADDR:PORT", default="127.0.0.1:0", show_default=True,
+    help="Where to answer probes, Prometheus and our commands; port 0 is any.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to say ready."
+)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
+)  # fmt: skip
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def run(
+    kubeconfig: pathlib.Path | None,
+    context: str | None,
+    workers: tuple[str, ...],
+    workers_from: str | None,
+    tuning: Tuning,
+    origin: str | None,
+    namespace: str | None,
+    config: str | None,
+    allow_exec: tuple[str, ...],
+    lease_name: str,
+    no_leader_election: bool,
+    listen: str,
+    output: str,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Run delegated Jobs of a management cluster on worker clusters until Ctrl-C.
+
+    Takes care of every Job whose spec.managedBy is jobrelay.dev/relay or kueue.x-k8s.io/multikueue. Says `relay ready` on
+    stdout, with the workers and their states, once it knows them.
+
+    Workers are MultiKueueCluster objects with a kubeconfig in a Secret (`jobrelay worker add` makes both), or --worker
+    options for local use. Several replicas may run: one leads, and another takes over within 15 seconds.
+
+    \b
+    jobrelay relay run --kubeconfig management.kubeconfig
+    jobrelay relay run --kubeconfig m.kubeconfig --worker a=a.kubeconfig --worker b=b.kubeconfig
+    jobrelay relay run --worker-lost-timeout 90s --placement 'least-loaded*2,cost'
+    """
+    from jobrelay.cli.logs import configure_logs
+    from jobrelay.cli.relay.plan import Plan
+    from jobrelay.cli.relay.serve import serve_relay
+
+    tuning.check()
+    given = _workers(workers)
+    by_flags = workers_from == "flags" or (workers_from is None and bool(given))
+    if given and not by_flags:
+        raise Failure("--worker options are not used with --workers-from objects", "leave one of the two out")
+    if by_flags and (config or allow_exec):
+        raise Failure("--config and --allow-exec are about worker objects", "use --workers-from objects")
+    plan = Plan(
+        kubeconfig=kubeconfig,
+        context=context,
+        workers=given if by_flags else None,
+        tuning=tuning,
+        origin=origin,
+        namespace=namespace,
+        config=config,
+        allow_exec=frozenset(allow_exec),
+        lease_name=None if no_leader_election else lease_name,
+        listen=_address(listen),
+        json=output == "json",
+    )
+    configure_logs(log_level, log_format)
+    serve_relay(plan)
+
+
+def _workers(texts: tuple[str, ...]) -> dict[str, pathlib.Path]:
+    from jobrelay.relay.workers.source import parse_flag
+
+    found: dict[str, pathlib.Path] = {}
+    for text in texts:
+        try:
+            name, path = parse_flag(text)
+        except ValueError as error:
+            raise Failure(f"--worker {error}", "write it as --worker NAME=KUBECONFIG") from None
+        if name in found:
+            raise Failure(f"worker {name!r} was named twice", "name each worker once")
+        found[name] = path
+    return found
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise Failure(f"--listen {text}: not ADDR:PORT", "write it as 127.0.0.1:8080 or :8080")
+    return host.strip("[]") or "0.0.0.0", int(port)

@@ -1,0 +1,93 @@
+"""How the relay behaves, as options that `relay run` and `up` share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from jobrelay.cli.durations import seconds
+from jobrelay.cli.errors import Failure
+
+__all__ = ["Tuning", "tuning_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """All times are in seconds."""
+
+    worker_lost_timeout: float = 900.0
+    keep_finished: float = 600.0
+    placement: str = ""
+    fencing: bool = False
+    fence_lease: float = 300.0
+    create_namespaces: bool = False
+
+    def arguments(self) -> list[str]:
+        """The options that say the same."""
+        return [
+            f"--worker-lost-timeout={self.worker_lost_timeout}s",
+            f"--keep-finished={self.keep_finished}s",
+            f"--fence-lease={self.fence_lease}s",
+            *([f"--placement={self.placement}"] if self.placement else []),
+            *(["--fencing"] if self.fencing else []),
+            *(["--create-namespaces"] if self.create_namespaces else []),
+        ]
+
+    def check(self) -> None:
+        """Raises Failure for a policy that cannot be read."""
+        from jobrelay.relay.placement import PolicyError, parse_policy
+
+        try:
+            parse_policy(self.placement)
+        except PolicyError as error:
+            raise Failure(f"--placement: {error}", "docs/guides/relay.md lists the policies") from None
+
+
+_OPTIONS = (
+    click.option(
+        "--worker-lost-timeout", metavar="DURATION", callback=seconds, default="15m", show_default=True,
+        help="How long a worker may be unreachable before its Jobs are started elsewhere.",
+    ),
+    click.option(
+        "--keep-finished", metavar="DURATION", callback=seconds, default="10m", show_default=True,
+        help="How long the mirror of a finished Job stays on its worker, for its logs.",
+    ),
+    click.option(
+        "--placement", metavar="POLICY", default="",
+        help="How workers are compared, as in 'least-loaded*2,cost'.  [default: fit,least-loaded,affinity]",
+    ),
+    click.option("--fencing", is_flag=True, help="Never let a Job run twice at the same time, unless it says otherwise."),
+    click.option(
+        "--fence-lease", metavar="DURATION", callback=seconds, default="5m", show_default=True,
+        help="How long a fenced Job runs on after the last word from the relay.",
+    ),
+    click.option("--create-namespaces", is_flag=True, help="Create a Job's namespace on its worker where it is missing."),
+)  # fmt: skip
+
+
+def tuning_options(command: F) -> F:
+    """Adds the options; the command gets `tuning`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        worker_lost_timeout: float,
+        keep_finished: float,
+        placement: str,
+        fencing: bool,
+        fence_lease: float,
+        create_namespaces: bool,
+        **more: Any,
+    ) -> Any:
+        tuning = Tuning(worker_lost_timeout, keep_finished, placement, fencing, fence_lease, create_namespaces)
+        return command(*args, tuning=tuning, **more)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]

@@ -1,0 +1,80 @@
+"""An explanation as text, JSON or YAML."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+__all__ = ["explanation_lines", "print_explanation"]
+
+_WIDTH = 118
+
+
+def print_explanation(found: Mapping[str, Any], output: str) -> None:
+    """Prints it on stdout; that the relay could not be asked is said on stderr too."""
+    if output == "json":
+        click.echo(json.dumps(found, indent=2))
+    elif output == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(dict(found), sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        for line in explanation_lines(found):
+            click.echo(line)
+    if found.get("relayUnreachable"):
+        click.echo(f"note: the relay could not be asked: {found['relayUnreachable']}", err=True)
+        click.echo("note: this is only what the management cluster tells", err=True)
+
+
+def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The text: the sentence, the facts, the verdict on each worker and what would change it."""
+    yield from textwrap.wrap(found["sentence"], _WIDTH)
+    yield ""
+    yield f"  job       {found['namespace']}/{found['name']}"
+    yield f"  stage     {found['stage']}"
+    if found.get("cluster"):
+        yield f"  cluster   {found['cluster']} (run {found.get('epoch', 0)})"
+    if found.get("mirror"):
+        yield f"  mirror    {found['mirror']}"
+    if found.get("fenced"):
+        yield "  fenced    yes: it never runs twice at the same time"
+    for problem in found.get("problems", ()):
+        yield f"  problem   {problem}"
+    yield from _workers(found)
+    yield from _events(found)
+
+
+def _workers(found: Mapping[str, Any]) -> Iterator[str]:
+    verdicts = found.get("workers", ())
+    if not verdicts:
+        return
+    yield ""
+    yield "Workers:" if found.get("relayUnreachable") else "Workers, if it were placed now:"
+    width = max(len(each["worker"]) for each in verdicts)
+    for each in verdicts:
+        score = each.get("score")
+        head = f"  {each['worker']:<{width}}   {'yes' if each['ok'] else 'no ':<3}   "
+        shown = each["sentence"] + (f" (score {score:.3f}: {_parts(each)})" if score is not None else "")
+        yield from textwrap.wrap(head + shown, _WIDTH, subsequent_indent=" " * len(head))
+        if each.get("wouldChange"):
+            yield from textwrap.wrap(
+                f"{' ' * len(head)}would change it: {each['wouldChange']}", _WIDTH, subsequent_indent=" " * len(head)
+            )
+
+
+def _parts(verdict: Mapping[str, Any]) -> str:
+    return " + ".join(f"{part['policy']} {part['score']:.3f} x {part['weight']:g}" for part in verdict.get("parts", ()))
+
+
+def _events(found: Mapping[str, Any]) -> Iterator[str]:
+    events = found.get("events", ())
+    if not events:
+        return
+    yield ""
+    yield "Events:"
+    for each in events:
+        yield f"  {each['time']}   {each['reason']}: {each['message']}"

@@ -1,0 +1,214 @@
+"""`jobrelay up` and `jobrelay down`: a whole fleet on this machine."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from jobrelay.cli.cluster.common import check_runtime, check_sizes, default_folder, tell_runtime
+from jobrelay.cli.errors import Failure
+from jobrelay.cli.management import failure
+from jobrelay.cli.relay.tuning import Tuning, tuning_options
+
+if TYPE_CHECKING:
+    from jobrelay.fleet.fleet import ClusterPlan, Fleet
+
+FLEET_DIR = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=pathlib.Path),
+    callback=lambda ctx, param, value: value.absolute(),
+    default=lambda: default_folder() / "fleet",
+    show_default="~/.local/state/jobrelay/fleet",
+    help="Where the fleet's data and kubeconfigs are.",
+)
+
+
+@click.command(short_help="Run a whole fleet here: a management cluster, workers and the relay.")
+@click.option("--workers", type=click.IntRange(1, 50), default=2, show_default=True, help="How many workers.")
+@FLEET_DIR
+@click.option(
+    "--runtime", type=click.Choice(["process", "scripted"]), default="process", show_default=True,
+    help="How pods run: as processes of this machine (images are not pulled), or by a script in their annotations.",
+)  # fmt: skip
+@click.option("--memory", is_flag=True, help="Keep objects in memory only; they are gone at the end.")
+@click.option(
+    "--port", "base", metavar="BASE", type=click.IntRange(1, 65535),
+    help="The management cluster's port; workers have the ones after it.  [default: those of the last start, or free ones]",
+)  # fmt: skip
+@click.option(
+    "--nodes", metavar="N[,N...]", default="1", show_default=True, help="Nodes of a worker; or of each, in order."
+)
+@click.option(
+    "--cpu", metavar="Q[,Q...]", default="", help="CPUs of a node; or of each worker's.  [default: the machine's]"
+)
+@click.option(
+    "--memory-size", metavar="Q[,Q...]", default="", help="Memory of a node, likewise.  [default: the machine's]"
+)
+@tuning_options
+@click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all is ready.")
+def up(
+    workers: int,
+    folder: pathlib.Path,
+    runtime: str,
+    memory: bool,
+    base: int | None,
+    nodes: str,
+    cpu: str,
+    memory_size: str,
+    tuning: Tuning,
+    detach: bool,
+) -> None:
+    """Run a management cluster, workers and the relay on this machine until Ctrl-C.
+
+    Each is a process of its own; DIR/worker-1.pid and the like say which, so that one can be killed to see what happens. The
+    kubeconfigs are DIR/management.kubeconfig, DIR/worker-1.kubeconfig, ... Data is kept and found again at the next start.
+
+    \b
+    jobrelay up --workers 3
+    jobrelay up --workers 3 --cpu 8,4,2 --worker-lost-timeout 10s
+    jobrelay up --runtime scripted --memory -d
+    """
+    tuning.check()
+    check_runtime(runtime)
+    if base is not None and base + workers > 65535:
+        raise Failure(f"there are no {workers + 1} ports from {base} on", "choose a smaller --port")
+    sizes = {"--nodes": nodes, "--cpu": cpu, "--memory-size": memory_size}
+    common = ["--runtime", runtime, *(["--memory"] if memory else [])]
+    clusters = _clusters(workers, base, common, sizes)
+    if detach:
+        given = [f"{option}={text}" for option, text in sizes.items() if text]
+        ports = [f"--port={base}"] if base is not None else []
+        _detach(folder, [f"--workers={workers}", *common, *ports, *given, *tuning.arguments()])
+        tell_runtime(runtime)
+    else:
+        _serve(folder, clusters, tuning, runtime)
+
+
+def _clusters(workers: int, base: int | None, common: list[str], sizes: dict[str, str]) -> list[ClusterPlan]:
+    """The management cluster, then the workers; its node is as large as the machine."""
+    from jobrelay.fleet.fleet import MANAGEMENT, ClusterPlan
+
+    names = [MANAGEMENT, *(f"worker-{number}" for number in range(1, workers + 1))]
+    found = []
+    for index, name in enumerate(names):
+        port = [f"--port={base + index}"] if base is not None else []
+        own = [f"{option}={_nth(option, text, index - 1)}" for option, text in sizes.items() if text and index]
+        found.append(ClusterPlan(name, (*common, *port, *own)))
+    return found
+
+
+def _nth(option: str, text: str, index: int) -> str:
+    """The value for one worker: of several the one in its place, and the last for all after it."""
+    values = [value.strip() for value in text.split(",")]
+    value = values[min(index, len(values) - 1)]
+    check_sizes({option: value})
+    if option == "--nodes" and not (value.isdecimal() and int(value)):
+        raise Failure(f"--nodes {text}: not a number of nodes", "write it as 2 or 3,2,1")
+    return value
+
+
+def _serve(folder: pathlib.Path, clusters: list[ClusterPlan], tuning: Tuning, runtime: str) -> None:
+    from jobrelay.cli.logs import configure_logs
+    from jobrelay.cli.loop import run_until_stopped
+    from jobrelay.fleet.errors import FleetError
+    from jobrelay.fleet.fleet import Fleet, FleetPlan
+    from jobrelay.kube import KubeError
+
+    configure_logs("warning", "text")
+    command = (sys.executable, "-P", "-m", "jobrelay.cli.child")
+    plan = FleetPlan(folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), tell=_note)
+    try:
+        run_until_stopped(_run(Fleet(plan), runtime))
+    except FleetError as error:
+        raise Failure(str(error), error.hint) from error
+    except KubeError as error:
+        raise failure(error) from error
+
+
+def _note(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
+
+
+async def _run(fleet: Fleet, runtime: str) -> None:
+    import json
+
+    began = time.monotonic()
+    async with fleet:
+        for name, part in fleet.parts.items():
+            click.echo(f"relay ready {json.loads(part.ready)['endpoint']}" if name == "relay" else part.ready)
+        click.echo(f"fleet ready {fleet.folder.path}")
+        click.echo(_NEXT.format(seconds=time.monotonic() - began, folder=fleet.folder.path), err=True)
+        tell_runtime(runtime)
+        await fleet.watch()
+
+
+_NEXT = """
+All of it is ready after {seconds:.1f} s; Ctrl-C ends it. In another terminal:
+
+  export KUBECONFIG={folder}/management.kubeconfig
+  kubectl create -f {folder}/hello.yaml
+  jobrelay get
+"""
+
+
+def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
+    """Runs the same command in the background, in a session of its own, and returns when it is ready."""
+    from jobrelay.fleet.folder import FleetFolder
+    from jobrelay.fleet.processes import python_path
+
+    where = FleetFolder(folder)
+    if (pid := where.holder()) is not None:
+        raise Failure(f"a fleet runs in {folder} already (pid {pid})", "`jobrelay down` ends it")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log = where.new_log("fleet")
+    command = [sys.executable, "-P", "-m", "jobrelay", "up", "--dir", str(folder), *arguments]
+    environment = os.environ | {"PYTHONPATH": python_path()}
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        start_new_session=True,
+        text=True,
+        env=environment,
+    )
+    os.close(log)
+    assert child.stdout is not None
+    for line in child.stdout:
+        click.echo(line, nl=False)
+        if line.startswith("fleet ready"):
+            return
+    code = child.wait()
+    raise Failure(f"the fleet ended with code {code}; the end of {where.log('fleet')}:\n{where.tail('fleet')}")
+
+
+@click.command(short_help="Stop a fleet that runs in the background.")
+@FLEET_DIR
+@click.option("--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait.")
+def down(folder: pathlib.Path, timeout: float) -> None:
+    """Stop a fleet, wherever it runs; its data stays for the next start."""
+    from jobrelay.fleet.folder import FleetFolder
+
+    where = FleetFolder(folder)
+    pid = where.holder()
+    if not pid:
+        click.echo(f"no fleet runs in {folder}", err=True)
+        return
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except PermissionError:
+        raise Failure(f"process {pid} belongs to another user", "ask that user to stop it") from None
+    end = time.monotonic() + timeout
+    while where.holder() is not None:
+        if time.monotonic() >= end:
+            raise Failure(f"the fleet (pid {pid}) did not end within {timeout:g} s", f"see {where.log('fleet')}")
+        time.sleep(0.02)
+    click.echo("fleet stopped", err=True)
