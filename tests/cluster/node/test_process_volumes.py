@@ -119,6 +119,15 @@ async def test_without_mounts_volumes_are_in_variables(tmp_path: pathlib.Path) -
         assert "JOBRELAY_MOUNT_<VOLUME>" in await world.event("NoMounts")
 
 
+async def test_without_mounts_commands_name_the_folders_of_volumes(tmp_path: pathlib.Path) -> None:
+    async with processes(tmp_path, mounts=False) as world:
+        container = {"volumeMounts": [{"name": "d", "mountPath": "/data"}], "workingDir": "/data"}
+        script = "echo held > /data/f; cat f; printf bye > /dev/termination-log"
+        await world.run(script, container=container, volumes=[{"name": "d", "emptyDir": {}}])
+        assert terminated(await world.ended())["message"] == "bye"
+        assert await world.log() == "held\n"
+
+
 async def test_without_mounts_sh_is_not_dash_either(tmp_path: pathlib.Path) -> None:
     async with processes(tmp_path, mounts=False) as world:
         await world.run("[[ abc == a* ]] && sh -c '[[ abc == a* ]]'")

@@ -8,7 +8,7 @@ import math
 import os
 import pathlib
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.apiserver.streams import LogOptions
@@ -18,6 +18,7 @@ from jobrelay.cluster.node.process.environment import ConfigMissing, command_lin
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
 from jobrelay.cluster.node.process.logs import LogFile, read_log
 from jobrelay.cluster.node.process.memory import Limit
+from jobrelay.cluster.node.process.redirect import Redirect
 from jobrelay.cluster.node.process.security import identity, keeps_privileges
 from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import mount_points
@@ -222,22 +223,32 @@ class Container:
         )  # fmt: skip
         points = mount_points(self.spec, self.pod.places, self.env)
         if not host.launcher.mounts:
-            named = zip(self.spec.get("volumeMounts") or (), points, strict=True)
-            made.env = self.env | {_variable(mount["name"]): source for mount, (source, _, _) in named}
-            if host.bash and os.path.basename(argv[0]) == "sh":
-                made.program = host.bash
-            if own_root:
-                made.env["TERMINATION_LOG"] = str(self._message_file())
+            self._without_mounts(made, points, str(self._message_file() if own_root else self._message))
         elif own_root:
             made.root = str(self._folder / f"root-{self.run.restarts}")
             pathlib.Path(made.root).mkdir(parents=True, exist_ok=True)
             made.binds = [*points, *self._own_files()]
         return made
 
+    def _without_mounts(self, made: Program, points: Sequence[tuple[str, str, bool]], words: str) -> None:
+        """Lets a program find its volumes all the same: by variables, and by paths in what it is told."""
+        places = {target: source for source, target, _ in points} | {self._words: words}
+        moved = Redirect(places, keep=str(self.pod.host.folder))
+        named = zip(self.spec.get("volumeMounts") or (), points, strict=True)
+        made.argv, made.cwd = [moved(part) for part in made.argv], moved(made.cwd)
+        made.env = {name: moved(value) for name, value in self.env.items()}
+        made.env |= {_variable(mount["name"]): source for mount, (source, _, _) in named} | {"TERMINATION_LOG": words}
+        if self.pod.host.bash and os.path.basename(made.argv[0]) == "sh":
+            made.program = self.pod.host.bash
+
+    @property
+    def _words(self) -> str:
+        """Where the container leaves its last words."""
+        return self.spec.get("terminationMessagePath") or "/dev/termination-log"
+
     def _own_files(self) -> list[tuple[str, str, bool]]:
         """What every container has at places of its own: a file for its last words, and a shell that is not dash."""
-        words = self.spec.get("terminationMessagePath") or "/dev/termination-log"
-        files = [(str(self._message_file()), words, False)]
+        files = [(str(self._message_file()), self._words, False)]
         shell, bash = os.path.realpath("/bin/sh"), self.pod.host.bash
         if bash and os.path.basename(shell) not in ("bash", "busybox"):
             files.append((os.path.realpath(bash), shell, True))

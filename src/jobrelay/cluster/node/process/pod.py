@@ -49,7 +49,7 @@ REFRESH: Final = 10.0
 NOT_PULLED: Final = "Images are not pulled: the commands of containers run as processes of this machine, as the user who started the cluster"
 NO_MOUNTS: Final = (
     "This system allows no mounts of a pod's own: "
-    "volumes are found through JOBRELAY_MOUNT_<VOLUME> instead of their mount paths"
+    "mount paths in commands are replaced, and volumes are found through JOBRELAY_MOUNT_<VOLUME>"
 )
 UNEXPECTED: Final = "UnexpectedError"
 LOST: Final = ("NodeRestarted", "The cluster was stopped while the pod was running")
