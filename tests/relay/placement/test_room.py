@@ -178,5 +178,16 @@ def test_pod_sets_may_want_different_nodes() -> None:
     assert placed(demand(anywhere, on_ssd), worker("a", node("m", labels=SSD), node("n"))).chosen == "a"
 
 
+def test_every_pod_set_needs_a_node_that_takes_it() -> None:
+    on_ssd, anywhere = pods(1, selector={"disk": "ssd"}), pods(1)
+    found = placed(demand(anywhere, on_ssd), worker("a", node()))
+    assert said(found, "a") == "0/1 nodes take the pods; they want disk=ssd"
+
+
+def test_every_pod_set_needs_a_node_that_is_large_enough() -> None:
+    found = placed(demand(pods(1, cpu=1), pods(1, cpu=6)), worker("a", node()))
+    assert said(found, "a") == "0/1 nodes are large enough: a pod needs 6 cpu, its largest node has 4 cpu"
+
+
 def test_a_workload_without_pods_goes_anywhere() -> None:
     assert placed(pods(0), worker("a", node(used=4))).chosen == "a"

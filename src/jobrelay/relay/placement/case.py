@@ -75,21 +75,23 @@ def _why_not_selected(case: Case) -> Refuse:
     )
 
 
-def _why_closed(case: Case) -> Refuse:
-    state = case.worker.state
-    said = "declared lost" if state is State.LOST else str(state)
-    return Refuse(f"it is {said}", f"annotation {STATE} without {state}")
-
-
-def _why_silent(case: Case) -> Refuse:
+def _not_standing(case: Case) -> bool:
     worker = case.worker
-    since = f" since {worker.lost_since:%Y-%m-%dT%H:%M:%SZ}" if worker.lost_since else ""
-    return Refuse(f"it does not answer{since}" + (f": {worker.reason}" if worker.reason else ""), "it answers again")
+    return worker.state is not State.OPEN or not worker.connected or worker.stale > 0
 
 
-def _why_stale(case: Case) -> Refuse:
-    what = "a mirror of a workload that moved away has" if case.worker.stale == 1 else "mirrors that moved away have"
-    return Refuse(f"{what} to be stopped there first ({case.worker.stale} left)", "they are stopped")
+def _why_not_standing(case: Case) -> Refuse:
+    worker = case.worker
+    if worker.state is not State.OPEN:
+        said = "declared lost" if worker.state is State.LOST else str(worker.state)
+        return Refuse(f"it is {said}", f"annotation {STATE} without {worker.state}")
+    if not worker.connected:
+        since = f" since {worker.lost_since:%Y-%m-%dT%H:%M:%SZ}" if worker.lost_since else ""
+        return Refuse(
+            f"it does not answer{since}" + (f": {worker.reason}" if worker.reason else ""), "it answers again"
+        )
+    what = "a mirror of a workload that moved away has" if worker.stale == 1 else "mirrors that moved away have"
+    return Refuse(f"{what} to be stopped there first ({worker.stale} left)", "they are stopped")
 
 
 def _why_excluded(case: Case) -> Refuse:
@@ -97,10 +99,14 @@ def _why_excluded(case: Case) -> Refuse:
     return Refuse(f"it is set aside for this workload: {said}", "it takes the workload when it is asked again")
 
 
-def _no_node(case: Case) -> bool:
-    """Also counts the nodes, for all that comes after."""
+def _hopeless(case: Case) -> bool:
+    """Whether no pod could ever run there. Also adds up the nodes, for all that comes after."""
     found = case.fit = fit(case.needs, case.worker.name, case.worker.capacity)
-    return found is not None and not found.eligible and found.pods > 0
+    return found is not None and not found.ever and found.pods > 0
+
+
+def _why_hopeless(case: Case) -> Refuse:
+    return _why_too_small(case) if case.fit is not None and case.fit.eligible else _why_no_node(case)
 
 
 def _why_no_node(case: Case) -> Refuse:
@@ -117,11 +123,6 @@ def _why_no_node(case: Case) -> Refuse:
         f"0/{len(nodes)} nodes take the pods{asked}{found}",
         "a node with fitting labels and tolerated taints",
     )
-
-
-def _too_small(case: Case) -> bool:
-    found = case.fit
-    return found is not None and not found.ever and found.pods > 0
 
 
 def _why_too_small(case: Case) -> Refuse:
@@ -153,11 +154,8 @@ GUARDS: Final = (
         _why_not_selected,
         lambda wish: not wish.selector.empty,
     ),
-    Guard(lambda case: case.worker.state is not State.OPEN, _why_closed),
-    Guard(lambda case: not case.worker.connected, _why_silent),
-    Guard(lambda case: case.worker.stale > 0, _why_stale),
+    Guard(_not_standing, _why_not_standing),
     Guard(lambda case: case.worker.name in case.wish.excluded, _why_excluded, lambda wish: bool(wish.excluded)),
-    Guard(_no_node, _why_no_node),
-    Guard(_too_small, _why_too_small),
+    Guard(_hopeless, _why_hopeless),
 )
 """In the order in which they are asked; the first that refuses gives the reason."""

@@ -115,9 +115,12 @@ def _open(cases: list[Case], policy: Policy, wish: Wish) -> list[Case]:
 
 
 def _score(cases: list[Case], policy: Policy, columns: list[tuple[str, float]]) -> None:
-    for weighted in policy.scores:
+    for weighted in policy.scores if cases else ():
+        scores = weighted.score(cases)
+        if scores is None:
+            continue
         columns.append((weighted.name, weighted.weight))
-        for case, raw in zip(cases, weighted.score(cases), strict=True):
+        for case, raw in zip(cases, scores, strict=True):
             case.raw.append(raw)
             case.score += weighted.weight * raw
 

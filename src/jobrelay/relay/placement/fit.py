@@ -60,7 +60,6 @@ class Fit:
 
     pods: int
     """How many pods it wants at the same time."""
-    nodes: int
     eligible: int
     """Nodes that take its pods by labels and taints, in service or not."""
     serving: int
@@ -135,4 +134,4 @@ def _fit(needs: Needs, tally: Tally) -> Fit:
     sums = tuple(Sum(*resource, *tally.sums(index)) for index, resource in enumerate(tally.resources))
     loads = [(one.has - one.free + one.need) / one.has if one.has else 1.0 for one in sums]
     load = min(max(loads, default=1.0), 1.0)
-    return Fit(needs.pods, len(tally.rooms), eligible, serving, now, ever, load, sums, tally.preference())
+    return Fit(needs.pods, eligible, serving, now, ever, load, sums, tally.preference())

@@ -13,7 +13,8 @@ from .case import Case
 
 __all__ = ["SCORES", "Score"]
 
-Score: TypeAlias = Callable[[Sequence[Case]], list[float]]
+Score: TypeAlias = Callable[[Sequence[Case]], list[float] | None]
+"""None where it has nothing to say about this workload. There is always at least one case."""
 
 
 def _least_loaded(cases: Sequence[Case]) -> list[float]:
@@ -59,20 +60,21 @@ def _pending(cases: Sequence[Case]) -> list[float]:
     return [1 / (1 + case.worker.pending) for case in cases]
 
 
-def _affinity(cases: Sequence[Case]) -> list[float]:
+def _affinity(cases: Sequence[Case]) -> list[float] | None:
+    if not any(need.affinity for need in cases[0].needs.sets):
+        return None
     return [case.fit.preference if case.fit else 0.0 for case in cases]
 
 
-def _preferred(cases: Sequence[Case]) -> list[float]:
-    names = cases[0].wish.preferred if cases else ()
-    if not names:
-        return [0.0] * len(cases)
+def _preferred(cases: Sequence[Case]) -> list[float] | None:
+    names = cases[0].wish.preferred
     values = {name: 1 - place / len(names) for place, name in enumerate(names)}
-    return [values.get(case.worker.name, 0.0) for case in cases]
+    return [values.get(case.worker.name, 0.0) for case in cases] if values else None
 
 
-def _sticky(cases: Sequence[Case]) -> list[float]:
-    return [1.0 if case.worker.name == case.wish.previous else 0.0 for case in cases]
+def _sticky(cases: Sequence[Case]) -> list[float] | None:
+    previous = cases[0].wish.previous
+    return [1.0 if case.worker.name == previous else 0.0 for case in cases] if previous else None
 
 
 SCORES: Final[Mapping[str, Score]] = {

@@ -63,12 +63,12 @@ class Tally:
     def head(self) -> tuple[int, int, int, int]:
         """Nodes that take the pods, those of them in service, and places for pods now and if nothing else ran there."""
         eligible, serving, now, ever = self._total[:_HEAD]
-        if len(self._needs.sets) != 1:
-            now, ever = (
-                _packed(self._needs.sets, self.rooms, ever=False),
-                _packed(self._needs.sets, self.rooms, ever=True),
-            )
-        return eligible, serving, now, ever
+        sets, rooms = self._needs.sets, self.rooms
+        if len(sets) == 1:
+            return eligible, serving, now, ever
+        if not all(any(_takes(need, room.node, ever=True) for room in rooms) for need in sets if need.count):
+            return 0, 0, 0, 0
+        return eligible, serving, _packed(sets, rooms, ever=False), _packed(sets, rooms, ever=True)
 
     def sums(self, index: int) -> tuple[int, int, int, int]:
         """Of one resource: what nodes in service have, what is free, for how many pods, and what is free on other nodes."""
@@ -83,7 +83,8 @@ class Tally:
         """A node's share in the sums."""
         sets, node = self._needs.sets, room.node
         takers = [need for need in sets if _takes(need, node, ever=True)]
-        serving = [need for need in takers if _takes(need, node, ever=False)]
+        plain = node.schedulable and not node.taints
+        serving = takers if plain else [need for need in takers if _takes(need, node, ever=False)]
         row = [
             bool(takers),
             bool(serving),
@@ -128,7 +129,7 @@ def _places(requests: Iterable[tuple[str, int]], free: Mapping[str, int]) -> int
 
 
 def _packed(sets: Sequence[Need], rooms: Sequence[Room], *, ever: bool) -> int:
-    """How many of the pods of several sets find a place, set by set and node by node."""
+    """How many of the pods of several sets find a place, set by set and node by node; 0 if one set finds none."""
     left = [dict(room.has if ever else room.free) for room in rooms]
     placed = 0
     for need in sets:
@@ -142,7 +143,9 @@ def _packed(sets: Sequence[Need], rooms: Sequence[Room], *, ever: bool) -> int:
             for name, amount in need.requests if count else ():
                 free[name] -= count * amount
             missing -= count
-            placed += count
+        if need.count and missing == need.count:
+            return 0
+        placed += need.count - missing
     return placed
 
 
