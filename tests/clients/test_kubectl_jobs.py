@@ -46,10 +46,13 @@ def test_a_job_from_its_creation_to_its_log(kubectl: Kubectl) -> None:
     assert kubectl.rows("get", "job", "j")[1][:3] == ["j", "Complete", "1/1"]
 
 
-def test_a_log_is_followed_to_its_end(kubectl: Kubectl) -> None:
-    kubectl("create", "-f", "-", given=job("echo one; sleep 1; echo two"))
+def test_a_log_is_followed_to_its_end(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    kubectl("create", "-f", "-", given=job(f"echo one; until [ -e {tmp_path}/go ]; do sleep 0.1; done; echo two"))
     running(kubectl)
-    assert kubectl("logs", "-f", "job/j") == "one\ntwo\n"
+    with kubectl.following("logs", "-f", "job/j") as lines:
+        assert next(lines) == "one\n"
+        (tmp_path / "go").touch()
+        assert list(lines) == ["two\n"]
 
 
 def test_an_indexed_job_tells_each_pod_its_index(kubectl: Kubectl) -> None:
