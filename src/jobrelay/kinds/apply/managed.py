@@ -15,7 +15,7 @@ from typing import Any, Final
 from jobrelay.kinds.apply.compare import NOTHING, Comparison, compare
 from jobrelay.kinds.apply.created import STRIPPED, ResetFields, created_fields, excluded_fields
 from jobrelay.kinds.apply.entries import Entry, ManagedFieldsError, Managers, Wire, cap, read, write
-from jobrelay.kinds.apply.fieldset import Fields, difference, intersection, ordered, union
+from jobrelay.kinds.apply.fieldset import LEAF, Fields, difference, intersection, ordered, union
 from jobrelay.kinds.apply.schema import Schema, built_in_schema
 from jobrelay.kinds.apply.typed import TypedError, validate
 
@@ -102,7 +102,12 @@ class Kind:
             if schema.custom:
                 validate(old, schema.root)
                 validate(new, schema.root)
-        return compare(old, new, schema.root).without(self.excluded)
+        return compare(self._tracked(old), self._tracked(new), schema.root).without(self.excluded)
+
+    def _tracked(self, obj: Obj) -> Obj:
+        """The parts of an object of which anything is tracked."""
+        excluded = self.excluded
+        return {name: part for name, part in obj.items() if excluded.get(f"f:{name}") != LEAF}
 
 
 def _group(version: str) -> str:
