@@ -91,13 +91,22 @@ def loads_keeping_repeats(raw: bytes) -> Any:
 def may_repeat(raw: bytes, value: Any) -> bool:
     """Whether some key may be repeated in the text of a value.
 
-    Keys are counted in the text by what follows them. A quote inside of a string is escaped and does not count, unless
+    A text that is what the value would be written as repeats nothing. In others keys are counted in the text by what follows them. A quote inside of a string is escaped and does not count, unless
     the backslash before it is escaped itself: such a text may repeat anything.
     """
+    if _written(value) == raw.rstrip():
+        return False
     if _ESCAPED_BACKSLASH in raw:
         return True
     dense = raw.translate(None, _BLANKS)
     return dense.count(b'":') - dense.count(b'\\":') != _keys_below(value)
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return b""
 
 
 def plain(value: Any) -> Any:
