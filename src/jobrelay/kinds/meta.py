@@ -28,6 +28,7 @@ _FIELD_MANAGER_MAX: Final = 128
 _SUBRESOURCE_MAX: Final = 256
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _FIXED: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SERVERS_OWN: Final = frozenset({"managedFields", "resourceVersion"})
 _NULL_WHEN_UNSET: Final = frozenset({"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"})
 _REASON_FMT: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _reason = re.compile(_REASON_FMT).fullmatch
@@ -70,6 +71,8 @@ def validate_object_meta(
 def validate_object_meta_update(
     new: Mapping[str, Any], old: Mapping[str, Any], path: Path = METADATA, *, known_finalizers: bool = True
 ) -> list[FieldError]:
+    if unchanged_meta(new, old):
+        return []
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         errors += _no_new_finalizers(new.get("finalizers") or [], old.get("finalizers") or [], path.child("finalizers"))
@@ -84,6 +87,13 @@ def validate_object_meta_update(
     if new.get("managedFields"):
         errors += validate_managed_fields(new["managedFields"], path.child("managedFields"))
     return errors + (_unknown_finalizers(new, path) if known_finalizers else [])
+
+
+def unchanged_meta(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether metadata is what it was when it was stored, but for what the server itself has written."""
+    if not new.get("resourceVersion") or len(new.keys() | _SERVERS_OWN) != len(old.keys() | _SERVERS_OWN):
+        return False
+    return all(name in old and old[name] == value for name, value in new.items() if name not in _SERVERS_OWN)
 
 
 def _labels_annotations_owners(metadata: Mapping[str, Any], path: Path) -> list[FieldError]:

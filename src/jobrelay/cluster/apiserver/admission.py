@@ -13,7 +13,7 @@ from typing import Any, Final
 from jobrelay.cluster.apiserver import errors, plugins, represent
 from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.kinds import generation
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.kinds.meta import unchanged_meta, validate_object_meta, validate_object_meta_update
 from jobrelay.kinds.names import name_is_path_segment
 from jobrelay.kinds.strategy import Obj, Update
 from jobrelay.kinds.times import format_time
@@ -147,13 +147,15 @@ def keep_system_metadata(attempt: Attempt) -> None:
 
 def validate_update(attempt: Attempt) -> None:
     assert attempt.old is not None
-    found = validate_object_meta(
-        attempt.metadata,
-        namespaced=attempt.served.namespaced,
-        name_fn=name_is_path_segment,
-        known_finalizers=False,
-    )
-    found += validate_object_meta_update(attempt.metadata, attempt.old["metadata"], known_finalizers=False)
+    found = []
+    if not unchanged_meta(attempt.metadata, attempt.old["metadata"]):
+        found = validate_object_meta(
+            attempt.metadata,
+            namespaced=attempt.served.namespaced,
+            name_fn=name_is_path_segment,
+            known_finalizers=False,
+        )
+        found += validate_object_meta_update(attempt.metadata, attempt.old["metadata"], known_finalizers=False)
     found += hooks(attempt).validate(attempt.new, attempt.old)
     if found:
         raise attempt.invalid(found)
