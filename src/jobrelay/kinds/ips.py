@@ -6,6 +6,7 @@ fields want the canonical form of RFC 5952.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from typing import Final
@@ -25,6 +26,7 @@ def _without_zeros(text: str) -> str | None:
     return ".".join(map(str, numbers)) if max(numbers) <= 255 else None
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_ip(value: str) -> Address | None:
     """The address that the lenient reader sees."""
     if _QUAD.fullmatch(value):
@@ -44,6 +46,7 @@ def parse_ip(value: str) -> Address | None:
         return None
 
 
+@functools.lru_cache(maxsize=1024)
 def _strict(value: str) -> Address | None:
     try:
         return ipaddress.ip_address(value)

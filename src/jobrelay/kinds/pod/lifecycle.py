@@ -13,6 +13,7 @@ from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_updat
 from jobrelay.kinds.names import is_in_range, name_is_dns_subdomain
 from jobrelay.kinds.pod.common import CORE, MIRROR_ANNOTATION, WHOLE, Errors, Fields
 from jobrelay.kinds.pod.containers import validate_image_spaces
+from jobrelay.kinds.pod.remembered import remember_silence
 from jobrelay.kinds.pod.scheduling import validate_tolerations
 from jobrelay.kinds.pod.security import APPARMOR, validate_annotations_match_fields
 from jobrelay.kinds.pod.spec import validate_pod_annotations, validate_pod_spec
@@ -34,7 +35,7 @@ def validate_metadata_and_spec(pod: Obj) -> Errors:
     metadata, spec = pod["metadata"], pod["spec"]
     errors = validate_object_meta(metadata, namespaced=True, name_fn=name_is_dns_subdomain)
     errors += validate_pod_annotations(metadata.get("annotations") or {}, spec, ANNOTATIONS)
-    errors += validate_pod_spec(spec, SPEC, metadata)
+    errors += _validate_spec(spec, metadata)
     if not spec.get("serviceAccountName"):
         for i, volume in enumerate(spec.get("volumes") or ()):
             for j, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
@@ -46,6 +47,16 @@ def validate_metadata_and_spec(pod: Obj) -> Errors:
         for i, container in enumerate(spec.get(name) or ()):
             errors += validate_image_spaces(container, SPEC.child(name).index(i))
     return errors
+
+
+def _validate_spec(spec: Fields, metadata: Fields) -> Errors:
+    """What is wrong with a spec; only claims make that depend on the pod that has it."""
+    if spec.get("resourceClaims") or any(volume.get("ephemeral") for volume in spec.get("volumes") or ()):
+        return validate_pod_spec(spec, SPEC, metadata)
+    return _validate_claimless(spec, SPEC)
+
+
+_validate_claimless = remember_silence(lambda spec, path: validate_pod_spec(spec, path, {}))
 
 
 def validate_pod_create(pod: Obj) -> Errors:

@@ -17,7 +17,7 @@ from jobrelay.kinds.pod.resources import qos_class
 from jobrelay.kinds.pod.security import APPARMOR, validate_apparmor_profile
 from jobrelay.kinds.pod.status import prepare_status_update, status_update_warnings, validate_status_update
 from jobrelay.kinds.pod.templates import POD_TEMPLATES
-from jobrelay.kinds.pod.warnings import apparmor_from_annotation, pod_spec_warnings
+from jobrelay.kinds.pod.warnings import apparmor_from_annotation, pod_warnings
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _POD_TERMS: Final = ("podAffinity", "podAntiAffinity")
@@ -123,7 +123,7 @@ def _warn_create(pod: Obj) -> list[str]:
             "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is"
             f" recommended: [{' '.join(texts)}]"
         )
-    return warnings + pod_spec_warnings(pod["spec"], pod["metadata"], Path(), is_template=False)
+    return warnings + pod_warnings(pod)
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:

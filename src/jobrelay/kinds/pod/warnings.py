@@ -88,6 +88,15 @@ def pod_spec_warnings(spec: Fields, metadata: Fields, path: Path, *, is_template
 
 
 _bare_template_warnings = remember_silence(lambda spec, path: pod_spec_warnings(spec, {}, path, is_template=True))
+_bare_pod_warnings = remember_silence(lambda spec, path: pod_spec_warnings(spec, {}, path, is_template=False))
+
+
+def pod_warnings(pod: Fields) -> list[str]:
+    """What a client is told about the spec of a pod; annotations that the Job controller gives it say nothing about that."""
+    metadata = pod["metadata"]
+    if all(key.startswith("batch.kubernetes.io/") for key in metadata.get("annotations") or ()):
+        return _bare_pod_warnings(pod["spec"], Path())
+    return pod_spec_warnings(pod["spec"], metadata, Path(), is_template=False)
 
 
 def _node_warnings(spec: Fields, path: Path) -> list[str]:
