@@ -197,7 +197,11 @@ class Patch:
         changed, metadata = _changed(patched, old), patched.get("metadata")
         if isinstance(metadata, dict):
             changed["metadata"] = _changed(metadata, old["metadata"])
-        new = self.served.decode(convert(changed, self.served.type), notes)
+        try:
+            new = self.served.decode(changed, notes)
+        except DecodeError:  # it may be one of those that only the text of a body must not have
+            notes.texts.clear()
+            new = self.served.decode(convert(changed, self.served.type), notes)
         if isinstance(metadata, dict):
             _fill_in(new["metadata"], metadata, old["metadata"])
         _fill_in(new, patched, {**old, "metadata": None})
