@@ -340,3 +340,20 @@ async def test_pauses_grow_while_watches_open_but_bring_nothing(clock: FakeClock
     async with running(script, clock) as (_, _):
         await clock.advance(60)
         assert len(script.requests) < 12
+
+
+async def test_a_watch_that_is_quiet_for_too_long_is_opened_anew_without_a_failure(clock: FakeClock) -> None:
+    stream, second = initial(), Stream()
+    script = ScriptedTransport(stream.response, second.response)
+    cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), silence=100)
+    task = asyncio.create_task(cache.run())
+    await clock.advance(90)
+    stream.send(bookmark("12"))
+    await clock.advance(90)
+    assert len(script.requests) == 1
+    await clock.advance(15)
+    assert stream.closed
+    assert script.query()["resourceVersion"] == "12"
+    assert cache.connected
+    task.cancel()
+    await asyncio.wait({task})

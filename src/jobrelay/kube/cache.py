@@ -20,11 +20,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from random import Random
 
 from .backoff import Backoff
 from .client import Client
-from .clock import Clock, SystemClock, deadline, sleep
+from .clock import Clock, SystemClock, deadline, quiet_deadline, sleep
 from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, StatusError, TransportTimeout
 from .objects import Key, Object
 from .resource import Resource
@@ -47,6 +48,7 @@ class Cache(Store):
 
     `run()` does the work until cancelled. Until `synced` is set the cache is still filling up. `keep` makes of each
     object what is worth holding; it must leave the metadata's name, namespace, uid and resourceVersion as they are.
+    `silence` is how long a watch may be quiet before it is opened anew: servers send a bookmark about every minute.
     `final` names the failures that end `run()` by an exception instead of another try; it may then be called again.
     `on_contact` is called when `connected` or `last_error` have changed.
     """
@@ -64,6 +66,7 @@ class Cache(Store):
         backoff: Backoff | None = None,
         watch_timeout: int = 300,
         keep: Callable[[Object], Object] | None = None,
+        silence: float | None = None,
         final: tuple[type[KubeError], ...] = (),
         on_contact: Callable[[], None] | None = None,
     ) -> None:
@@ -84,6 +87,8 @@ class Cache(Store):
         self._watch_timeout = watch_timeout
         self._keep = keep or _as_it_is
         self._final = final
+        self._silence = silence
+        self._heard_at = 0.0
         self._on_contact = on_contact or _nobody
         self._watch_list = True
         self._version = ""
@@ -186,10 +191,18 @@ class Cache(Store):
                 if initial:
                     await self._take_initial(events)
                 self._reached()
-                async for event in events:
-                    self._apply(event)
+                await self._take(events)
         except TimeoutError as error:
             raise TransportTimeout(f"the watch of {self.resource} neither ended nor failed in time") from error
+
+    async def _take(self, events: AsyncIterator[WatchEvent]) -> None:
+        """Apply events until the watch ends, or is so quiet that its connection may be dead."""
+        self._heard_at = self._clock.monotonic()
+        with suppress(TimeoutError):
+            async with quiet_deadline(self._clock, self._silence, lambda: self._heard_at):
+                async for event in events:
+                    self._heard_at = self._clock.monotonic()
+                    self._apply(event)
 
     async def _list(self) -> None:
         state = await self._client.list(

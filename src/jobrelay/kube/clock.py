@@ -16,7 +16,17 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-__all__ = ["Clock", "FakeClock", "SystemClock", "Timer", "deadline", "format_micro_time", "format_time", "sleep"]
+__all__ = [
+    "Clock",
+    "FakeClock",
+    "SystemClock",
+    "Timer",
+    "deadline",
+    "format_micro_time",
+    "format_time",
+    "quiet_deadline",
+    "sleep",
+]
 
 
 class Timer(Protocol):
@@ -73,6 +83,31 @@ async def deadline(clock: Clock, seconds: float) -> AsyncIterator[None]:
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as scope:
         timer = clock.call_later(max(seconds, 0), lambda: scope.reschedule(loop.time()))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+@asynccontextmanager
+async def quiet_deadline(clock: Clock, seconds: float | None, heard_at: Callable[[], float]) -> AsyncIterator[None]:
+    """A deadline that moves: raises TimeoutError `seconds` after the monotonic time `heard_at`; None is never."""
+    if seconds is None:
+        yield
+        return
+    loop, limit = asyncio.get_running_loop(), seconds
+    timer: Timer
+
+    def look() -> None:
+        nonlocal timer
+        left = heard_at() + limit - clock.monotonic()
+        if left <= 0:
+            scope.reschedule(loop.time())
+        else:
+            timer = clock.call_later(left, look)
+
+    async with asyncio.timeout(None) as scope:
+        timer = clock.call_later(limit, look)
         try:
             yield
         finally:

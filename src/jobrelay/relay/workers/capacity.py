@@ -17,6 +17,7 @@ from jobrelay.kube.resource import NODES, PODS
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.tasks import until_first
+from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.trim import node_for_capacity, pod_for_capacity
 
 __all__ = ["CapacityFeed"]
@@ -37,13 +38,13 @@ class CapacityFeed:
         *,
         clock: Clock,
         random: Random,
-        again: float = 600.0,
+        timing: Timing,
     ) -> None:
         self._tracker = tracker
         self._changed = changed
         self._clock = clock
         self._random = random
-        self._again = again
+        self._timing = timing
         self._pending: Timer | None = None
         self.nodes = self._cache(client, NODES, node_for_capacity)
         self.pods = self._cache(client, PODS, pod_for_capacity, _RUNNING)
@@ -60,6 +61,7 @@ class CapacityFeed:
             clock=self._clock,
             random=self._random,
             keep=keep,
+            silence=self._timing.silence,
             final=_REFUSALS,
             on_contact=self._note,
         )
@@ -92,7 +94,7 @@ class CapacityFeed:
         while True:
             with suppress(*_REFUSALS):
                 await cache.run()
-            await sleep(self._clock, self._again * (1 + self._random.random()))
+            await sleep(self._clock, 2 * self._timing.unavailable * (1 + self._random.random()))
 
     def _node(self, old: Object | None, new: Object | None) -> None:
         self._tracker.node(old, new)

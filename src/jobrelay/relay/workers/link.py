@@ -121,7 +121,7 @@ class WorkerLink:
         self.capacity = CapacityTracker()
         self.namespaces: set[str] = set()
         """Namespaces that are known to be there; the core's to fill."""
-        self._feed = CapacityFeed(watcher, self.capacity, self._changed, clock=clock, random=random)
+        self._feed = CapacityFeed(watcher, self.capacity, self._changed, clock=clock, random=random, timing=timing)
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
         self._in_session = False

@@ -48,6 +48,7 @@ class Mirrors(Mapping[Resource, Cache]):
                 clock=clock,
                 random=random,
                 keep=partial(_sound, resource),
+                silence=timing.silence,
                 final=_NOT_TO_BE_HAD,
                 on_contact=partial(self._contact, resource),
             )

@@ -14,6 +14,8 @@ class Timing(NamedTuple):
     """Silence after which a sign of life is asked for."""
     answer: float = 5.0
     """How long that may take."""
+    silence: float = 150.0
+    """How long one watch may be quiet while the worker gives other signs of life, before it is opened anew."""
     sync: float = 120.0
     """How long it may take from the first contact until every mirror is known."""
     unavailable: float = 300.0
