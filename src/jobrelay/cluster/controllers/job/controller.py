@@ -14,7 +14,7 @@ import structlog
 
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
-from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, Orphans, tracked
+from jobrelay.cluster.controllers.job.orphans import JOB_UID, TRACKED_INDEX, OrphanKey, Orphans, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
 from jobrelay.cluster.controllers.job.podviews import PodViews
 from jobrelay.cluster.controllers.job.records import Record, Records
@@ -101,9 +101,11 @@ class JobController:
             self._main.queue.add_after(new.key, _GATHER)
 
     def _clean_up(self, job: Object) -> None:
-        selector = str(selector_from_object(job.decode(Job).spec.selector))
+        wanted = job.decode(Job).spec.selector
+        selector = str(selector_from_object(wanted))
         if selector:
-            self._cleanup.queue.add(OrphanKey(job.namespace, selector=selector))
+            job_uid = ((wanted or {}).get("matchLabels") or {}).get(JOB_UID, "")
+            self._cleanup.queue.add(OrphanKey(job.namespace, selector=selector, job_uid=job_uid))
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         self._note_finished(old, new)

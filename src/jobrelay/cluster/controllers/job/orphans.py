@@ -16,19 +16,24 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import PODS
 
 TRACKED_INDEX = "job-controller-tracked"
+JOB_UID = "batch.kubernetes.io/controller-uid"
 
 
 class OrphanKey(NamedTuple):
-    """One pod by name, or with a selector all that it matches."""
+    """One pod by name, or with a selector all that it matches; `job_uid` is the Job whose label the selector asks for."""
 
     namespace: str
     name: str = ""
     selector: str = ""
+    job_uid: str = ""
 
 
 def tracked(pod: Object) -> tuple[str, ...]:
-    """Index of pods that have the finalizer, by namespace."""
-    return (pod.namespace,) if TRACKING_FINALIZER in pod.metadata.finalizers else ()
+    """Index of pods that have the finalizer, by namespace and by the Job that their label names."""
+    if TRACKING_FINALIZER not in pod.metadata.finalizers:
+        return ()
+    job_uid = pod.metadata.labels.get(JOB_UID)
+    return (pod.namespace, f"{pod.namespace}/{job_uid}") if job_uid else (pod.namespace,)
 
 
 class Orphans:
@@ -45,7 +50,8 @@ class Orphans:
             pod = self._pods.get(Key(key.namespace, key.name))
             return [pod] if pod is not None else []
         selector = parse_label_selector(key.selector)
-        pods = self._pods.by_index(TRACKED_INDEX, key.namespace)
+        place = f"{key.namespace}/{key.job_uid}" if key.job_uid else key.namespace
+        pods = self._pods.by_index(TRACKED_INDEX, place)
         return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
     def _is_orphan(self, pod: Object) -> bool:
