@@ -72,6 +72,11 @@ class Manager:
             raise RuntimeError("the manager is already running")
         self._members[group].append(runnable)
 
+    @property
+    def members(self) -> tuple[Runnable, ...]:
+        """Everything that is run, in the order of starting."""
+        return tuple(member for group in Group for member in self._members[group])
+
     async def run(self) -> None:
         """Run everything until cancelled or until something fails."""
         self._failed = asyncio.get_running_loop().create_future()

@@ -127,6 +127,8 @@ class Metrics:
     def text(self) -> str:
         """Everything, in Prometheus' text form."""
         lines = [*self._requests(), *self._now(), *self._objects(), *self._store(), *process_figures()]
+        for figures in self._services.figures:
+            lines += figures()
         return "\n".join(lines) + "\n"
 
     def _requests(self) -> Iterator[str]:

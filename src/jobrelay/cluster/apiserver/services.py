@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import secrets
+import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
@@ -13,6 +13,7 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 
+_RANDOM = random.SystemRandom()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -22,7 +23,7 @@ def _now() -> dt.datetime:
 
 def random_suffix(length: int = 5) -> str:
     """A suffix as Kubernetes generates them: no vowels, so no words."""
-    return "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(length))
+    return "".join(_RANDOM.choices(_SUFFIX_ALPHABET, k=length))
 
 
 def new_uid() -> str:
@@ -38,6 +39,7 @@ class Services:
     uid: Callable[[], str] = new_uid
     authorizer: Authorizer = field(init=False)
     nodes: NodeStreams | None = None
+    figures: list[Callable[[], Iterable[str]]] = field(default_factory=list)  # of what runs beside the server
     unsettled: set[str] = field(default_factory=set)  # uids of objects that were written so
 
     def __post_init__(self) -> None:

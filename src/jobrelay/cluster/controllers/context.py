@@ -6,8 +6,11 @@ any Kubernetes. Caches are made on first use and shared, so that ten controllers
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jobrelay.cluster.controllers.events import Recorder
-from jobrelay.control import Group, Manager
+from jobrelay.cluster.controllers.figures import Figures, queue_figures
+from jobrelay.control import Controller, Group, Manager
 from jobrelay.kube import Cache, Client, Resource
 from jobrelay.kube.clock import Clock, SystemClock
 from jobrelay.kube.transport import Transport
@@ -16,13 +19,20 @@ USER_AGENT = "kube-controller-manager"
 
 
 class Context:
-    """Handed to every controller when it is set up; `manager.run()` then runs them all."""
+    """Handed to every controller when it is set up; `manager.run()` then runs them all.
+
+    `figures` are what controllers tell whoever asks the API server for metrics.
+    """
 
     def __init__(self, transport: Transport, *, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
         self.client = Client(transport, clock=self.clock, user_agent=USER_AGENT)
         self.manager = Manager(clock=self.clock)
+        self.figures: list[Figures] = [self._queues]
         self._caches: dict[Resource, Cache] = {}
+
+    def _queues(self) -> Iterator[str]:
+        return queue_figures([each for each in self.manager.members if isinstance(each, Controller)])
 
     def recorder(self, component: str) -> Recorder:
         """A recorder of events in the name of one controller; it is run with the controllers."""
