@@ -128,3 +128,23 @@ def test_the_job_says_when_it_was_due_in_the_zone() -> None:
     made = make_job(cronjob(timeZone="Europe/Berlin"), at(5))
     assert made["metadata"]["annotations"][SCHEDULED] == "2026-03-02T11:05:00+01:00"
     assert made["metadata"]["ownerReferences"][0]["controller"] is True
+
+
+def test_an_offset_of_nothing_is_shown_as_utc() -> None:
+    made = make_job(cronjob(timeZone="Europe/London"), at(5))
+    assert made["metadata"]["annotations"][SCHEDULED] == "2026-03-02T10:05:00Z"
+
+
+def test_what_history_has_no_room_for_leaves_the_active_list_unsaid() -> None:
+    plan = decide(cronjob(status={"active": active("a")}, successfulJobsHistoryLimit=0), [job("a", "Complete")], at(2))
+    assert [one["metadata"]["name"] for one in plan.delete] == ["a"]
+    assert (reasons(plan), "active" in (plan.status or {})) == ([], False)
+
+
+def test_a_schedule_that_is_never_due_is_told() -> None:
+    plan = decide(cronjob("59 23 31 2 *"), [], at(2))
+    assert (reasons(plan), plan.look_again) == (["InvalidSchedule"], None)
+
+
+def test_years_of_missed_minutes_are_found_at_once() -> None:
+    assert decide(cronjob("* * * * *"), [], at(60 * 24 * 365 * 3)).due == at(60 * 24 * 365 * 3)

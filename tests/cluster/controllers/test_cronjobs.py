@@ -88,3 +88,15 @@ async def test_a_finished_job_goes_after_its_time() -> None:
         assert await w.names(JOBS) == ["j"]
         await w.pass_(2)
         assert await w.names(JOBS) == []
+
+
+async def test_a_new_schedule_does_not_make_up_for_the_past() -> None:
+    async with world(cronjob.set_up) as w:
+        await make(w, schedule="0 0 1 1 *")
+        await w.pass_(200)
+        change = {"spec": {"schedule": "* * * * *"}}
+        await w.server.ok("PATCH", f"{CRONJOBS}/c", change, media="application/merge-patch+json")
+        await w.pass_(1)
+        assert await w.names(JOBS) == []
+        await w.pass_(60)
+        assert len(await w.names(JOBS)) == 1

@@ -27,6 +27,25 @@ async def test_a_job_runs_to_its_end() -> None:
         assert [pod["metadata"].get("finalizers") for pod in await jobs.pods()] == [None] * 3
 
 
+async def test_the_end_of_the_only_pod_is_looked_at_soon() -> None:
+    async with job_world() as jobs:
+        await jobs.create()
+        await jobs.become((await jobs.pods())[0], "Succeeded")
+        await jobs.settle(0.3)
+        assert (await jobs.status())["succeeded"] == 1
+
+
+async def test_the_ends_of_several_pods_are_gathered_for_a_second() -> None:
+    async with job_world() as jobs:
+        await jobs.create(completions=2, parallelism=2)
+        for pod in await jobs.pods():
+            await jobs.become(pod, "Succeeded")
+            await jobs.settle(0.4)
+        assert "succeeded" not in await jobs.status()
+        await jobs.settle(0.3)
+        assert (await jobs.status())["succeeded"] == 2
+
+
 async def test_an_indexed_job_completes_its_indexes() -> None:
     async with job_world() as jobs:
         await jobs.create(completionMode="Indexed", completions=4, parallelism=4)

@@ -45,6 +45,8 @@ def _spec(random: Random) -> Obj:
     _maybe(random, spec, "backoffLimit", 0.6, [0, 1, 2, 3])
     _maybe(random, spec, "suspend", 0.1, [True])
     _maybe(random, spec, "podReplacementPolicy", 0.3, ["Failed", "TerminatingOrFailed"])
+    _maybe(random, spec, "activeDeadlineSeconds", 0.1, [800])
+    _maybe(random, spec, "ttlSecondsAfterFinished", 0.05, [0])
     if random.random() < 0.3:
         spec["podFailurePolicy"] = {"rules": random.sample(_RULES, random.randint(1, 3))}
         spec["podReplacementPolicy"] = "Failed"
@@ -90,12 +92,43 @@ def _step(random: Random, spec: Obj) -> Obj:
         (1, {"patch_pods": {which: {"metadata": {"finalizers": None}}}}),
         (1, {"patch_pods": {which: {"metadata": {"labels": {"batch.kubernetes.io/controller-uid": "x"}}}}}),
         (1, {"delete_job": random.choice(("Background", "Foreground", "Orphan"))}),
+        (1, {"patch": {"spec": {"activeDeadlineSeconds": random.choice((1, 900))}}}),
+        (1, {"status": _written(random)}),
+        (1, {"create_pod": _orphan(random, spec)}),
     ]
     if "completionMode" in spec:
         size = random.randint(max(spec["completions"] - 2, 0), spec["completions"] + 2)
         steps.append((1, {"patch": {"spec": {"completions": size, "parallelism": size}}}))
     weights, choices = zip(*steps, strict=True)
     return dict(random.choices(choices, weights)[0])
+
+
+def _written(random: Random) -> Obj:
+    """What others write into a status: often it is refused."""
+    word = {"status": "True", "reason": "Mine", "message": "so be it", "lastTransitionTime": "now"}
+    choices: tuple[Obj, ...] = (
+        {"failed": random.randint(0, 4)},
+        {"succeeded": random.randint(0, 3)},
+        {"active": 3, "ready": random.randint(0, 3)},
+        {"conditions": [{"type": "FailureTarget", **word}]},
+        {"conditions": [{"type": "SuccessCriteriaMet", **word}]},
+        {"completedIndexes": random.choice(("0", "1-2", "0,9"))},
+        {"startTime": "now-600"},
+    )
+    return random.choice(choices)
+
+
+def _orphan(random: Random, spec: Obj) -> Obj:
+    """A pod that matches the Job's selector, perhaps with an index."""
+    pod: Obj = {
+        "name": f"orphan-{random.randrange(10**6)}",
+        "labels": {"batch.kubernetes.io/controller-uid": "{{uid}}"},
+    }
+    if "completionMode" in spec and random.random() < 0.8:
+        pod["annotations"] = {"batch.kubernetes.io/job-completion-index": str(random.randint(0, spec["completions"]))}
+    if random.random() < 0.6:
+        pod["status"] = random.choice(_STATUSES)
+    return pod
 
 
 def _which(random: Random, spec: Obj) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from jobrelay.kube import Client, NotFound, merge_patch
@@ -80,19 +81,17 @@ class Player:
                 await asyncio.sleep(0.1)
 
     async def clean_up(self) -> None:
-        for pod in (await self.client.list(PODS, self.namespace)).items:
-            try:
-                await self.client.patch(PODS, pod.name, merge_patch({"metadata": {"finalizers": None}}), self.namespace)
-                await self.client.delete(PODS, pod.name, self.namespace, grace_period=0)
-            except NotFound:
-                continue
-        for job in (await self.client.list(JOBS, self.namespace)).items:
-            if job.metadata.finalizers:
-                await self.do_change({"kind": "Job", "name": job.name, "patch": {"metadata": {"finalizers": None}}})
-        try:
+        """Let go of everything; what goes by itself meanwhile is no error."""
+        free = merge_patch({"metadata": {"finalizers": None}})
+        for resource in (PODS, JOBS):
+            for one in (await self.client.list(resource, self.namespace)).items:
+                with suppress(StatusError):
+                    if one.metadata.finalizers:
+                        await self.client.patch(resource, one.name, free, self.namespace)
+                    if resource == PODS:
+                        await self.client.delete(PODS, one.name, self.namespace, grace_period=0)
+        with suppress(StatusError):
             await self.client.delete(NAMESPACES, self.namespace)
-        except StatusError:
-            return
 
     # Steps about Jobs.
 
