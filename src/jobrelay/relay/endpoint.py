@@ -69,7 +69,7 @@ class Endpoint:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         relay = self._answering()
-        return web.Response(body=relay.metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+        return web.Response(body=relay.metrics_text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
     async def _workers(self, request: web.Request) -> web.Response:
         return _json(worker_views(self._answering()))

@@ -71,9 +71,10 @@ class Hands:
         if hand is not None:
             hand.mirrors.probe(task)
 
-    def queue_depth(self, worker: str) -> int:
+    def backlog(self, worker: str) -> int:
+        """How many workloads a worker's side has yet to look at."""
         hand = self._hands.get(worker)
-        return len(hand.mirrors.controller.queue) if hand is not None else 0
+        return hand.mirrors.backlog if hand is not None else 0
 
     async def run(self) -> None:
         """Tends all workers until cancelled."""
@@ -179,8 +180,12 @@ class Hands:
 
     def _changed(self, task: Task, hand: _Hand, kind: Kind, old: Object | None, new: Object) -> None:
         facts = kind.adapter.read(new)
+        uid = new.metadata.annotations.get(ORIGIN_UID, "")
+        memory = self._known.memories.peek(uid)
+        if old is not None and memory.changed_at is None:
+            memory.changed_at = self._known.clock.monotonic()
         if facts.started is not None:
-            self._known.ledger.started(new.metadata.annotations.get(ORIGIN_UID, ""))
+            self._known.ledger.started(uid)
         self._judge(hand.link.name, kind, new)
         if (
             old is None

@@ -7,6 +7,7 @@ original by the uid that it carries, so that a mirror of an earlier object of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from jobrelay.kube import Cache, Clock, Object
@@ -97,6 +98,7 @@ class Knowledge:
         self.shapes: dict[str, dict[str, Refusal | None]] = {}
         self.stale: dict[str, set[str]] = {}
         """By worker: uids of the mirrors that must be stopped there first."""
+        self.backlog: Callable[[str], int] = lambda worker: 0
         self._policies = policies
 
     def situation(self, kind: Kind, obj: Object) -> Situation:
@@ -128,7 +130,9 @@ class Knowledge:
 
     def _facts(self, link: WorkerLink) -> WorkerFacts:
         name = link.name
-        return link.facts(self.ledger.live(name), self.ledger.reserved(name), len(self.stale.get(name, ())))
+        facts = link.facts(self.ledger.live(name), self.ledger.reserved(name), len(self.stale.get(name, ())))
+        waiting = self.backlog(name)
+        return replace(facts, backlog=waiting) if waiting else facts
 
     def workers(self) -> list[WorkerFacts]:
         return [self._facts(link) for link in self.registry.links.values()]

@@ -15,6 +15,8 @@ class Memory:
 
     status_since: float | None = None
     """Since when, by the monotonic clock, a new status waits to be written."""
+    changed_at: float | None = None
+    """When, by the monotonic clock, its mirror first changed since the last status was written."""
     refusals: dict[str, Refusal] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
     """The last note of each reason, so that nothing is told twice."""

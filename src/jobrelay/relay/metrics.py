@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-
-from jobrelay.relay.situation import Situation
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 __all__ = ["Metrics"]
 
@@ -51,17 +49,19 @@ class Metrics:
             "jobrelay_api_calls_total", "Requests sent", ["cluster", "verb", "code"], registry=registry
         )
 
+        self.queue_depth = Gauge("jobrelay_queue_depth", "Workloads to look at", ["queue"], registry=registry)
+        self.connected = Gauge("jobrelay_worker_connected", "Whether a worker answers", ["worker"], registry=registry)
+        self.live = Gauge("jobrelay_live_workloads", "Unfinished workloads by worker", ["worker"], registry=registry)
+
     def placed(self, worker: str, *, again: bool) -> None:
         self.placements.labels(worker, "redispatched" if again else "placed").inc()
         if again:
             self.redispatches.labels(worker).inc()
 
-    def returned(self, situation: Situation, waited: float | None = None) -> None:
-        mirror = situation.mirror
-        if mirror is not None:
-            self.statuses.labels(mirror.worker).inc()
-            if waited is not None:
-                self.status_lag.labels(mirror.worker).observe(waited)
+    def returned(self, worker: str, lag: float | None) -> None:
+        self.statuses.labels(worker).inc()
+        if lag is not None:
+            self.status_lag.labels(worker).observe(lag)
 
     def text(self) -> bytes:
         """In Prometheus' text format."""

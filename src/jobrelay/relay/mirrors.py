@@ -76,6 +76,12 @@ class Mirrors:
     def _shapes(self) -> dict[str, Refusal | None]:
         return self._known.shapes.setdefault(self._link.name, {})
 
+    @property
+    def backlog(self) -> int:
+        """How many workloads wait to be looked at, or for the worker's answer."""
+        queue = self.controller.queue
+        return len(queue) + queue.processing
+
     def tend(self, task: Task, *, priority: int = 0) -> None:
         """Have a mirror looked at."""
         self.controller.queue.add(task, priority=priority)

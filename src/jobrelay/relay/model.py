@@ -65,6 +65,8 @@ class WorkerFacts:
     """Requests of assigned workloads whose pods are not in `capacity` yet; `pods` counts them."""
     pending: int = 0
     """How many pods of our mirrors wait for a node there."""
+    backlog: int = 0
+    """How many mirrors there wait to be created or changed, or for the worker's answer."""
     stale: int = 0
     """How many mirrors there have to be stopped before it may take new ones."""
 

@@ -137,9 +137,9 @@ class Originals:
         situation, decision = found
         if decision.stage is Stage.NOT_OURS:
             return None
-        if decision.placement is not None and decision.placement.chosen is None:
+        if decision.stage is Stage.PROBING or (decision.placement is not None and decision.placement.chosen is None):
             self.waiting.add(task, situation.demand.shape)
-        elif decision.stage is not Stage.PROBING:
+        else:
             self.waiting.placed(task)
         self._hold(situation, decision)
         await self._carry_out(task, situation, decision)
@@ -198,8 +198,10 @@ class Originals:
                     memory.defect = version
                     tries += situation.adapter.subsets(situation.obj, mirror.obj)
             else:
-                memory.status_since = None
-                self._metrics.returned(situation)
+                if mirror is not None:
+                    began, now = memory.changed_at, self._known.clock.monotonic()
+                    self._metrics.returned(mirror.worker, now - began if began is not None else None)
+                memory.status_since = memory.changed_at = None
                 self._observe(task, new)
                 return new
         return situation.obj

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import structlog
 
 from jobrelay.control import Group, Manager
-from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
+from jobrelay.kube import Cache, Client, Clock, Connection, EventRecorder, LeaderElection, SystemClock
 from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.counting import Counting
 from jobrelay.relay.explain import Explanation, explain
 from jobrelay.relay.hands import ASSIGNED, Hands, assigned_cluster
 from jobrelay.relay.knowledge import Kind, Knowledge
@@ -23,7 +24,7 @@ from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.telling import Telling
-from jobrelay.relay.workers import Connect, Registry, Source, Timing, over_network, trimmed
+from jobrelay.relay.workers import Connect, Registry, Source, Timing, Way, over_network, trimmed
 from jobrelay.relay.workers.timing import PATIENT
 from jobrelay.workloads import ADAPTERS, Adapter
 
@@ -64,14 +65,15 @@ class Relay:
     ) -> None:
         clock = clock or SystemClock()
         self._election = election
-        self.metrics = Metrics()
+        self.metrics = metrics = Metrics()
+        client = Client(Counting(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
         self.registry = Registry(
             client,
             source,
             resources=[adapter.resource for adapter in adapters],
             origin=settings.origin,
             namespace=namespace,
-            connect=connect,
+            connect=lambda way: Counting(connect(way), _name_of(way, source), metrics),
             clock=clock,
             timing=timing,
             writes=self.leads,
@@ -97,6 +99,7 @@ class Relay:
             leads=self.leads,
         )
         self.hands.join(self.originals)
+        self.knowledge.backlog = self.hands.backlog
         for kind in kinds.values():
             kind.originals.add_index(ASSIGNED, assigned_cluster)
             self.manager.add(kind.originals, Group.CACHES)
@@ -113,7 +116,26 @@ class Relay:
         """Run until cancelled; raises LeadershipLost when another replica has taken over."""
         await self.manager.run()
 
+    def metrics_text(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        metrics = self.metrics
+        metrics.queue_depth.labels("originals").set(len(self.originals.controller.queue))
+        metrics.queue_depth.labels("waiting").set(len(self.originals.waiting))
+        for worker in self.knowledge.workers():
+            metrics.queue_depth.labels(worker.name).set(worker.backlog)
+            metrics.connected.labels(worker.name).set(worker.connected)
+            metrics.live.labels(worker.name).set(worker.live)
+        return metrics.text()
+
     def explain(self, task: Task) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original."""
         found = self.originals.decision(task)
         return explain(*found) if found is not None else None
+
+
+def _name_of(connection: Connection, source: Source) -> str:
+    """The worker that a connection leads to."""
+    for name, spec in source.workers.items():
+        if isinstance(spec.access, Way) and spec.access.connection is connection:
+            return name
+    return connection.server
