@@ -8,6 +8,7 @@ adds the new one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 from jobrelay.kinds import nodematch
@@ -49,14 +50,13 @@ class Tally:
     def update(self, rooms: Sequence[Room]) -> None:
         """Bring the sums up to date with these rooms."""
         if len(rooms) != len(self.rooms):
-            gone, come = list(self.rooms), list(rooms)
-        else:
-            pairs = [(old, new) for old, new in zip(self.rooms, rooms, strict=True) if old is not new]
-            gone, come = [old for old, _ in pairs], [new for _, new in pairs]
-        for room in gone:
-            self._total = [total - share for total, share in zip(self._total, self._row(room), strict=True)]
-        for room in come:
-            self._total = [total + share for total, share in zip(self._total, self._row(room), strict=True)]
+            self.rooms, self._total = (), [0] * len(self._total)
+        for old, new in zip_longest(self.rooms, rooms):
+            if old is new:
+                continue
+            before = self._row(old) if old is not None else [0] * len(self._total)
+            rows = zip(self._total, before, self._row(new), strict=True)
+            self._total = [total - less + more for total, less, more in rows]
         self.rooms = rooms
 
     @property
@@ -81,23 +81,18 @@ class Tally:
 
     def _row(self, room: Room) -> list[int]:
         """A node's share in the sums."""
-        sets, node = self._needs.sets, room.node
-        takers = [need for need in sets if _takes(need, node, ever=True)]
+        node = room.node
+        takers = [need for need in self._needs.sets if _takes(need, node, ever=True)]
         plain = node.schedulable and not node.taints
         serving = takers if plain else [need for need in takers if _takes(need, node, ever=False)]
-        row = [
-            bool(takers),
-            bool(serving),
-            _places(sets[0].requests, room.free) if serving else 0,
-            _places(sets[0].requests, room.has) if takers else 0,
-        ]
+        sums: list[int] = []
+        now, ever = [], []
         for name, each, _ in self.resources:
-            free = room.free.get(name, 0)
-            if serving:
-                row += (room.has.get(name, 0), free, free // each, 0)
-            else:
-                row += (0, 0, 0, free if node.schedulable else 0)
-        return row
+            has, free = room.has.get(name, 0), room.free.get(name, 0)
+            ever.append(has // each)
+            now.append(free // each)
+            sums += (has, free, free // each, 0) if serving else (0, 0, 0, free if node.schedulable else 0)
+        return [bool(takers), bool(serving), min(now) if serving else 0, min(ever) if takers else 0, *sums]
 
 
 def _resources(needs: Needs) -> list[tuple[str, int, int]]:
