@@ -13,7 +13,7 @@ JOBS ?= auto
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo     two embedded clusters at work, in about 20 seconds'
+	@echo 'make demo     a fleet at work: Jobs on three workers, one of which is killed; about 20 seconds'
 	@echo 'make test     the tests that need nothing but this clone'
 	@echo 'make lint     ruff, mypy and import-linter'
 	@echo 'make types    mypy alone'

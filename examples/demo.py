@@ -1,177 +1,282 @@
-"""Two embedded clusters at work: what they accept, what they refuse, and in which words.
+"""A fleet at work: Jobs submitted on one cluster run on three others, and one of those is killed on the way.
 
     make demo        or: python examples/demo.py
 
-Needs nothing but this package. Where kubectl is on PATH it is used to look at the clusters; elsewhere our own client does it.
+Needs nothing but this package. Ends with code 0 only if every Job ended as it should. Leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import logging
 import os
-import shutil
+import pathlib
+import signal
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
-from jobrelay.cluster import Cluster
-from jobrelay.kube import Client, Forbidden, Invalid, Resource, StatusError, connect, merge_patch
-from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, JOBS, NAMESPACES
+from jobrelay.fleet.errors import FleetError
+from jobrelay.fleet.fleet import MANAGEMENT, ClusterPlan, Fleet, FleetPlan
+from jobrelay.kube import Client, Object, connect
+from jobrelay.kube.resource import JOBS
 
 RELAY = "jobrelay.dev/relay"
-BACKUPS = Resource("demo.jobrelay.dev", "v1", "backups", "Backup")
-COLOURS = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-BOLD, GREEN, RED, PLAIN = ("\033[1m", "\033[32m", "\033[31m", "\033[0m") if COLOURS else ("", "", "", "")
+ASSIGNMENT = "jobrelay.dev/assignment"
+RUNTIME = "process" if sys.platform == "linux" else "scripted"
+WORKERS = {"worker-1": "4", "worker-2": "2", "worker-3": "2"}
+DOOMED = "worker-2"
+LOST_AFTER = "3s"
+PATIENCE = 90.0  # seconds, on a machine with much else to do; a free one needs about 15
+
+TERMINAL = sys.stdout.isatty()
+BOLD, GREEN, RED, GREY, PLAIN = ("\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m") if TERMINAL else [""] * 5
 
 
-def title(text: str) -> None:
-    print(f"\n{BOLD}{text}{PLAIN}")
+@dataclass(frozen=True)
+class Task:
+    """A Job of the batch, and how it should end."""
+
+    name: str
+    seconds: float
+    cpu: str = "500m"
+    delegated: bool = True
+    pods: int = 1
+    code: int = 0
+    prefers: str = ""
+
+    @property
+    def end(self) -> str:
+        return "Failed" if self.code else "Complete"
+
+    def body(self) -> dict[str, Any]:
+        command = f"echo {self.name} runs as process $$$$; sleep {self.seconds}; exit {self.code}"
+        container = {"name": "main", "image": "busybox", "command": ["sh", "-c", command]}
+        container["resources"] = {"requests": {"cpu": self.cpu}}
+        script = {"jobrelay.dev/run-seconds": str(self.seconds), "jobrelay.dev/exit-code": str(self.code)}
+        pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+        spec = {"template": {"metadata": {"annotations": script}, "spec": pod}, "backoffLimit": 0}
+        spec |= {"parallelism": self.pods, "completions": self.pods}
+        annotations = {"jobrelay.dev/preferred-clusters": self.prefers} if self.prefers else {}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": self.name, "namespace": "default", "annotations": annotations},
+            "spec": spec | ({"managedBy": RELAY} if self.delegated else {}),
+        }
 
 
-def accepted(text: str) -> None:
-    print(f"  {GREEN}accepted{PLAIN}  {text}")
+BATCH = [
+    Task("render-1", 2),
+    Task("render-2", 6),
+    Task("render-3", 6),
+    Task("render-4", 6, prefers=DOOMED),
+    Task("render-5", 6, prefers=DOOMED),
+    Task("large", 4, cpu="3"),
+    Task("array", 3, cpu="100m", pods=4),
+    Task("broken", 1, code=3),
+    Task("local-1", 2, delegated=False),
+    Task("local-2", 3, delegated=False),
+]
 
 
-def refused(text: str, error: StatusError) -> None:
-    print(f"  {RED}refused{PLAIN}   {text}\n            {error.code} {error.reason}: {error}")
+@dataclass
+class Row:
+    """A Job as it was last seen."""
+
+    task: Task
+    status: str = "Submitted"
+    where: str = ""
+    run: int = 0
+    done: int = 0
+    history: list[str] = field(default_factory=list)
+
+    def take(self, job: Object) -> bool:
+        """Whether something new is to be seen."""
+        before = (self.status, self.where, self.run, self.done)
+        found = job.decode()
+        status = found.get("status", {})
+        true = {one["type"] for one in status.get("conditions", ()) if one["status"] == "True"}
+        started = "Running" if status.get("startTime") else "Waiting"
+        self.status = next((word for word in ("Complete", "Failed") if word in true), started)
+        self.done = status.get("succeeded", 0)
+        to = json.loads(job.metadata.annotations.get(ASSIGNMENT, "{}"))
+        self.where = to.get("cluster", "" if self.task.delegated else MANAGEMENT)
+        self.run = to.get("epoch", 0)
+        if self.where and self.history[-1:] != [self.where]:
+            self.history.append(self.where)
+        return before != (self.status, self.where, self.run, self.done)
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("Complete", "Failed")
+
+    @property
+    def right(self) -> bool:
+        """Whether it ended as it should, where it should."""
+        task = self.task
+        counted = self.done == (0 if task.code else task.pods)
+        return self.status == task.end and counted and (self.where != MANAGEMENT) == task.delegated
+
+    def line(self) -> str:
+        colour = {"Complete": GREEN, "Failed": GREEN if self.right else RED, "Waiting": GREY}.get(self.status, "")
+        kind = "delegated" if self.task.delegated else "standard"
+        run = str(self.run) if self.run else "-"
+        path = " -> ".join(self.history) if len(self.history) > 1 else self.where or "-"
+        done = f"{self.done}/{self.task.pods}"
+        return f"  {self.task.name:<10} {kind:<10} {colour}{self.status:<10}{PLAIN} {done:<5} {run:<4} {path}"
 
 
-def job(name: str, **spec: Any) -> dict[str, Any]:
-    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox", "command": ["true"]}]}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"template": {"spec": pod}, **spec},
-    }
+HEAD = f"  {'JOB':<10} {'KIND':<10} {'STATUS':<10} {'DONE':<5} {'RUN':<4} CLUSTER"
 
 
-def backup_definition() -> dict[str, Any]:
-    spec = {
-        "type": "object",
-        "properties": {"keep": {"type": "integer"}, "atMost": {"type": "integer"}},
-        "x-kubernetes-validations": [{"rule": "self.keep <= self.atMost", "message": "keep may not exceed atMost"}],
-    }
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "backups.demo.jobrelay.dev"},
-        "spec": {
-            "group": "demo.jobrelay.dev",
-            "scope": "Namespaced",
-            "names": {"plural": "backups", "singular": "backup", "kind": "Backup"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
+class Screen:
+    """A table that is redrawn in a terminal, and one line for each change elsewhere."""
+
+    def __init__(self, rows: dict[str, Row]) -> None:
+        self._rows, self._began, self._drawn = rows, time.monotonic(), 0
+
+    def table(self) -> None:
+        if self._drawn:
+            print(f"\033[{self._drawn}A", end="")
+        lines = [HEAD, *(row.line() for row in self._rows.values())]
+        for line in lines:
+            print(f"{line}\033[K" if TERMINAL else line)
+        self._drawn = len(lines) if TERMINAL else 0
+
+    def changed(self, row: Row) -> None:
+        if TERMINAL:
+            self.table()
+        else:
+            print(f"  {time.monotonic() - self._began:5.1f} s {row.line()}", flush=True)
+
+    def say(self, text: str) -> None:
+        """A remark between the lines."""
+        print(f"\n{BOLD}{text}{PLAIN}", flush=True)
+        self._drawn = 0
+        if TERMINAL:
+            self.table()
 
 
-async def look_around(cluster: Cluster, client: Client) -> None:
-    title("1. Anything that speaks Kubernetes can look at them")
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        names = [item.name for item in (await client.list(NAMESPACES)).items]
-        print(f"  namespaces: {', '.join(names)}   (kubectl is not on PATH, so our own client asked)")
-        return
-    arguments = [kubectl, "--kubeconfig", str(cluster.kubeconfig), "get", "namespaces"]
-    print(f"  $ kubectl --kubeconfig {cluster.kubeconfig} get namespaces", flush=True)
-    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
-    print("".join(f"  {line}\n" for line in output.decode().splitlines()), end="")
+async def follow(client: Client, rows: dict[str, Row], screen: Screen, version: str, fleet: Fleet) -> None:
+    """Shows every change of the batch; kills a worker once it is at work."""
+    killed = False
+    while True:
+        async with client.watch(JOBS, "default", resource_version=version) as events:
+            async for event in events:
+                version = event.object.resource_version
+                row = rows.get(event.object.name)
+                if row is None or not row.take(event.object):
+                    continue
+                screen.changed(row)
+                if not killed and sum(each.status == "Running" and each.where == DOOMED for each in rows.values()) > 1:
+                    killed = True
+                    fleet.kill(DOOMED)
+                    screen.say(f"{DOOMED} is killed with Jobs on it; they count as lost after {LOST_AFTER} and move")
+                if all(each.ended for each in rows.values()):
+                    return
 
 
-async def hand_over(client: Client) -> None:
-    title("2. A Job can name who manages it, and only when it is created")
-    made = await client.create(JOBS, job("train", managedBy=RELAY))
-    accepted(f"Job train, spec.managedBy: {made.decode()['spec']['managedBy']}")
-    await attempt(client, {"spec": {"managedBy": "example.com/other"}}, "a change of spec.managedBy", subresource=None)
+async def work(fleet: Fleet) -> dict[str, Row]:
+    """Submits the batch and waits for its end."""
+    rows = {task.name: Row(task) for task in BATCH}
+    async with connect(fleet.folder.kubeconfig(MANAGEMENT)) as client:
+        version = (await client.list(JOBS, "default")).resource_version
+        for task in BATCH:
+            await client.create(JOBS, task.body())
+        screen = Screen(rows)
+        delegated = sum(task.delegated for task in BATCH)
+        screen.say(f"{delegated} delegated and {len(BATCH) - delegated} standard Jobs, all submitted to {MANAGEMENT}")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await follow(client, rows, screen, version, fleet)
+    return rows
 
 
-async def attempt(client: Client, change: Mapping[str, Any], what: str, subresource: str | None = "status") -> None:
-    """Patches the Job and shows the API server's verdict."""
-    try:
-        await client.patch(JOBS, "train", merge_patch(dict(change)), "default", subresource=subresource)
-        accepted(what)
-    except Invalid as error:
-        refused(what, error)
+def show(fleet: Fleet, *arguments: str) -> None:
+    """Runs our own command, as a user would."""
+    print(f"\n{BOLD}$ jobrelay {' '.join(arguments)}{PLAIN}", flush=True)
+    environment = os.environ | {"KUBECONFIG": str(fleet.folder.kubeconfig(MANAGEMENT))}
+    command = [sys.executable, "-m", "jobrelay", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    for line in (done.stdout + done.stderr).splitlines():
+        print(f"  {line}")
 
 
-def condition(kind: str, now: str) -> dict[str, str]:
-    return {"type": kind, "status": "True", "lastTransitionTime": now, "lastProbeTime": now}
+def judge(rows: dict[str, Row]) -> bool:
+    """The summary; whether all is as it should be."""
+    moved = [row for row in rows.values() if len(row.history) > 1]
+    wrong = [row for row in rows.values() if not row.right]
+    print(f"\n{BOLD}Summary{PLAIN}")
+    print(f"  {len(rows) - len(wrong)} of {len(rows)} Jobs ended as they should (one of them is meant to fail)")
+    print(f"  {len(moved)} moved away from {DOOMED}: {', '.join(row.task.name for row in moved) or 'none'}")
+    by_worker = {name: sum(row.where == name for row in rows.values()) for name in (*WORKERS, MANAGEMENT)}
+    print("  ended on: " + ", ".join(f"{name} {count}" for name, count in by_worker.items()))
+    for row in wrong:
+        print(
+            f"  {RED}wrong{PLAIN}: {row.task.name} should be {row.task.end}, is {row.status} on {row.where or 'no cluster'}"
+        )
+    if not moved:
+        print(f"  {RED}wrong{PLAIN}: no Job was moved")
+    return bool(moved) and not wrong
 
 
-async def write_status(client: Client) -> None:
-    title("3. Whoever manages a Job must write a status that makes sense")
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    complete = [condition("SuccessCriteriaMet", now), condition("Complete", now)]
-    await attempt(client, {"status": {"startTime": now, "active": 1}}, "started, one pod is active")
-    await attempt(client, {"status": {"conditions": complete[1:], "completionTime": now}}, "complete too early")
-    finished = {"active": None, "succeeded": 1, "completionTime": now, "conditions": complete}
-    await attempt(client, {"status": finished}, "finished, one pod succeeded")
-    await attempt(client, {"status": {"conditions": None}}, "never mind, it is not finished")
-
-
-async def extend(client: Client) -> None:
-    title("4. Custom resources, with rules in CEL")
-    await client.create(CUSTOMRESOURCEDEFINITIONS, backup_definition())
-    accepted("CustomResourceDefinition backups.demo.jobrelay.dev")
-    for keep in (3, 9):
-        metadata = {"name": f"keep-{keep}", "namespace": "default"}
-        body = {"apiVersion": "demo.jobrelay.dev/v1", "kind": "Backup", "metadata": metadata}
-        try:
-            await client.create(BACKUPS, body | {"spec": {"keep": keep, "atMost": 5}})
-            accepted(f"Backup keep-{keep}, at most 5")
-        except Invalid as error:
-            refused(f"Backup keep-{keep}, at most 5", error)
-
-
-async def follow(client: Client) -> None:
-    title("5. A watch shows every change once (on the second cluster)")
-    version = (await client.list(JOBS)).resource_version
-    async with client.watch(JOBS, resource_version=version) as events:
-        await client.create(JOBS, job("mirror", suspend=True))
-        await client.patch(JOBS, "mirror", merge_patch({"spec": {"suspend": False}}), "default")
-        await client.delete(JOBS, "mirror", "default", propagation="Background")
-        for _ in range(3):
-            event = await anext(events)
-            if event.object is not None:
-                suspended = event.object.decode()["spec"]["suspend"]
-                print(f"  {event.type:<9} Job {event.object.name}, suspend: {str(suspended).lower()}")
-
-
-async def ask_as_someone(cluster: Cluster) -> None:
-    title("6. Permissions are checked for everyone")
-    try:
-        await cluster.client("alice").list(JOBS, "default")
-    except Forbidden as error:
-        refused("alice lists Jobs", error)
-
-
-async def main() -> None:
+async def main(folder: pathlib.Path) -> int:
     began = time.monotonic()
-    print("Starting two embedded clusters in this process ...")
-    async with Cluster("management") as management, Cluster("worker") as worker:
-        for cluster in (management, worker):
-            print(f"  {cluster.name:<10} ready {cluster.url}")
-        print(f"  after {time.monotonic() - began:.1f} s")
-        async with connect(management.kubeconfig) as first, connect(worker.kubeconfig) as second:
-            await look_around(management, first)
-            await hand_over(first)
-            await write_status(first)
-            await extend(first)
-            await follow(second)
-            await ask_as_someone(management)
-    title("What to do next")
-    print("  .venv/bin/jobrelay cluster start dev      a cluster that stays; Ctrl-C ends it, its data is kept")
-    print("  kubectl --kubeconfig ~/.local/state/jobrelay/dev.kubeconfig create job hi --image=busybox -- true")
-    print("  docs/guides/                              how to use clusters on a laptop and in tests")
-    print(f"\nBoth clusters are stopped and nothing is left of them ({time.monotonic() - began:.1f} s).")
+    print(
+        f"Starting a management cluster, {len(WORKERS)} unequal workers and the relay, each in a process of its own ..."
+    )
+    common = ("--runtime", RUNTIME, "--memory")
+    fleet = Fleet(
+        FleetPlan(
+            folder,
+            (sys.executable, "-P", "-m", "jobrelay.cli.child"),
+            ClusterPlan(MANAGEMENT, common),
+            tuple(ClusterPlan(name, (*common, "--cpu", cpu)) for name, cpu in WORKERS.items()),
+            ("--worker-lost-timeout", LOST_AFTER),
+        )
+    )
+    async with fleet:
+        print("  " + ", ".join(f"{name} ({cpu} CPUs)" for name, cpu in WORKERS.items()))
+        print(f"  ready after {time.monotonic() - began:.1f} s")
+        started = time.monotonic()
+        rows = await work(fleet)
+        took = time.monotonic() - started
+        show(fleet, "get")
+        show(fleet, "logs", "job/large")
+        fine = judge(rows)
+    print(f"\nThe batch took {took:.1f} s. Everything is stopped, and nothing is left of it.")
+    print("Next: .venv/bin/jobrelay up --workers 3     a fleet that stays; docs/guides/relay.md")
+    return 0 if fine else 1
+
+
+def run() -> int:
+    """Runs `main` so that Ctrl-C and SIGTERM clean up too."""
+
+    async def guarded() -> int:
+        task = asyncio.ensure_future(main(pathlib.Path(folder)))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            print("\nInterrupted; everything is stopped.")
+            return 130
+        except FleetError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+
+    with tempfile.TemporaryDirectory(prefix="jobrelay-demo-") as folder:
+        return asyncio.run(guarded())
 
 
 if __name__ == "__main__":
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    asyncio.run(main())
+    sys.exit(run())
