@@ -15,6 +15,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,6 +27,7 @@ from jobrelay.cluster.node.process.security import Identity
 log = structlog.get_logger(__name__)
 _PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
 _PATIENCE: Final = 10.0
+_AT_ONCE: Final = 32  # programs on their way: the kernel limits how many descriptors may be
 _STOPPING: Final = "the node is stopping"
 _LOST: Final = 9  # what a process ends with when its supervisor is gone: as if killed
 
@@ -79,6 +81,8 @@ class Launcher:
         self._child: subprocess.Popen[bytes] | None = None
         self._starting: dict[int, asyncio.Future[int]] = {}
         self._running: dict[int, asyncio.Future[int]] = {}
+        self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
+        self._slots = asyncio.Semaphore(_AT_ONCE)
         self._hello: asyncio.Future[str] | None = None
         self._ready: asyncio.Task[None] | None = None
         self._closed = False
@@ -119,34 +123,59 @@ class Launcher:
     async def spawn(self, program: Program, stdin: int, stdout: int, stderr: int) -> Process:
         """Starts a program on these descriptors, which stay the caller's. Raises StartError."""
         await self.ready()
+        async with self._slots:
+            file = os.memfd_create("program")
+            try:
+                os.write(file, program.encode())
+                return await self._spawn([file, stdin, stdout, stderr])
+            finally:
+                os.close(file)
+
+    async def _spawn(self, descriptors: Sequence[int]) -> Process:
         if self._control is None:
             raise StartError("the supervisor of the node's processes is gone")
         id = next(self._numbers)
         loop = asyncio.get_running_loop()
         self._starting[id] = started = loop.create_future()
         self._running[id] = exited = loop.create_future()
-        file = os.memfd_create("program")
+        message = json.dumps({"op": "spawn", "id": id}).encode(), descriptors
+        self._send(*message)
         try:
-            os.write(file, program.encode())
-            socket.send_fds(
-                self._control, [json.dumps({"op": "spawn", "id": id}).encode()], [file, stdin, stdout, stderr]
-            )
             return Process(id, await started, exited)
         except StartError:
             self._running.pop(id, None)
             raise
-        except OSError as error:
-            self._running.pop(id, None)
-            raise StartError(f"the supervisor does not answer: {error}") from error
         finally:
             self._starting.pop(id, None)
-            os.close(file)
+            with contextlib.suppress(ValueError):
+                self._outbox.remove(message)
 
     def signal(self, process: Process, number: int) -> None:
         """Signals a program and its process group."""
         if self._control is not None and not process.exited.done():
-            with contextlib.suppress(OSError):
-                self._control.send(json.dumps({"op": "kill", "id": process.id, "signal": int(number)}).encode())
+            self._send(json.dumps({"op": "kill", "id": process.id, "signal": int(number)}).encode())
+
+    def _send(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
+        """Sends a message, or keeps it for when the supervisor has read others."""
+        self._outbox.append((data, descriptors))
+        if len(self._outbox) == 1:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._control is None:
+            return
+        loop, fd = asyncio.get_running_loop(), self._control.fileno()
+        try:
+            while self._outbox:
+                data, descriptors = self._outbox[0]
+                socket.send_fds(self._control, [data], list(descriptors))
+                self._outbox.popleft()
+            loop.remove_writer(fd)
+        except BlockingIOError:
+            loop.add_writer(fd, self._flush)
+        except OSError as error:
+            log.error("the supervisor of the node's processes does not listen", error=str(error))
+            self._replace()
 
     async def stop(self) -> None:
         """Ends everything; nothing can be started any more."""
@@ -199,8 +228,11 @@ class Launcher:
     def _lose(self) -> None:
         control, self._control = self._control, None
         if control is not None:
-            asyncio.get_running_loop().remove_reader(control.fileno())
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(control.fileno())
+            loop.remove_writer(control.fileno())
             control.close()
+            self._outbox.clear()
         self._ready = None
         if self._hello is not None and not self._hello.done():
             self._hello.set_exception(ConnectionResetError("it ended at once"))
