@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import lives, scenarios
+from bench import lives, placement, scenarios
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
@@ -19,6 +19,7 @@ SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "watches": scenarios.watches,
     "lives": lives.lives,
     "indexed": lives.indexed,
+    "placement": placement.placement,
 }
 
 
