@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from jobrelay.cluster import Cluster
 from jobrelay.kube import FakeClock
 from jobrelay.kube.faults import Answer, Hang
-from jobrelay.kube.resource import JOBS, NODES, Resource
+from jobrelay.kube.resource import JOBS, NODES, PODS, SERVICEACCOUNTS, Resource
 from jobrelay.relay.model import State
 from jobrelay.relay.workers import Loss, Refused, WorkerSpec
 
@@ -186,3 +187,32 @@ async def test_what_the_operator_wants_is_told(clock: FakeClock) -> None:
         w.link.respecify(WorkerSpec("w1", way(), state=State.DRAINING, order=4))
         assert told == [State.DRAINING]
         assert (w.link.connected, w.link.order) == (True, 4)
+
+
+async def test_pods_of_our_mirrors_that_wait_for_a_node_are_counted(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        await w.client.create(SERVICEACCOUNTS, {"metadata": {"name": "default"}}, "default")
+        ours = await w.client.create(JOBS, job("ours"))
+        for owner in (ours.uid, ours.uid, "other"):
+            metadata = {"generateName": "p-", "labels": {"batch.kubernetes.io/controller-uid": owner}}
+            pod = {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+            await w.client.create(PODS, pod, "default")
+        await advance(clock, 1)
+        assert w.link.facts().pending == 2
+
+
+async def test_another_cluster_at_the_same_address_is_not_mixed_up_with_the_first(clock: FakeClock) -> None:
+    async with Cluster(controllers="none") as second, worker(clock) as w:
+        for name in ("a", "b", "c"):
+            await w.client.create(JOBS, job(name))
+        await second.client().create(JOBS, job("a"))
+        await advance(clock, 1)
+        w.faults.partition()
+        w.seen.inner = second.transport()
+        w.faults.heal()
+        await advance(clock, 10)
+        assert w.link.connected
+        assert [obj.name for obj in w.link.mirrors[JOBS]] == ["a"]
+        await second.client().create(JOBS, job("d"))
+        await advance(clock, 1)
+        assert [obj.name for obj in w.link.mirrors[JOBS]] == ["a", "d"]

@@ -48,7 +48,14 @@ def test_of_a_pod_its_requests_node_and_phase_are_kept() -> None:
         "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
         "status": {"phase": "Pending", "conditions": [waiting]},
     }
-    assert pod_for_capacity(pod).metadata.labels == {"x": "y"}
+    assert pod_for_capacity(pod).metadata.labels == {}
+
+
+def test_of_a_pod_its_job_is_kept() -> None:
+    label = {"batch.kubernetes.io/controller-uid": "j"}
+    pod = made(metadata=METADATA | {"labels": {"x": "y", **label}})
+    assert pod_for_capacity(pod).metadata.labels == label
+    assert pod_for_capacity(pod).key == pod.key
 
 
 def test_of_a_node_its_room_and_taints_are_kept() -> None:

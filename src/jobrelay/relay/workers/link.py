@@ -42,7 +42,7 @@ from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.guard import Guard
 from jobrelay.relay.workers.mirrors import Mirrors
 from jobrelay.relay.workers.pulse import Pulse
-from jobrelay.relay.workers.reasons import describe
+from jobrelay.relay.workers.reasons import AnotherCluster, describe
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import Refused, Way, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
@@ -111,7 +111,7 @@ class WorkerLink:
         self._clock, self._connect, self._home, self._timing = clock, connect, home, timing
         self._changed: Signal[[]] = Signal()
         self._guard = Guard(clock)
-        self._pulse = Pulse(self._guard, clock, timing)
+        self._pulse = Pulse(self._guard, self._recognise, clock=clock, timing=timing)
         self.client = Client(self._guard, clock=clock, timeout=15.0, retries=2, longest_wait=10.0)
         self._asker = Client(self._guard, clock=clock, timeout=2 * timing.answer, retries=0)
         watcher = Client(self._guard, clock=clock, timeout=15.0, retries=0, page_size=100)
@@ -229,12 +229,17 @@ class WorkerLink:
             self.version = Version()
         found = await identity(self._asker)
         if self._identity and found and found != self._identity:
-            self._fail("it is another cluster now, and what was known of it is forgotten")
+            self._fail(describe(AnotherCluster("what was known of it is forgotten")))
             self.mirrors.start_over()
             self._feed.start_over()
             self.namespaces.clear()
         self._identity = found or self._identity
         self.is_self = bool(found) and found == self._home
+
+    async def _recognise(self) -> None:
+        found = await identity(self._asker)
+        if self._identity and found and found != self._identity:
+            raise AnotherCluster("its kube-system namespace has another uid")
 
     async def _synced_in_time(self) -> None:
         while True:

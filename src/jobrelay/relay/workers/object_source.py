@@ -52,6 +52,8 @@ class ObjectSource:
         self._synced = asyncio.Event()
         self._workers: dict[str, WorkerSpec] = {}
         self._files: dict[str, KubeconfigFile] = {}
+        self._read: dict[str, tuple[str, Access]] = {}
+        """What the Secrets say, by name, and as of which version: reading them takes long."""
         self._secrets = Cache(
             client,
             SECRETS,
@@ -145,7 +147,12 @@ class ObjectSource:
         if self._secrets_forbidden:
             return bad(f"Secrets in namespace {self._namespace!r} may not be read: {self._secrets.last_error}")
         secret = self._secrets.get(Key(self._namespace, where.name))
-        return secret_access(secret, where.name, self._namespace, self._allow_exec)
+        version = secret.resource_version if secret is not None else ""
+        known = self._read.get(where.name)
+        if known is None or known[0] != version:
+            access = secret_access(secret, where.name, self._namespace, self._allow_exec)
+            known = self._read[where.name] = (version, access)
+        return known[1]
 
     def _file(self, path: str) -> KubeconfigFile:
         if path not in self._files:

@@ -17,11 +17,17 @@ from jobrelay.kube import (
     Unauthorized,
 )
 
-__all__ = ["describe"]
+__all__ = ["AnotherCluster", "describe"]
 
 _LONGEST = 300
 
+
+class AnotherCluster(KubeError):
+    """The server at a known address turned out to be that of another cluster."""
+
+
 _WORDS: tuple[tuple[type[KubeError], str], ...] = (
+    (AnotherCluster, "it is another cluster now"),
     (Unauthorized, "it does not accept our credentials (401)"),
     (Forbidden, "it forbids this (403)"),
     (NotFound, "it does not have this (404)"),

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from jobrelay.kube import Metadata, Object, ProtocolError
+from jobrelay.relay.placement.capacity import CONTROLLER_UID
 
 __all__ = ["node_for_capacity", "pod_for_capacity", "sound", "trimmed"]
 
@@ -91,19 +92,20 @@ class _Node(msgspec.Struct):
 
 
 def pod_for_capacity(obj: Object) -> Object:
-    """A pod's requests, its node, its phase, and why it has no node."""
+    """A pod's requests, its node, its phase, why it has no node, and whose it is."""
     pod = obj.decode(_Pod)
     told = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status != "True"]
     pod.status.conditions = told or None
-    return Object(_light(obj.metadata), _encoder.encode(pod))
+    labels = {CONTROLLER_UID: uid} if (uid := obj.metadata.labels.get(CONTROLLER_UID)) else {}
+    return Object(_light(obj.metadata, labels), _encoder.encode(pod))
 
 
 def node_for_capacity(obj: Object) -> Object:
     """A node's room, its taints, and whether it is ready."""
     node = obj.decode(_Node)
     node.status.conditions = [one for one in node.status.conditions or () if one.type == "Ready"] or None
-    return Object(_light(obj.metadata), _encoder.encode(node))
+    return Object(_light(obj.metadata, obj.metadata.labels), _encoder.encode(node))
 
 
-def _light(metadata: Metadata) -> Metadata:
-    return msgspec.structs.replace(metadata, annotations={}, finalizers=())
+def _light(metadata: Metadata, labels: dict[str, str]) -> Metadata:
+    return msgspec.structs.replace(metadata, labels=labels, annotations={}, owner_references=(), finalizers=())
