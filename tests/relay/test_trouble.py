@@ -1,0 +1,246 @@
+"""Every kind of trouble with a worker or the management cluster: what the user sees, and what is written where.
+
+Each row injects one trouble, submits a Job, and says where it must have ended, which events must have told of it, and what the
+API servers must have been asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from jobrelay.kube import Client, FaultyTransport, LeaderElection
+from jobrelay.kube.faults import Answer, Cut, Delay, Fault, Hang, LoseReply, Refuse, Repeat
+from jobrelay.kube.resource import EVENTS_CORE, JOBS
+from jobrelay.relay.model import State
+from jobrelay.relay.relay import Relay
+from jobrelay.relay.workers import Timing
+from tests.relay import fleets
+from tests.relay.fleets import Fleet, fleet
+
+CREATE = "POST *jobs[?]*"
+REAL_CREATE = "POST *jobs[?]fieldManager=jobrelay"
+DRY_RUN = "POST *jobs[?]*dryRun=All*"
+COMMIT = "PATCH */jobs/train[?]*"
+STATUS = "PATCH */jobs/train/status[?]*"
+WATCH_JOBS = "GET /apis/batch/v1/jobs[?]*watch=true*"
+ALL = "*"
+ONE, TWO, HOME = "worker-1", "worker-2", "management"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What goes wrong, and what must come of it."""
+
+    name: str
+    where: str
+    fault: Fault
+    match: str
+    times: int | None = 1
+    ends_on: str | None = ONE
+    """The worker that it must end on; None for any."""
+    told: frozenset[str] = frozenset()
+    pinned: str = ONE
+    """It prefers this worker, so that the trouble meets it."""
+    copies: int = field(default=1)
+    """How many mirrors may have run."""
+
+
+FORBIDDEN = Answer(403, "Forbidden", 'admission webhook "policy.example.com" denied the request: no')
+QUOTA = Answer(403, "Forbidden", "exceeded quota: jobs, requested: count/jobs.batch=1, used: 5, limited: 5")
+MISSING = Answer(404, "NotFound", 'namespaces "default" not found')
+BROKEN = Answer(500, "InternalError", "etcdserver: request timed out")
+BUSY = Answer(429, "TooManyRequests", "please try again later", retry_after=1)
+EXPIRED = Answer(401, "Unauthorized", "Unauthorized")
+CONFLICT = Answer(409, "Conflict", "the object has been modified")
+GONE = Answer(410, "Expired", "too old resource version")
+MOVED = frozenset({"Refused"})
+
+TABLE = [
+    Trouble("a slow worker", ONE, Delay(0.3), "* /apis/batch/*", times=None),
+    Trouble("a worker that asks for patience", ONE, BUSY, CREATE),
+    Trouble("an error of the worker that passes", ONE, BROKEN, REAL_CREATE, times=2),
+    Trouble("an error of the worker that stays", ONE, BROKEN, REAL_CREATE, times=None, ends_on=TWO, told=MOVED),
+    Trouble("a webhook that refuses the dry run", ONE, FORBIDDEN, DRY_RUN, times=None, ends_on=TWO, told=MOVED),
+    Trouble("a webhook that refuses the mirror", ONE, FORBIDDEN, REAL_CREATE, times=None, ends_on=TWO, told=MOVED),
+    Trouble("a quota", ONE, QUOTA, REAL_CREATE, times=None, ends_on=TWO, told=MOVED),
+    Trouble("a missing namespace", ONE, MISSING, DRY_RUN, times=None, ends_on=TWO, told=MOVED),
+    Trouble("a lost request for the mirror", ONE, Refuse(), REAL_CREATE),
+    Trouble("a lost reply about the mirror", ONE, LoseReply(), REAL_CREATE),
+    Trouble("a lost request for the dry run", ONE, Refuse(), DRY_RUN, ends_on=None),
+    Trouble("a lost request for the commit", HOME, Refuse(), COMMIT),
+    Trouble("a lost reply about the commit", HOME, LoseReply(), COMMIT),
+    Trouble("a conflict at the commit", HOME, CONFLICT, COMMIT),
+    Trouble("a lost request for the status", HOME, Refuse(), STATUS),
+    Trouble("a lost reply about the status", HOME, LoseReply(), STATUS),
+    Trouble("a conflict at the status", HOME, CONFLICT, STATUS),
+    Trouble("an error of the management cluster", HOME, BROKEN, STATUS, times=2),
+    Trouble("a watch of the worker that is cut", ONE, Cut(1), WATCH_JOBS, times=3, ends_on=None),
+    Trouble("a watch of the worker that expired", ONE, GONE, WATCH_JOBS, times=1, ends_on=None),
+    Trouble("events that come twice", ONE, Repeat(), WATCH_JOBS, times=None),
+    Trouble("a watch of the management cluster that is cut", HOME, Cut(1), WATCH_JOBS, times=3),
+    Trouble("expired credentials", ONE, EXPIRED, ALL, times=None, ends_on=TWO),
+    Trouble("a worker that is not there", ONE, Refuse(), ALL, times=None, ends_on=TWO),
+    Trouble("a worker that hangs", ONE, Hang(), ALL, times=None, ends_on=TWO),
+]
+
+
+@pytest.mark.parametrize("trouble", TABLE, ids=lambda trouble: trouble.name.replace(" ", "-"))
+async def test_trouble(trouble: Trouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleets, "QUICK", Timing(quiet=1.0, answer=0.5, sync=3.0, unavailable=1.0, longest_pause=0.2))
+    async with fleet(start=False) as it:
+        link = it.home if trouble.where == HOME else it.links[trouble.where]
+        link.add(trouble.fault, trouble.match, times=trouble.times)
+        await it.start()
+        await it.submit(annotations={"jobrelay.dev/preferred-clusters": trouble.pinned})
+        status = await it.finished()
+        assert (status["succeeded"], status.get("failed", 0)) == (1, 0)
+        assert link.injected > 0
+        if trouble.ends_on is not None:
+            assert await it.place() == trouble.ends_on
+        assert len(await it.mirrors()) == trouble.copies
+        if trouble.told:
+            await it.until(lambda: told(it, trouble.told))
+
+
+async def told(it: Fleet, wanted: frozenset[str]) -> bool:
+    found = await it.client.list(EVENTS_CORE, "default", field_selector="involvedObject.name=train")
+    notes = [each.decode() for each in found.items]
+    return wanted <= {each["reason"] for each in notes}
+
+
+async def test_refused_by_all_it_waits_says_why_and_is_asked_again() -> None:
+    async with fleet(start=False, ask_again=1.0) as it:
+        for link in it.links.values():
+            link.add(QUOTA, DRY_RUN, times=1)
+        await it.start()
+        await it.submit()
+        assert (await it.finished())["succeeded"] == 1
+        await it.until(lambda: told(it, frozenset({"Refused", "NotPlaced", "Placed"})))
+
+
+async def test_a_hung_worker_does_not_hold_up_the_others() -> None:
+    async with fleet(3, start=False) as it:
+        await it.start()
+        await it.submit("warm")
+        await it.finished("warm")
+        it.links[ONE].add(Hang(), "POST *", times=None)
+        for number in range(30):
+            await it.submit(f"job-{number}")
+
+        async def done() -> list[str]:
+            return [f"job-{number}" for number in range(30) if await _complete(it, f"job-{number}")]
+
+        await it.until(lambda: _at_least(done, 15))
+        for name in await done():
+            assert await it.place(name) != ONE
+
+
+async def _complete(it: Fleet, name: str) -> bool:
+    conditions = (await it.job(name)).get("status", {}).get("conditions", ())
+    return any(one["type"] == "Complete" for one in conditions)
+
+
+async def _at_least(count: Callable[[], Any], wanted: int) -> bool:
+    return len(await count()) >= wanted
+
+
+async def test_nothing_is_read_from_workers_in_steady_state() -> None:
+    async with fleet() as it:
+        await it.submit("first")
+        await it.finished("first")
+        seen: list[str] = []
+        for link in it.links.values():
+            _listen(link, seen)
+        await it.submit()
+        await it.finished()
+        assert [each for each in seen if each.startswith("GET") and "watch=true" not in each] == []
+
+
+def _listen(link: FaultyTransport, seen: list[str]) -> None:
+    inner = link._inner
+
+    class Listening:
+        async def send(self, request: Any) -> Any:
+            seen.append(str(request))
+            return await inner.send(request)
+
+    link._inner = Listening()
+
+
+async def test_a_finished_job_costs_at_most_five_writes() -> None:
+    async with fleet(keep_finished=0.5) as it:
+        for number in range(8):  # so that both workers have taken one of that shape
+            await it.submit(f"job-{number}", seconds=0.5)
+        for number in range(8):
+            await it.finished(f"job-{number}")
+        seen: list[str] = []
+        for link in (it.home, *it.links.values()):
+            _listen(link, seen)
+        await it.submit(seconds=0.5)
+        await it.finished()
+
+        async def removed() -> bool:
+            return not await it.mirrors()
+
+        await it.until(removed)
+        writes = [
+            each
+            for each in seen
+            if (not each.startswith("GET") and "train" in each) or ("POST" in each and "/jobs" in each)
+        ]
+        assert len([each for each in writes if "/events" not in each]) <= 5, writes
+
+
+async def test_a_cordoned_worker_gets_nothing_new() -> None:
+    async with fleet() as it:
+        specs = it.source.specs
+        it.source.change(specs | {ONE: dataclasses.replace(specs[ONE], state=State.CORDONED)})
+        for number in range(6):
+            await it.submit(f"job-{number}")
+        for number in range(6):
+            await it.finished(f"job-{number}")
+            assert await it.place(f"job-{number}") == TWO
+
+
+async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over() -> None:
+    async with fleet(start=False) as it:
+        relays, tasks = [], []
+        for number in range(2):
+            lease = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.5}
+            election = LeaderElection(it.client, "relay", fleets.NAMESPACE, f"relay-{number}", **lease)
+            relay = Relay(
+                Client(it.home), it.source, it.settings, connect=it._connect, timing=fleets.QUICK, election=election
+            )
+            relays.append(relay)
+            tasks.append(asyncio.create_task(relay.run()))
+            await asyncio.sleep(0.1)
+        await it.submit("first")
+        await it.finished("first")
+        assert [relay.leads() for relay in relays].count(True) == 1
+        leader = next(number for number, relay in enumerate(relays) if relay.leads())
+        tasks[leader].cancel()
+        await asyncio.wait({tasks[leader]})
+        await it.submit("second")
+        assert (await it.finished("second"))["succeeded"] == 1
+        assert relays[1 - leader].leads()
+        tasks[1 - leader].cancel()
+        await asyncio.wait({tasks[1 - leader]})
+
+
+async def test_jobs_are_found_by_their_uid_and_not_by_their_name() -> None:
+    """A mirror of an earlier Job of that name is removed before the new one's is made."""
+    async with fleet(1) as it:
+        await it.submit(seconds=1000)
+        await it.runs()
+        await it.kill()
+        await it.client.delete(JOBS, "train", "default", propagation="Background")
+        fresh = await it.submit()
+        await it.start()
+        assert (await it.finished())["succeeded"] == 1
+        assert (await it.mirrors())[ONE].metadata.annotations["jobrelay.dev/origin-uid"] == fresh.uid
