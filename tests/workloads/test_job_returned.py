@@ -222,8 +222,8 @@ class TestOtherVersions:
         assert after({"conditions": [mine]}, {"conditions": [theirs]})["conditions"] == [mine, theirs]
 
     def test_of_repeated_conditions_the_true_one_counts(self) -> None:
-        told = after({}, DONE | {"conditions": [MET, condition("Complete", "False"), COMPLETE]})
-        assert told["conditions"] == [MET, COMPLETE]
+        for repeated in ([condition("Complete", "False"), COMPLETE], [COMPLETE, condition("Complete", "False")]):
+            assert after({}, DONE | {"conditions": [MET, *repeated]})["conditions"] == [MET, COMPLETE]
 
     @pytest.mark.parametrize(
         "nonsense", [{"active": -1}, {"startTime": "soon"}, {"conditions": [1]}, {"failed": 2**40}]
