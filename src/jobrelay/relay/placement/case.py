@@ -18,7 +18,10 @@ from .guests import Refuse
 from .needs import Needs
 from .wish import Wish
 
-__all__ = ["GUARDS", "Case", "Guard"]
+__all__ = ["EQUAL", "GUARDS", "Case", "Guard"]
+
+EQUAL: Final = 1e-9
+"""Scores that differ by less are equal."""
 
 
 class Case:
@@ -46,6 +49,11 @@ class Case:
     def enough(self) -> bool:
         """Whether all pods fit now as far as is known."""
         return self.fit is None or self.room >= self.needs.pods
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is room for all pods, or nothing speaks against it."""
+        return not self.worker.pending if self.fit is None else self.room >= self.needs.pods
 
     @property
     def later(self) -> bool:

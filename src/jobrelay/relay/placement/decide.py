@@ -19,7 +19,7 @@ from jobrelay.relay.model import WorkerFacts
 from jobrelay.workloads import Demand
 
 from . import explain
-from .case import GUARDS, Case, Guard
+from .case import EQUAL, GUARDS, Case, Guard
 from .explain import Outcome, Verdict
 from .guests import Refuse
 from .needs import needs_of
@@ -125,23 +125,24 @@ def _score(cases: list[Case], policy: Policy, columns: list[tuple[str, float]]) 
             case.score += weighted.weight * raw
 
 
-def _rank(case: Case) -> tuple[int, int, int, float]:
-    """Lower is better: known or undisputed room, then doubtful, then not enough; then the score."""
-    score = -round(case.score, 9)
-    if case.fit is None:
-        return (1, case.worker.pending, 0, score) if case.worker.pending else (0, 0, 0, score)
-    if case.room >= case.needs.pods:
-        return 0, 0, 0, score
-    return 2, -case.room, -min(case.fit.ever, case.needs.pods), score
-
-
 def _best(cases: list[Case], seed: str) -> Case | None:
-    if not cases:
+    """The best score among those with known or undisputed room, or else among those that come nearest to it."""
+    leading = [case for case in cases if case.sure]
+    if not leading and cases:
+        nearest = min(map(_shortage, cases))
+        leading = [case for case in cases if _shortage(case) == nearest]
+    if not leading:
         return None
-    ranks = [_rank(case) for case in cases]
-    best = min(ranks)
-    equal = [case for case, rank in zip(cases, ranks, strict=True) if rank == best]
+    best = max([case.score for case in leading]) - EQUAL
+    equal = [case for case in leading if case.score >= best]
     if len(equal) == 1:
         return equal[0]
     equal.sort(key=lambda case: case.worker.name)
     return equal[int.from_bytes(blake2b(seed.encode(), digest_size=8).digest()) % len(equal)]
+
+
+def _shortage(case: Case) -> tuple[bool, int, int]:
+    """Lower is better: pods that wait where the room is not known, then pods that find no room now, then ever."""
+    if case.fit is None:
+        return False, case.worker.pending, 0
+    return True, -case.room, -min(case.fit.ever, case.needs.pods)

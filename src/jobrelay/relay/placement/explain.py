@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .amounts import counted, of, text
-from .case import Case, Guard
+from .case import EQUAL, Case, Guard
 from .fit import Fit, Sum
 from .guests import Refuse
 from .needs import Needs
@@ -125,7 +125,7 @@ def _behind(case: Case, chosen: Case | None) -> str:
         return f"fewer pods that wait there than on {name}, or no room on {name}"
     if not case.enough:
         return f"more room than {name}, which takes {counted(chosen.room, 'pod')} now"
-    if round(case.score, 9) == round(chosen.score, 9):
+    if abs(case.score - chosen.score) < EQUAL:
         return f"nothing: it is as good as {name}, and equal workers take turns"
     return f"a score above that of {name}: {case.score:.3f} against {chosen.score:.3f}"
 

@@ -12,7 +12,6 @@ What was added up for a worker belongs to one capacity object; only the nodes th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -54,8 +53,7 @@ class Sum(NamedTuple):
         return min(self.free, taken)
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """What a worker's nodes can do for a workload."""
 
     pods: int
