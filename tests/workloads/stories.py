@@ -101,7 +101,7 @@ class Story:
             self._forward(worker)
         elif roll < 0.96:
             self._edit()
-        else:
+        elif not worker.finished or self.chance.random() < 0.3:
             self.worker = None
 
     def _dispatch(self) -> None:
@@ -116,6 +116,17 @@ class Story:
         body = ADAPTER.mirror(as_object(self.original), self._marks())
         uid = f"mirror-{self.number}-{self.epoch}"
         self.worker = Worker(body, self.now + self.skew, uid=uid, version=self.chance.choice(VERSIONS))
+        for _ in range(self.chance.choice((0, 0, 10, 40))):
+            self._unseen(self.worker)
+
+    def _unseen(self, worker: Worker) -> None:
+        """Something happens on the worker before the relay looks there."""
+        self.now += dt.timedelta(seconds=self.chance.choice((0, 1, 5)))
+        worker.now = self.now + self.skew
+        if self.chance.random() < 0.5:
+            worker.sync()
+        else:
+            worker.move(self.chance, failures=self.failures)
 
     def _marks(self) -> Marks:
         lease = self.chance.randint(20, 600) if self.fenced else None
