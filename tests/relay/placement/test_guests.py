@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,3 +104,13 @@ def test_reading_a_verdict_does_not_ask_a_guest_again() -> None:
 def test_guests_are_known_by_name() -> None:
     with pytest.raises(PolicyError, match=r"did you mean my-price\?"):
         parse_policy("my-pric", guests(my_price=f"{__name__}:by_name"))
+
+
+def test_an_installed_package_brings_its_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mild_policies.py").write_text("def mild(demand, wish, worker):\n    return worker.name == 'b'\n")
+    about = tmp_path / "mild_policies-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mild-policies\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[jobrelay.placement]\nmild = mild_policies:mild\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert placed(Guests(), "ordered,mild*2").chosen == "b"
