@@ -161,14 +161,15 @@ class Player:
                 await self.client.patch(PODS, name, merge_patch(change), self.namespace)
 
     async def do_create_pod(self, pod: Obj) -> None:
-        """Create a pod; `{{uid}}` is the Job's uid."""
-        pod = dict(pod)
-        status = pod.pop("status", None)
-        body = {"metadata": pod, "spec": {**TEMPLATE["spec"], **pod.pop("spec", {})}}
+        """Create a pod; `{{uid}}` is the Job's uid. With a status it gets its labels last: no Job sees it before it is complete."""
         uid = (await self.client.get(JOBS, "j", self.namespace)).uid if "{{uid}}" in str(pod) else ""
-        created = await self.client.create(PODS, _replaced(body, "{{uid}}", uid), self.namespace)
+        metadata: Obj = {**_replaced(pod, "{{uid}}", uid)}
+        spec, status = {**TEMPLATE["spec"], **metadata.pop("spec", {})}, metadata.pop("status", None)
+        labels = metadata.pop("labels", {}) if status is not None else {}
+        created = await self.client.create(PODS, {"metadata": metadata, "spec": spec}, self.namespace)
         if status is not None:
             await self._set_status(created.name, status)
+            await self.client.patch(PODS, created.name, merge_patch({"metadata": {"labels": labels}}), self.namespace)
 
     # Steps about anything.
 
