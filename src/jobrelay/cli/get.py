@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _JOBS = ("name", "cluster", "run", "status", "completions", "age", "why")
 _JOBS_WIDE = ("name", "cluster", "run", "status", "completions", "active", "failed", "age", "sentence")
 _WORKERS = ("name", "state", "jobs", "nodes", "cpu", "memory", "reason")
+_WIDEST = 90
 _WORKERS_WIDE = (*_WORKERS[:-1], "version", "pending", "lost", "room", "reason")
 
 
@@ -35,7 +36,7 @@ def get(
 ) -> None:
     """List delegated Jobs with the worker that runs each, and workers with their state and room.
 
-    WHY says what a Job waits for, in the relay's own words; -o wide has a sentence for every Job. CPU and MEMORY are what pods
+    WHY says what a Job waits for, in the relay's own words; -o wide has a whole sentence for every Job. CPU and MEMORY are what pods
     have asked for and what there is.
 
     \b
@@ -53,9 +54,7 @@ async def _get(
     what: str, namespace: str | None, everywhere: bool, output: str, watch: bool, management: Management
 ) -> None:
     from jobrelay.cli.watching import follow_jobs
-    from jobrelay.kube import find_connection
 
-    find_connection(management.kubeconfig, management.context)
     async with management.connect() as client:
         where = None if everywhere else management.namespace(namespace)
         if watch:
@@ -140,7 +139,7 @@ def _print(found: Mapping[str, list[dict[str, Any]]], output: str, everywhere: b
             continue
         if shown:
             click.echo()
-        print_table(rows, tables[kind])
+        print_table(rows, tables[kind], widest=None if output == "wide" else _WIDEST)
         shown = True
 
 

@@ -29,13 +29,17 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output
         print_table(rows, columns)
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Prints the given keys of rows as columns under their names."""
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, widest: int | None = None) -> None:
+    """Prints the given keys of rows as columns under their names; what is wider than `widest` is cut short."""
     heads = [column.upper() for column in columns]
-    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    cells = [[_cut(_cell(row[column]), widest) for column in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     for row in (heads, *cells):
         click.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _cut(text: str, widest: int | None) -> str:
+    return text if widest is None or len(text) <= widest else f"{text[: widest - 3].rstrip()}..."
 
 
 def _cell(value: Any) -> str:

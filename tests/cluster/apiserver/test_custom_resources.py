@@ -78,6 +78,15 @@ async def test_objects_are_patched_and_applied(server: Server) -> None:
     assert (await server.call("PATCH", f"{WIDGETS}/w", {}, media=STRATEGIC)).code == 415
 
 
+async def test_labels_that_an_apply_no_longer_has_are_gone_from_the_metadata(server: Server) -> None:
+    await define(server)
+    path = f"{WIDGETS}/w?fieldManager=m"
+    for labels in ({"a": "b"}, {}):
+        applied = {**widget(size=3), "metadata": {"name": "w", "labels": labels}}
+        answer = await server.call("PATCH", path, applied, media=APPLY)
+    assert "labels" not in answer.body["metadata"]
+
+
 async def test_an_update_needs_a_version(server: Server) -> None:
     await define(server)
     await server.ok("POST", WIDGETS, widget())

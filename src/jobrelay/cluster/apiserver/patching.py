@@ -236,9 +236,10 @@ class Patch:
         return new
 
     def _applied(self, merged: Obj) -> Obj:
-        """What an apply has made; custom resources are taken as they are, nulls included."""
+        """What an apply has made; custom resources are taken as they are, nulls included but for those in metadata."""
         if self.served.custom is not None:
-            return copy.deepcopy({**merged, "metadata": merged.get("metadata") or {}})
+            metadata = {name: value for name, value in (merged.get("metadata") or {}).items() if value is not None}
+            return copy.deepcopy({**merged, "metadata": metadata})
         try:
             return self.served.decode(merged, None)
         except DecodeError as error:

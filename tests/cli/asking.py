@@ -1,0 +1,42 @@
+"""Commands in this process, against a fleet in this process: the quick way to try what they print."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from click.testing import CliRunner, Result
+
+from jobrelay.cli import root
+from jobrelay.fleet.registry import register
+from jobrelay.kube import LeaderElection
+from jobrelay.relay.endpoint import ENDPOINT, Endpoint
+from tests.relay.fleets import NAMESPACE, Fleet, fleet
+
+
+async def call(it: Fleet, *arguments: str) -> Result:
+    """A command on the management cluster of a fleet."""
+    command = [*arguments, "--kubeconfig", str(it.management.kubeconfig)]
+    return await asyncio.to_thread(CliRunner().invoke, root, command, catch_exceptions=False)
+
+
+@asynccontextmanager
+async def answering_fleet(*, registered: bool = False) -> AsyncIterator[Fleet]:
+    """A fleet whose relay can be asked; `registered` makes objects of its workers too."""
+    async with fleet() as it, Endpoint() as endpoint:
+        assert it.relay is not None
+        await it.relay.manager.ready.wait()
+        endpoint.relay = it.relay
+        if registered:
+            for name, cluster in it.workers.items():
+                await register(it.client, name, cluster.kubeconfig.read_bytes(), NAMESPACE)
+        told = {ENDPOINT: endpoint.url}
+        election = LeaderElection(it.client, "jobrelay", NAMESPACE, "tests", annotations=told)
+        leading = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]
+        try:
+            await election.known.wait()
+            yield it
+        finally:
+            leading.cancel()
+            await asyncio.wait({leading})

@@ -1,0 +1,83 @@
+"""`jobrelay explain`: one sentence, the facts, and the verdict on every worker."""
+
+from __future__ import annotations
+
+import json
+
+from jobrelay.cli.telling import explanation_lines
+from tests.relay.fleets import fleet
+
+from .asking import answering_fleet, call
+
+VERDICTS = {
+    "kind": "Job",
+    "namespace": "default",
+    "name": "train",
+    "stage": "WaitingForPlacement",
+    "sentence": "Waits for room.",
+    "fenced": True,
+    "problems": ["policy x took too long"],
+    "workers": [
+        {
+            "worker": "a",
+            "ok": True,
+            "sentence": "has room",
+            "score": 1.5,
+            "parts": [{"policy": "cost", "score": 0.5, "weight": 3}],
+        },
+        {"worker": "long-name", "ok": False, "sentence": "is too small", "wouldChange": "a larger node"},
+    ],
+}
+
+
+def test_the_text_has_the_arithmetic_and_what_would_change_it() -> None:
+    assert list(explanation_lines(VERDICTS)) == [
+        "Waits for room.",
+        "",
+        "  job       default/train",
+        "  stage     WaitingForPlacement",
+        "  fenced    yes: it never runs twice at the same time",
+        "  problem   policy x took too long",
+        "",
+        "Workers, if it were placed now:",
+        "  a           yes   has room (score 1.500: cost 0.500 x 3)",
+        "  long-name   no    is too small",
+        "                    would change it: a larger node",
+    ]
+
+
+async def test_the_relay_is_asked() -> None:
+    async with answering_fleet() as it:
+        await it.submit(seconds=1000)
+        place = await it.runs()
+        for name in ("job/train", "jobs.batch/train", "train"):
+            shown = (await call(it, "explain", name)).stdout
+            assert shown.startswith(f"It runs on {place} since ")
+            assert f"  cluster   {place} (run 1)" in shown
+        found = json.loads((await call(it, "explain", "job/train", "-o", "json")).stdout)
+        assert (found["stage"], found["cluster"]) == ("Running", place)
+
+
+async def test_without_the_relay_objects_and_events_tell() -> None:
+    async with answering_fleet(registered=True) as it:
+        await it.submit()
+        await it.finished()
+        result = await call(it, "explain", "job/train", "--lease-name", "another")
+        assert f"It is complete, and assigned to {await it.place()}." in result.stdout
+        assert "Workers:" in result.stdout
+        assert "note: the relay could not be asked: no relay has run here" in result.stderr
+
+
+async def test_a_job_that_is_not_delegated_is_said_to_be_so() -> None:
+    async with answering_fleet() as it:
+        await it.submit(managed_by=None)
+        assert (
+            "It is not handed to the relay: spec.managedBy is not set." in (await call(it, "explain", "train")).stdout
+        )
+
+
+async def test_a_job_that_is_not_there_is_an_error() -> None:
+    async with fleet(start=False) as it:
+        result = await call(it, "explain", "job/nix")
+        assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: there is no Job default/nix")
+        assert "cannot be delegated" in (await call(it, "explain", "pod/nix")).stderr
