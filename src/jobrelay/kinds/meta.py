@@ -28,6 +28,7 @@ _FIELD_MANAGER_MAX: Final = 128
 _SUBRESOURCE_MAX: Final = 256
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _FIXED: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_CHECKED_ALONE: Final = frozenset({"labels", "annotations", "ownerReferences"})
 _SERVERS_OWN: Final = frozenset({"managedFields", "resourceVersion"})
 _NULL_WHEN_UNSET: Final = frozenset({"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"})
 _REASON_FMT: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
@@ -41,8 +42,14 @@ def validate_object_meta(
     name_fn: NameFn,
     path: Path = METADATA,
     known_finalizers: bool = True,
+    old: Mapping[str, Any] | None = None,
 ) -> list[FieldError]:
-    """`known_finalizers`: whether finalizers without a domain must be Kubernetes' own, as for all built-in kinds."""
+    """`known_finalizers`: whether finalizers without a domain must be Kubernetes' own, as for all built-in kinds.
+
+    `old` is the stored metadata of an object that is changed: what is still the same there was found good before.
+    """
+    if old is not None:
+        metadata = _changed(metadata, old)
     errors: list[FieldError] = []
     if generate_name := metadata.get("generateName", ""):
         errors += [invalid(path.child("generateName"), generate_name, text) for text in name_fn(generate_name, True)]
@@ -83,7 +90,7 @@ def validate_object_meta_update(
     for name in _FIXED:
         unset = None if name in _NULL_WHEN_UNSET else ""
         errors += validate_immutable_field(new.get(name, unset), old.get(name, unset), path.child(name))
-    errors += _labels_annotations_owners(new, path)
+    errors += _labels_annotations_owners(_changed(new, old), path)
     if new.get("managedFields"):
         errors += validate_managed_fields(new["managedFields"], path.child("managedFields"))
     return errors + (_unknown_finalizers(new, path) if known_finalizers else [])
@@ -94,6 +101,11 @@ def unchanged_meta(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     if not new.get("resourceVersion") or len(new.keys() | _SERVERS_OWN) != len(old.keys() | _SERVERS_OWN):
         return False
     return all(name in old and old[name] == value for name, value in new.items() if name not in _SERVERS_OWN)
+
+
+def _changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Metadata without the labels, annotations and owners that it had before."""
+    return {name: value for name, value in new.items() if name not in _CHECKED_ALONE or old.get(name) != value}
 
 
 def _labels_annotations_owners(metadata: Mapping[str, Any], path: Path) -> list[FieldError]:

@@ -154,6 +154,7 @@ def validate_update(attempt: Attempt) -> None:
             namespaced=attempt.served.namespaced,
             name_fn=name_is_path_segment,
             known_finalizers=False,
+            old=attempt.old["metadata"],
         )
         found += validate_object_meta_update(attempt.metadata, attempt.old["metadata"], known_finalizers=False)
     found += hooks(attempt).validate(attempt.new, attempt.old)

@@ -91,7 +91,8 @@ def validate_pod_update(new: Obj, old: Obj) -> Errors:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     spec, stored = new["spec"], old["spec"]
     if spec == stored and new["metadata"].get("annotations") == old["metadata"].get("annotations"):
-        return errors + validate_object_meta(new["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+        metadata, before = new["metadata"], old["metadata"]
+        return errors + validate_object_meta(metadata, namespaced=True, name_fn=name_is_dns_subdomain, old=before)
     errors += validate_metadata_and_spec(new)
     errors += validate_annotation_updates(new, old)
     for name in ("containers", "initContainers"):
