@@ -13,10 +13,10 @@ from collections.abc import Iterable
 import structlog
 
 from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.job.decoded import Decoded
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
 from jobrelay.cluster.controllers.job.orphans import JOB_UID, TRACKED_INDEX, OrphanKey, Orphans, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
-from jobrelay.cluster.controllers.job.podviews import PodViews
 from jobrelay.cluster.controllers.job.records import Record, Records
 from jobrelay.cluster.controllers.job.sync import JobSync, Tools
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
@@ -44,13 +44,6 @@ def _owned(pod: Object) -> tuple[str, ...]:
     return (owner.uid if owner is not None else f"/{pod.namespace}",)
 
 
-def _selected(job: Object) -> tuple[str, ...]:
-    """Index of Jobs by one label that their pods must have, so that a pod finds its Jobs without asking all of them."""
-    labels = (job.decode(Job).spec.selector or {}).get("matchLabels") or {}
-    wanted = next(iter(labels.items()), None)
-    return (f"{job.namespace}/{wanted[0]}={wanted[1]}" if wanted else job.namespace,)
-
-
 class JobController:
     """Looks after all Jobs that name no other controller."""
 
@@ -73,12 +66,18 @@ class JobController:
             context.manager.add(part)
 
     def _index(self) -> None:
-        self._views = PodViews()
+        self._views, self._decoded = Decoded(Pod), Decoded(Job)
         self._pods.add_index(_OWNED_INDEX, _owned)
         self._pods.add_index(TRACKED_INDEX, tracked)
-        self._jobs.add_index(_SELECTED_INDEX, _selected)
+        self._jobs.add_index(_SELECTED_INDEX, self._selected)
         self._jobs.subscribe(self._job_changed)
         self._pods.subscribe(self._pod_changed)
+
+    def _selected(self, job: Object) -> tuple[str, ...]:
+        """Index of Jobs by one label that their pods must have, so that a pod finds its Jobs without asking all of them."""
+        labels = (self._decoded.of(job).spec.selector or {}).get("matchLabels") or {}
+        wanted = next(iter(labels.items()), None)
+        return (f"{job.namespace}/{wanted[0]}={wanted[1]}" if wanted else job.namespace,)
 
     # What wakes it.
 
@@ -88,21 +87,24 @@ class JobController:
             self.records.forget(old.key)
             self._main.queue.add(old.key)
             self._clean_up(old)
+            self._decoded.forget(old.key)
         elif old is None:
             self._main.queue.add(new.key, priority=0 if self._jobs.synced.is_set() else LOW_PRIORITY)
-            external = new.decode(Job).external_controller
+            external = self._decoded.of(new).external_controller
             if external is not None:
                 self.metrics.count("jobs_by_external_controller_total", external)
-        elif new.decode(Job).status.finished:
+                self._decoded.forget(new.key)
+        elif self._decoded.of(new).status.finished:
             self.records.forget(new.key)
             self._clean_up(new)
+            self._decoded.forget(new.key)
         elif new.metadata.generation != old.metadata.generation:
             self._main.queue.add(new.key)
         else:
             self._main.queue.add_after(new.key, _GATHER)
 
     def _clean_up(self, job: Object) -> None:
-        wanted = job.decode(Job).spec.selector
+        wanted = self._decoded.of(job).spec.selector
         selector = str(selector_from_object(wanted))
         if selector:
             job_uid = ((wanted or {}).get("matchLabels") or {}).get(JOB_UID, "")
@@ -133,7 +135,7 @@ class JobController:
         """A pod that is deleted, or being deleted, is missed by its Job, or released if there is none to miss it."""
         owner = pod.metadata.controller
         job = self._job_of(pod.namespace, owner) if owner is not None else None
-        if job is not None and not job.decode(Job).status.finished:
+        if job is not None and not self._decoded.of(job).status.finished:
             self._wake(job, pod)
         elif TRACKING_FINALIZER in pod.metadata.finalizers:
             self._cleanup.queue.add(OrphanKey(pod.namespace, pod.name))
@@ -144,7 +146,7 @@ class JobController:
             self._wake(job, pod)
 
     def _wake(self, job: Object, pod: Object) -> None:
-        alone = self._views.of(pod).status.phase in _ENDED and job.decode(Job).spec.parallelism == 1
+        alone = self._views.of(pod).status.phase in _ENDED and self._decoded.of(job).spec.parallelism == 1
         self._main.queue.add_after(job.key, _SOON if alone else _GATHER)
 
     def _job_of(self, namespace: str, owner: OwnerReference) -> Object | None:
@@ -158,7 +160,7 @@ class JobController:
         places = (pod.namespace, *(f"{pod.namespace}/{key}={value}" for key, value in labels.items()))
         for place in places:
             for job in self._jobs.by_index(_SELECTED_INDEX, place):
-                if selector_from_object(job.decode(Job).spec.selector).matches(labels):
+                if selector_from_object(self._decoded.of(job).spec.selector).matches(labels):
                     yield job.key
 
     def _note_finished(self, old: Object | None, new: Object | None) -> None:
@@ -178,7 +180,7 @@ class JobController:
         if obj is None:
             self.records.forget(key)
             return None
-        job = obj.decode(Job)
+        job = self._decoded.of(obj)
         if job.external_controller is not None or job.status.finished:
             self.records.forget(key)
             return None
