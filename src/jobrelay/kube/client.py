@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import urlencode
 
 import msgspec
 
-from .clock import Clock, SystemClock, deadline, sleep
+from .clock import Clock, Deadline, SystemClock, sleep
 from .errors import ProtocolError, StatusError, TransportTimeout, error_from_response
 from .objects import Body, Object, ObjectList, decode_list, decode_object, encode
 from .patch import Patch, apply_patch
@@ -298,7 +299,10 @@ class Client:
         """Send any request and return the body of a successful answer: the way to paths this class does not name."""
         headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
         request = Request(method, _with_query(path, query), headers, body)
-        async with await self._send(request, self._timeout) as response, _bounded(self._clock, request, self._timeout):
+        response = await self._send(request, self._timeout)
+        if response.whole is not None:
+            return response.whole
+        async with response, _bounded(self._clock, request, self._timeout):
             return await response.read()
 
     @asynccontextmanager
@@ -338,16 +342,29 @@ class Client:
                 self._on_warning(text.replace('\\"', '"').replace("\\\\", "\\"))
 
 
-@asynccontextmanager
-async def _bounded(clock: Clock, request: Request, within: float | None) -> AsyncIterator[None]:
-    if within is None:
-        yield
-        return
-    try:
-        async with deadline(clock, within):
-            yield
-    except TimeoutError as error:
-        raise TransportTimeout(f"{request}: no answer within {within:g} s") from error
+class _Bounded(Deadline):
+    """A deadline for the answer to a request."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, clock: Clock, request: Request, seconds: float) -> None:
+        super().__init__(clock, seconds)
+        self._request = request
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await super().__aexit__(kind, error, trace)
+            if not isinstance(error, TimeoutError):
+                return
+        except TimeoutError as late:
+            error = late
+        raise TransportTimeout(f"{self._request}: no answer within {self._seconds:g} s") from error
+
+
+def _bounded(clock: Clock, request: Request, within: float | None) -> AbstractAsyncContextManager[object]:
+    return nullcontext() if within is None else _Bounded(clock, request, within)
 
 
 class _Kind(msgspec.Struct):

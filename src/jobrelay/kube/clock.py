@@ -14,6 +14,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from types import TracebackType
 from typing import Protocol
 
 __all__ = [
@@ -77,16 +78,29 @@ async def sleep(clock: Clock, seconds: float) -> None:
         timer.cancel()
 
 
-@asynccontextmanager
-async def deadline(clock: Clock, seconds: float) -> AsyncIterator[None]:
+class Deadline:
     """`asyncio.timeout` on an injected clock: raises TimeoutError when the block takes longer than `seconds`."""
-    loop = asyncio.get_running_loop()
-    async with asyncio.timeout(None) as scope:
-        timer = clock.call_later(max(seconds, 0), lambda: scope.reschedule(loop.time()))
-        try:
-            yield
-        finally:
-            timer.cancel()
+
+    __slots__ = ("_clock", "_scope", "_seconds", "_timer")
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock, self._seconds = clock, max(seconds, 0)
+
+    async def __aenter__(self) -> None:
+        loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
+        self._scope = await scope.__aenter__()
+        self._timer = self._clock.call_later(self._seconds, lambda: scope.reschedule(loop.time()))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        await self._scope.__aexit__(kind, error, trace)
+
+
+def deadline(clock: Clock, seconds: float) -> Deadline:
+    """A block that must not take longer than `seconds`."""
+    return Deadline(clock, seconds)
 
 
 @asynccontextmanager

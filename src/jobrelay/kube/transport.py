@@ -90,6 +90,11 @@ class Response:
         self._body = body
         self._on_close = on_close
 
+    @property
+    def whole(self) -> bytes | None:
+        """The whole body if it is at hand and nothing has to be closed, else None."""
+        return self._body if isinstance(self._body, bytes) and self._on_close is None else None
+
     async def read(self) -> bytes:
         """The whole body."""
         if isinstance(self._body, bytes):
