@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PLAIN: Final = re.compile(r"/(?!/)[\w./:-]*")
 _NAME: Final = re.compile(r"(?!\.\.?$)[^/%\\,=!]+")
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
@@ -89,6 +90,8 @@ class ApiRequest:
 
 def split_target(target: str) -> tuple[str, dict[str, list[str]]]:
     """A request target as path and query."""
+    if _PLAIN.fullmatch(target):
+        return target, {}
     parts = urlsplit(target)
     query = parse_qs(parts.query, keep_blank_values=True) if parts.query else {}
     return unquote(parts.path), query
