@@ -174,7 +174,10 @@ class Hands:
                 self._gone(task, hand, obj)
             else:
                 self._changed(task, hand, kind, old, new)
-            self._see_originals().look(task)
+            originals = self._see_originals()
+            originals.look(task)
+            if old is None or new is None:
+                originals.waiting.changed()
 
         return changed
 

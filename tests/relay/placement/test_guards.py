@@ -27,6 +27,7 @@ LOST = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
             "it does not answer since 2030-01-02T03:04:05Z: connection refused",
         ),
         ({"stale": 1}, "a mirror of a workload that moved away has to be stopped there first (1 left)"),
+        ({"backlog": 128}, "it has not answered 128 earlier requests yet"),
         ({"stale": 3}, "mirrors that moved away have to be stopped there first (3 left)"),
     ],
 )

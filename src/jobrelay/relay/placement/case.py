@@ -24,6 +24,10 @@ EQUAL: Final = 1e-9
 """Scores that differ by less are equal."""
 
 
+MOST_OPEN: Final = 128
+"""A worker that lets this many requests wait gets no more: if it hangs, that is all that hangs with it."""
+
+
 class Case:
     """A worker, a workload, and what was found out about the two on the way to a decision."""
 
@@ -100,6 +104,10 @@ def _why_not_standing(case: Case) -> Refuse:
         )
     what = "a mirror of a workload that moved away has" if worker.stale == 1 else "mirrors that moved away have"
     return Refuse(f"{what} to be stopped there first ({worker.stale} left)", "they are stopped")
+
+
+def _why_busy(case: Case) -> Refuse:
+    return Refuse(f"it has not answered {case.worker.backlog} earlier requests yet", "it answers them")
 
 
 def _why_excluded(case: Case) -> Refuse:
