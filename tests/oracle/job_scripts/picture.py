@@ -29,12 +29,15 @@ def picture(kinds: dict[str, list[Obj]], namespace: str, begins: Sequence[dt.dat
     names = [one["metadata"]["name"] for one in kinds["pods"] if "generateName" in one["metadata"]]
     neutral = _Neutral(namespace, names, begins)
     shown: Obj = {
-        kind: sorted((neutral.of(_shown(one)) for one in objects), key=lambda one: json.dumps(one, sort_keys=True))
-        for kind, objects in kinds.items()
+        kind: sorted((neutral.of(_shown(one)) for one in objects), key=_text) for kind, objects in kinds.items()
     }
     if error is not None:
         shown["error"] = neutral.of(error)
     return shown
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def lines(value: Any, path: str = "") -> Iterator[str]:
@@ -51,8 +54,8 @@ def lines(value: Any, path: str = "") -> Iterator[str]:
 
 def _shown(obj: Obj) -> Obj:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _VARYING}
-    owners = metadata.get("managedFields", ())
-    metadata["managedFields"] = [{key: value for key, value in one.items() if key != "time"} for one in owners]
+    owners = [{key: value for key, value in one.items() if key != "time"} for one in metadata.get("managedFields", ())]
+    metadata["managedFields"] = sorted(owners, key=_text)
     shown = {**obj, "metadata": metadata}
     if "involvedObject" in obj:
         metadata.pop("creationTimestamp")
