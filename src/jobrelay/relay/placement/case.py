@@ -22,8 +22,6 @@ __all__ = ["EQUAL", "GUARDS", "Case", "Guard"]
 
 EQUAL: Final = 1e-9
 """Scores that differ by less are equal."""
-
-
 MOST_OPEN: Final = 128
 """A worker that lets this many requests wait gets no more: if it hangs, that is all that hangs with it."""
 
@@ -89,7 +87,8 @@ def _why_not_selected(case: Case) -> Refuse:
 
 def _not_standing(case: Case) -> bool:
     worker = case.worker
-    return worker.state is not State.OPEN or not worker.connected or worker.stale > 0
+    closed = worker.state is not State.OPEN or not worker.connected
+    return closed or worker.stale > 0 or worker.backlog >= MOST_OPEN
 
 
 def _why_not_standing(case: Case) -> Refuse:
@@ -102,12 +101,10 @@ def _why_not_standing(case: Case) -> Refuse:
         return Refuse(
             f"it does not answer{since}" + (f": {worker.reason}" if worker.reason else ""), "it answers again"
         )
+    if not worker.stale:
+        return Refuse(f"it has not answered {worker.backlog} earlier requests yet", "it answers them")
     what = "a mirror of a workload that moved away has" if worker.stale == 1 else "mirrors that moved away have"
     return Refuse(f"{what} to be stopped there first ({worker.stale} left)", "they are stopped")
-
-
-def _why_busy(case: Case) -> Refuse:
-    return Refuse(f"it has not answered {case.worker.backlog} earlier requests yet", "it answers them")
 
 
 def _why_excluded(case: Case) -> Refuse:
