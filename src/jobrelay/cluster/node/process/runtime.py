@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
@@ -29,6 +30,7 @@ class ProcessRuntime:
         self._pods = context.cache(PODS)
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._remover = ThreadPoolExecutor(1, "pod-folders")  # removing what was mounted upon takes its time
 
     async def run(self) -> None:
         """Runs pods until cancelled, and then ends all of their processes."""
@@ -44,6 +46,7 @@ class ProcessRuntime:
             await self._host.launcher.stop()
             if self._tasks:
                 await asyncio.wait(self._tasks.values())
+            await asyncio.to_thread(self._remover.shutdown)
 
     def worker(self, uid: str) -> PodWorker | None:
         return self._workers.get(uid)
@@ -119,9 +122,9 @@ class ProcessRuntime:
         known = {pod.uid for pod in self._pods}
         for folder in left:
             if folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
+                self._remove_folder(folder.name)
 
     def _remove_folder(self, uid: str) -> None:
         folder = self._host.pod_folder(uid)
         if folder.exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            self._remover.submit(shutil.rmtree, folder, ignore_errors=True)

@@ -18,6 +18,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -32,6 +33,7 @@ GRACE = 1.0
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
 _BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT, _RELATIME = 4096, 16384, 1 << 18, 1, 32, 1 << 21
+_SPARED = re.compile("(tty|vcs|loop|ram|nbd|md).+")  # devices that no container uses: every mount takes time
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -96,7 +98,7 @@ def _mirror(host: str, target: str, tree: dict[str, Any]) -> None:
     with contextlib.suppress(FileNotFoundError):
         # The folder that holds the target comes first, while nothing is mounted below it.
         for entry in sorted(os.scandir(host), key=lambda entry: not target.startswith(entry.path + "/")):
-            if entry.name in tree:
+            if entry.name in tree or (host == "/dev" and _SPARED.fullmatch(entry.name)):
                 continue
             place = os.path.join(target, entry.name)
             if entry.is_symlink():
