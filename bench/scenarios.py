@@ -39,7 +39,7 @@ def startup(folder: pathlib.Path) -> list[Figure]:
 
 
 def _start(folder: pathlib.Path) -> tuple[float, float, int]:
-    with server(folder, ["a", "b", "c", "d"]) as running:
+    with server(folder, ["a", "b", "c", "d"], "process") as running:
         return running.seconds, running.cpu(), running.memory()
 
 
