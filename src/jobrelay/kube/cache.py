@@ -119,7 +119,7 @@ class Cache(Store):
         """Read the state afresh with the next watch and believe it, whatever versions were seen before.
 
         For a server whose versions begin again (it was restored, or is another one under the same address), and after
-        `namespace` was changed.
+        `namespace` was changed. To be called while `run` is not.
         """
         self._version = ""
         self._rewound = True

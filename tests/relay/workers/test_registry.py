@@ -67,12 +67,24 @@ async def test_a_rotated_secret_is_used_at_once_without_a_loss(clock: FakeClock)
         assert not any(seen)
 
 
+async def test_a_cluster_that_is_registered_twice_is_used_once(clock: FakeClock) -> None:
+    async with registered(clock, "w2") as (made, registry):
+        await made.secret("w1", kubeconfig({"server": server("w2")}))
+        await made.register("w1")
+        await advance(clock, 5)
+        assert {name: link.connected for name, link in registry.links.items()} == {"w1": True, "w2": False}
+        assert registry.links["w2"].reason == "it is registered twice: it is the same cluster as worker w1"
+        await made.outside.delete(MKC, "w1")
+        await advance(clock, 40)
+        assert registry.links["w2"].connected
+
+
 async def test_a_moved_worker_is_found_again(clock: FakeClock) -> None:
     async with registered(clock, "w1", "w2") as (made, registry):
+        await made.outside.delete(MKC, "w2")
         await made.secret("w1", kubeconfig({"server": server("w2")}))
         await advance(clock, 5)
         assert registry.links["w1"].connected
-        assert registry.links["w1"].client is not registry.links["w2"].client
         assert registry.links["w1"].last_loss is not None
         assert "another cluster" in registry.links["w1"].last_loss.reason
 

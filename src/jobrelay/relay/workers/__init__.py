@@ -7,9 +7,10 @@ its own life. Decisions look at a link's `facts()`, and writes go through its `c
 from __future__ import annotations
 
 from jobrelay.relay.workers.install import ensure_crds, ensure_namespace
-from jobrelay.relay.workers.link import Connect, Loss, WorkerLink, identity, over_network
+from jobrelay.relay.workers.link import Loss, WorkerLink
 from jobrelay.relay.workers.loss import LossRecord
 from jobrelay.relay.workers.object_source import ObjectSource
+from jobrelay.relay.workers.reach import Connect, identity, over_network
 from jobrelay.relay.workers.registry import Registry
 from jobrelay.relay.workers.source import FlagSource, Source, parse_flag
 from jobrelay.relay.workers.spec import Access, Refused, Way, WorkerSpec

@@ -22,19 +22,16 @@ from random import Random
 from jobrelay.kube import (
     Client,
     Clock,
-    Connection,
     Forbidden,
     KubeError,
     NotFound,
     Resource,
-    Transport,
     TransportTimeout,
     Version,
     server_version,
 )
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
-from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.placement.capacity import CapacityTracker
@@ -42,17 +39,16 @@ from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.guard import Guard
 from jobrelay.relay.workers.mirrors import Mirrors
 from jobrelay.relay.workers.pulse import Pulse
-from jobrelay.relay.workers.reasons import AnotherCluster, describe
+from jobrelay.relay.workers.reach import Connect, identity, over_network, same_server
+from jobrelay.relay.workers.reasons import AnotherCluster, SameCluster, describe
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import Refused, Way, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import PATIENT, Timing
 
-__all__ = ["Connect", "Loss", "WorkerLink", "identity", "over_network"]
+__all__ = ["Loss", "WorkerLink"]
 
 log = logging.getLogger(__name__)
-
-Connect = Callable[[Connection], Transport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +60,11 @@ class Loss:
     until: datetime | None = None
 
 
-def over_network(connection: Connection) -> Transport:
-    """The way to a worker outside of this process."""
-    from jobrelay.kube.network import NetworkTransport
-
-    return NetworkTransport(connection)
-
-
-async def identity(client: Client) -> str:
-    """What tells one cluster from another: the uid of its kube-system namespace, empty if we may not see it."""
-    try:
-        return (await client.get(NAMESPACES, "kube-system")).uid
-    except (Forbidden, NotFound):
-        return ""
-
-
 class WorkerLink:
     """The relay's end of the line to one worker.
 
-    `home` is the identity of the management cluster, `loss` what is known of a loss from before this process.
+    `home` is the identity of the management cluster, `loss` what is known of a loss from before this process. `claim` is
+    asked with each identity that is found, and returns the name of the worker that the cluster belongs to already.
     """
 
     def __init__(
@@ -95,6 +77,7 @@ class WorkerLink:
         connect: Connect = over_network,
         random: Random | None = None,
         home: str = "",
+        claim: Callable[[str, str], str] = lambda name, identity: name,
         loss: Loss | None = None,
         timing: Timing = PATIENT,
     ) -> None:
@@ -109,6 +92,7 @@ class WorkerLink:
         self.attempts = 0
         self.next_retry: datetime | None = None
         self._clock, self._connect, self._home, self._timing = clock, connect, home, timing
+        self._claim = claim
         self._changed: Signal[[]] = Signal()
         self._guard = Guard(clock)
         self._pulse = Pulse(self._guard, self._recognise, clock=clock, timing=timing)
@@ -187,6 +171,10 @@ class WorkerLink:
         if spec != before:
             self._changed()
 
+    def doubt(self) -> None:
+        """Have the worker asked whether it is there, and who it is."""
+        self._pulse.doubt()
+
     async def run(self) -> None:
         """Keep up the connection until cancelled."""
         try:
@@ -227,7 +215,7 @@ class WorkerLink:
             self.version = await server_version(self._asker)
         except (Forbidden, NotFound):
             self.version = Version()
-        found = await identity(self._asker)
+        found = await self._found()
         if self._identity and found and found != self._identity:
             self._fail(describe(AnotherCluster("what was known of it is forgotten")))
             self.mirrors.start_over()
@@ -236,8 +224,16 @@ class WorkerLink:
         self._identity = found or self._identity
         self.is_self = bool(found) and found == self._home
 
-    async def _recognise(self) -> None:
+    async def _found(self) -> str:
+        """The identity of the server, if it is not another worker's."""
         found = await identity(self._asker)
+        owner = self._claim(self.name, found) if found else self.name
+        if owner != self.name:
+            raise SameCluster(f"it is the same cluster as worker {owner}")
+        return found
+
+    async def _recognise(self) -> None:
+        found = await self._found()
         if self._identity and found and found != self._identity:
             raise AnotherCluster("its kube-system namespace has another uid")
 
@@ -253,7 +249,7 @@ class WorkerLink:
             await self._respecified.wait()
             self._respecified.clear()
             fresh = self.spec.access
-            if isinstance(fresh, Refused) or not _same_server(fresh.connection, access.connection):
+            if isinstance(fresh, Refused) or not same_server(fresh.connection, access.connection):
                 self._respecified.set()
                 return
             await self._guard.lead(self._connect(fresh.connection))
@@ -302,11 +298,3 @@ class WorkerLink:
         self.connected, self.reason = False, reason
         self.lost_since = self.lost_since or self._clock.now()
         self._changed()
-
-
-def _same_server(one: Connection, other: Connection) -> bool:
-    """Whether two connections differ in nothing but who we are."""
-    return all(
-        getattr(one, part) == getattr(other, part)
-        for part in ("server", "namespace", "ca", "insecure", "tls_server_name", "proxy_url")
-    )

@@ -17,7 +17,7 @@ from jobrelay.kube import (
     Unauthorized,
 )
 
-__all__ = ["AnotherCluster", "describe"]
+__all__ = ["AnotherCluster", "SameCluster", "describe"]
 
 _LONGEST = 300
 
@@ -26,8 +26,13 @@ class AnotherCluster(KubeError):
     """The server at a known address turned out to be that of another cluster."""
 
 
+class SameCluster(KubeError):
+    """Two workers turned out to be one cluster."""
+
+
 _WORDS: tuple[tuple[type[KubeError], str], ...] = (
     (AnotherCluster, "it is another cluster now"),
+    (SameCluster, "it is registered twice"),
     (Unauthorized, "it does not accept our credentials (401)"),
     (Forbidden, "it forbids this (403)"),
     (NotFound, "it does not have this (404)"),

@@ -18,9 +18,10 @@ from jobrelay.kube import Client, Clock, KubeError, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.workers.conditions import ConditionWriter
-from jobrelay.relay.workers.link import Connect, WorkerLink, identity, over_network
+from jobrelay.relay.workers.link import WorkerLink
 from jobrelay.relay.workers.loss import LossRecord
 from jobrelay.relay.workers.object_source import ObjectSource
+from jobrelay.relay.workers.reach import Connect, identity, over_network
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.source import Source
 from jobrelay.relay.workers.tasks import until_first
@@ -62,6 +63,8 @@ class Registry:
         self._removed: dict[str, datetime] = {}
         self._changed: Signal[[str]] = Signal()
         self._home = ""
+        self._owners: dict[str, str] = {}
+        """By identity of a cluster: the worker that it is."""
         self._known = False
         self._progress = asyncio.Event()
         self._conditions = None
@@ -155,12 +158,27 @@ class Registry:
             connect=self._connect,
             random=Random(self._random.random()),
             home=self._home,
+            claim=self._claim,
             loss=self._losses.losses.get(name),
             timing=self._timing,
         )
         link.subscribe(partial(self._link_changed, link))
         self._tasks[name] = asyncio.create_task(link.run(), name=f"worker {name}")
         self._changed(name)
+
+    def _claim(self, name: str, identity: str) -> str:
+        """The worker that a cluster is: the first in order of those that turned out to be it.
+
+        Two links to one cluster would each take the other's mirrors for stale ones.
+        """
+        self._owners = {known: owner for known, owner in self._owners.items() if owner != name or known == identity}
+        owner = self._links.get(self._owners.get(identity, ""))
+        mine = self._links.get(name)
+        if owner is None or mine is None or (mine.order, name) <= (owner.order, owner.name):
+            self._owners[identity] = name
+            if owner is not None and owner.name != name:
+                owner.doubt()
+        return self._owners[identity]
 
     def _remove(self, name: str) -> None:
         link = self._links[name]
@@ -172,6 +190,7 @@ class Registry:
 
     def _stop(self, name: str) -> None:
         del self._links[name]
+        self._owners = {identity: owner for identity, owner in self._owners.items() if owner != name}
         task = self._tasks.pop(name)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
