@@ -98,7 +98,8 @@ async def test_one_key_over_an_existing_file(world: World) -> None:
 async def test_a_pod_waits_for_its_config_map(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "RETRY", 0.05)
     await world.run("true", container=AT, volumes=[CONFIG])
-    assert 'configmap "cm" not found' in await world.event("FailedMount")
+    text = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
+    assert await world.event("FailedMount") == text
     await config_map(world, k="v")
     assert (await world.ended())["status"]["phase"] == "Succeeded"
 

@@ -195,8 +195,8 @@ class PodWorker:
             try:
                 self.places = await self._volumes.lay_out()
                 return True
-            except (ConfigMissing, KubeError, OSError) as error:
-                self.warn("FailedMount", f"MountVolume.SetUp failed for volume : {error}")
+            except ConfigMissing as error:
+                self.warn("FailedMount", str(error))
             await self.pause(RETRY)
         return False
 
@@ -205,7 +205,7 @@ class PodWorker:
         while self._volumes.change:
             await sleep(self.host.clock, REFRESH)
             self._volumes.pod = self.object
-            with contextlib.suppress(ConfigMissing, KubeError, OSError):
+            with contextlib.suppress(ConfigMissing):
                 await self._volumes.refresh()
 
     async def _initialize(self, sidecars: list[tuple[Container, asyncio.Task[int]]]) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from jobrelay.cluster.node.process import payload
@@ -20,6 +21,7 @@ from jobrelay.cluster.node.process.environment import (
     resource_container,
     resource_value,
 )
+from jobrelay.kube.errors import KubeError
 
 _FILE_MODE: Final = 0o644
 _FROM_API: Final = ("configMap", "secret", "downwardAPI", "projected")
@@ -51,7 +53,11 @@ class Volumes:
     async def lay_out(self) -> dict[str, Place]:
         """Makes all volumes and returns where each is. Raises ConfigMissing while something they need is missing."""
         await self.refresh()
-        return {volume["name"]: self._place(volume) for volume in self._volumes()}
+        places = {}
+        for volume in self._volumes():
+            with _mounting(volume):
+                places[volume["name"]] = self._place(volume)
+        return places
 
     @property
     def change(self) -> bool:
@@ -61,7 +67,8 @@ class Volumes:
     async def refresh(self) -> None:
         """Writes what comes from the API as it is now. Raises ConfigMissing."""
         for volume in self._written:
-            payload.write(_folder(self._own(volume)), await self._payload(volume), self._group)
+            with _mounting(volume):
+                payload.write(_folder(self._own(volume)), await self._payload(volume), self._group)
 
     def _own(self, volume: Mapping[str, Any]) -> pathlib.Path:
         return self._folder / "volumes" / str(volume["name"])
@@ -129,6 +136,16 @@ class Volumes:
             return field_value(self.pod, item["fieldRef"]["fieldPath"])
         reference = item["resourceFieldRef"]
         return resource_value(resource_container(self.pod, None, reference), reference, self._capacity)
+
+
+@contextmanager
+def _mounting(volume: Mapping[str, Any]) -> Iterator[None]:
+    """Names the volume in whatever goes wrong with it, as a kubelet does."""
+    try:
+        yield
+    except (ConfigMissing, KubeError, OSError) as error:
+        text = f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}'
+        raise ConfigMissing(text) from error
 
 
 def _from_api(volume: Mapping[str, Any]) -> bool:
