@@ -84,5 +84,5 @@ async def test_logs_come_from_the_worker() -> None:
 async def test_logs_of_a_job_that_waits_say_so() -> None:
     async with answering_fleet(registered=True) as it:
         await it.submit(annotations={"jobrelay.dev/clusters": "nowhere"})
-        result = await call(it, "logs", "job/train")
+        result = await call(it, "logs", "job/train", "--pod-running-timeout", "0s")
         assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: no worker runs default/train yet")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import pathlib
 from collections.abc import Callable, Coroutine
@@ -93,6 +92,8 @@ def management_options(command: F) -> F:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Runs a short command; what the cluster refuses becomes a message and code 2, Ctrl-C code 130."""
+    import asyncio
+
     from jobrelay.fleet.errors import FleetError
     from jobrelay.kube import KubeError
 

@@ -24,9 +24,7 @@ def worker() -> None:
 
 @worker.command(short_help="Register a worker, or replace its kubeconfig.")
 @click.argument("name", metavar="NAME")
-@click.argument(
-    "worker_kubeconfig", metavar="KUBECONFIG", type=click.Path(path_type=pathlib.Path, exists=True, dir_okay=False)
-)
+@click.argument("worker_kubeconfig", metavar="KUBECONFIG", type=click.Path(path_type=pathlib.Path))
 @click.option("--label", "labels", metavar="KEY=VALUE", multiple=True, help="A label on the worker; may be repeated.")
 @click.option("--cost", metavar="NUMBER", help="What running there costs, for placement by cost.")
 @click.option("--weight", metavar="NUMBER", help="How large its share is, for placement by weight.")
@@ -49,7 +47,10 @@ def add(
     from jobrelay.fleet.registry import check_kubeconfig, register
     from jobrelay.relay.names import COST, WEIGHT
 
-    text = worker_kubeconfig.read_bytes()
+    try:
+        text = worker_kubeconfig.read_bytes()
+    except OSError as error:
+        raise Failure(f"{worker_kubeconfig} cannot be read: {error.strerror}") from None
     problem = check_kubeconfig(text)
     if problem:
         raise Failure(f"{worker_kubeconfig}: {problem}", "nothing was changed")

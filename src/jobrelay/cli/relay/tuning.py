@@ -46,7 +46,7 @@ class Tuning:
         try:
             parse_policy(self.placement)
         except PolicyError as error:
-            raise Failure(f"--placement: {error}", "docs/guides/relay.md lists the policies") from None
+            raise Failure(f"--placement: {error}", "docs/reference/placement.md lists the policies") from None
 
 
 _OPTIONS = (

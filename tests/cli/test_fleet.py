@@ -1,0 +1,183 @@
+"""`jobrelay up` and the guide, from the first start to the last signal: nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import yaml
+
+from jobrelay.fleet.folder import HELLO
+from jobrelay.kube import connect
+from jobrelay.kube.resource import JOBS
+
+from .command import COMMAND, ENVIRONMENT, ROOT, end, run
+
+GUIDE = (ROOT / "docs" / "guides" / "relay.md").read_text()
+QUICK = ("--runtime", "scripted")
+
+
+@contextmanager
+def up(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A fleet that is ready; ended at the end if the test has not done so."""
+    command = [*COMMAND, "up", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        _wait_ready(process)
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _wait_ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    while line := process.stdout.readline():
+        if line.startswith("fleet ready "):
+            return
+    assert process.stderr is not None
+    raise AssertionError(process.stderr.read())
+
+
+def pids(folder: pathlib.Path) -> list[int]:
+    return [int(path.read_text()) for path in sorted(folder.glob("*.pid"))]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be noticed does not."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(shown.strip()) and not shown.strip().startswith("Z")
+
+
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+async def submit(folder: pathlib.Path, body: str) -> str:
+    async with connect(folder / "management.kubeconfig") as client:
+        job = yaml.safe_load(body)
+        job["metadata"].setdefault("namespace", "default")
+        return (await client.create(JOBS, job)).name
+
+
+async def finished(folder: pathlib.Path, name: str) -> str:
+    """Waits for a Job's end; its last condition."""
+    async with (
+        connect(folder / "management.kubeconfig") as client,
+        client.watch(JOBS, "default", field_selector=f"metadata.name={name}") as events,
+    ):
+        async for event in events:
+            conditions = event.object.decode().get("status", {}).get("conditions", [])
+            if any(one["type"] in ("Complete", "Failed") for one in conditions):
+                return str(conditions[-1]["type"])
+    raise AssertionError("the watch ended")
+
+
+async def test_a_fleet_from_its_first_start_to_its_last(tmp_path: pathlib.Path) -> None:
+    where = ["--kubeconfig", tmp_path / "management.kubeconfig"]
+    with up("--workers", 2, "--dir", tmp_path, *QUICK) as fleet:
+        again = run("up", "--dir", tmp_path)
+        assert (again.returncode, f"already (pid {fleet.pid})" in again.stderr) == (2, True)
+        name = await submit(tmp_path, HELLO)
+        assert await finished(tmp_path, name) == "Complete"
+        assert run("explain", f"job/{name}", *where).stdout.startswith("It is complete, on worker-")
+        parts = pids(tmp_path)
+        assert len(parts) == 4
+        assert end(fleet, signal.SIGINT) == 0
+    assert not any(map(alive, parts))
+    assert list(tmp_path.glob("*.pid")) == []
+    detached = run("up", "--workers", 2, "--dir", tmp_path, *QUICK, "-d")
+    assert detached.stdout.splitlines()[-1] == f"fleet ready {tmp_path}"
+    assert name in run("get", "jobs", *where).stdout
+    parts = pids(tmp_path)
+    down = run("down", "--dir", tmp_path)
+    assert (down.returncode, down.stderr) == (0, "fleet stopped\n")
+    assert not any(map(alive, parts))
+    assert run("down", "--dir", tmp_path).stderr == f"no fleet runs in {tmp_path}\n"
+
+
+def test_a_fleet_ends_with_its_management_cluster_and_not_with_a_worker(tmp_path: pathlib.Path) -> None:
+    with up("--workers", 2, "--memory", "--dir", tmp_path, *QUICK) as fleet:
+        parts = pids(tmp_path)
+        os.kill(int((tmp_path / "worker-1.pid").read_text()), signal.SIGKILL)
+        eventually(lambda: not (tmp_path / "worker-1.pid").exists())
+        assert fleet.poll() is None
+        os.kill(int((tmp_path / "management.pid").read_text()), signal.SIGKILL)
+        assert fleet.wait(60) == 2
+        assert fleet.stderr is not None
+        told = fleet.stderr.read()
+    assert "note: worker-1 was killed by SIGKILL; the rest goes on" in told
+    assert "error: management was killed by SIGKILL" in told
+    assert not any(map(alive, parts))
+
+
+def test_parts_do_not_outlive_a_fleet_that_is_killed(tmp_path: pathlib.Path) -> None:
+    with up("--workers", 1, "--memory", "--dir", tmp_path, *QUICK) as fleet:
+        parts = pids(tmp_path)
+        fleet.kill()
+        eventually(lambda: not any(map(alive, parts)))
+
+
+def test_a_fleet_that_cannot_start_says_why_and_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    result = run("up", "--workers", 1, "--dir", tmp_path, "--cpu", "lots")
+    assert (result.returncode, "--cpu lots" in result.stderr) == (2, True)
+    (tmp_path / "worker-1").mkdir()
+    (tmp_path / "worker-1" / "thesis.txt").write_text("mine")
+    result = run("up", "--workers", 1, "--memory", "--dir", tmp_path, *QUICK)
+    assert (result.returncode, "holds files that are not a jobrelay cluster's" in result.stderr) == (2, True)
+    assert list(tmp_path.glob("*.pid")) == []
+
+
+def guide_lines() -> list[str]:
+    return [line for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines()]
+
+
+async def test_the_guide_is_true(tmp_path: pathlib.Path) -> None:
+    """Runs every line of the guide, in its order; the Job is applied by our own client where there is no kubectl."""
+    first, *lines = guide_lines()
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "jobrelay"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m jobrelay "$@"\n')
+    script.chmod(0o755)
+    folder = tmp_path / "fleet"
+    variables = ENVIRONMENT | {"PATH": f"{script.parent}:{os.environ['PATH']}"}
+    (block,) = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    (tmp_path / "train.yaml").write_text(block)
+    with up(*shlex.split(first)[2:-4], "--dir", folder, *shlex.split(first)[-2:], *QUICK):
+        for name in ("west", "east", "a", "b"):
+            shutil.copy(folder / "worker-2.kubeconfig", tmp_path / f"{name}.kubeconfig")
+        shutil.copy(folder / "management.kubeconfig", tmp_path)
+        for line in lines:
+            if line.startswith("export "):
+                name, _, value = line.removeprefix("export ").partition("=")
+                variables[name] = value
+            elif line.startswith("kubectl apply"):
+                await submit(folder, block)
+            elif line.startswith("jobrelay relay run"):
+                _try_relay(line, tmp_path, variables)
+            elif not line.startswith("kubectl") or shutil.which("kubectl"):
+                done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+                assert done.returncode == 0, (line, done.stdout, done.stderr)
+        assert await finished(folder, "train") == "Complete"
+
+
+def _try_relay(line: str, folder: pathlib.Path, variables: dict[str, str]) -> None:
+    command = [*COMMAND, *shlex.split(line)[1:]]
+    with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, text=True) as relay:
+        assert relay.stdout is not None
+        assert relay.stdout.readline().startswith("relay ready")
+        relay.terminate()
+        relay.stdout.read()
+        assert relay.wait(30) == 0, line
