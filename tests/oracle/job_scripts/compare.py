@@ -18,7 +18,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ FOLDER = pathlib.Path(__file__).parent
 Obj = dict[str, Any]
 SETTLE, PATIENCE, AGAIN = 3.0, 8.0, 1.0
 """Seconds after a step, seconds more if pictures differ, and seconds between pictures."""
+LONG = 60.0
+"""Scripts that take longer mostly wait, and are played beside the others."""
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ async def compare(address: str, chosen: dict[str, list[Obj]], at_once: int = 40)
             gate = asyncio.Semaphore(at_once)
 
             async def one(name: str) -> Outcome:
-                async with gate:
+                async with nullcontext() if _seconds(chosen[name]) > LONG else gate:
                     outcome = await play(real, ours, name, chosen[name])
                     print("differs" if outcome.different else "same   ", name, flush=True)
                     return outcome

@@ -74,6 +74,7 @@ class _Neutral:
         self._namespace = namespace
         self._generated = [name for name in generated if not _RANDOM.search(name)]
         self._begins = [begin.replace(microsecond=0) for begin in begins]
+        self._known: dict[str, str] = {}
 
     def of(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -83,6 +84,12 @@ class _Neutral:
         return self.text(value) if isinstance(value, str) else value
 
     def text(self, text: str) -> str:
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._replaced(text)
+        return known
+
+    def _replaced(self, text: str) -> str:
         for name in self._generated:
             text = text.replace(name, name[:-5] + "?????")
         text = _TIME.sub(self._step, text.replace(self._namespace, "NS"))
