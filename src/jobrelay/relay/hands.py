@@ -108,10 +108,7 @@ class Hands:
         hand = self._hands[link.name] = _Hand(link, mirrors)
         for name, kind in self._known.kinds.items():
             cache = link.mirrors[kind.adapter.resource]
-            handler = self._handler(hand, name, kind)
-            for obj in cache:
-                handler(None, obj)
-            hand.undo.append(cache.subscribe(handler))
+            hand.undo.append(cache.subscribe(self._handler(hand, name, kind)))
         hand.undo.append(link.subscribe(lambda: self._link_changed(hand)))
         echoes = Echoes(link, self._known.kinds, self._telling, self._known.clock)
         hand.tasks = [

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from jobrelay.control import Group, Manager
-from jobrelay.kube import Cache, Client, Clock, Connection, EventRecorder, LeaderElection, SystemClock
+from jobrelay.kube import Cache, Client, Clock, Connection, EventRecorder, LeaderElection, Resource, SystemClock
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.counting import Counting
 from jobrelay.relay.explain import Explanation, explain
@@ -34,6 +34,9 @@ log = structlog.get_logger(__name__)
 
 REQUEST_TIMEOUT = 4.0
 """Less than what lies between a leader's giving up and its lease's end."""
+
+SILENCE = 150.0
+"""How long the management cluster may say nothing on a watch; it sends a bookmark about every minute."""
 
 
 async def find_origin(client: Client) -> str:
@@ -79,10 +82,12 @@ class Relay:
             writes=self.leads,
         )
         self.manager = Manager(election=election, clock=clock)
-        namespaces = Cache(client, NAMESPACES, clock=clock, keep=trimmed)
-        kinds = {
-            str(each.resource): Kind(each, Cache(client, each.resource, clock=clock, keep=trimmed)) for each in adapters
-        }
+
+        def cache(resource: Resource) -> Cache:
+            return Cache(client, resource, clock=clock, keep=trimmed, silence=SILENCE)
+
+        namespaces = cache(NAMESPACES)
+        kinds = {str(each.resource): Kind(each, cache(each.resource)) for each in adapters}
         self.knowledge = Knowledge(
             settings, self.registry, kinds, NamespacePolicies(namespaces, policy or parse_policy(DEFAULT)), clock
         )
