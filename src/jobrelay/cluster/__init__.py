@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobrelay.cluster.cluster import Cluster
     from jobrelay.cluster.inprocess import InProcessTransport
+    from jobrelay.cluster.node.settings import NodeSettings
 
-__all__ = ["Cluster", "InProcessTransport"]
+__all__ = ["Cluster", "InProcessTransport", "NodeSettings"]
 
 
 def __getattr__(name: str) -> Any:
@@ -28,4 +29,8 @@ def __getattr__(name: str) -> Any:
         from jobrelay.cluster.inprocess import InProcessTransport
 
         return InProcessTransport
+    if name == "NodeSettings":
+        from jobrelay.cluster.node.settings import NodeSettings
+
+        return NodeSettings
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
