@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import lives, placement, scenarios
+from bench import lives, placement, relay, scenarios
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
@@ -20,6 +20,10 @@ SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "lives": lives.lives,
     "indexed": lives.indexed,
     "placement": placement.placement,
+    "relay": relay.delegated,
+    "relay-live": relay.live,
+    "relay-many": relay.many,
+    "relay-hung": relay.hung,
 }
 
 

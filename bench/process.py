@@ -20,7 +20,7 @@ ROOT: Final = pathlib.Path(__file__).resolve().parents[1]
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
@@ -51,6 +51,9 @@ class Server:
     def _tasks(self, name: str) -> list[pathlib.Path]:
         return list(pathlib.Path(f"/proc/{self._process.pid}/task").glob(f"*/{name}"))
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def memory(self) -> int:
         """Resident bytes."""
         status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
@@ -64,12 +67,12 @@ def compile_package() -> None:
 
 
 @contextmanager
-def server(folder: pathlib.Path, names: Sequence[str], runtime: str = "none") -> Iterator[Server]:
-    """Starts clusters from a cold interpreter and yields once all are ready."""
-    options = ["--dir", str(folder), "--runtime", runtime]
+def server(folder: pathlib.Path, names: Sequence[str], runtime: str = "none", *more: str) -> Iterator[Server]:
+    """Starts clusters from a cold interpreter and yields once all are ready; `more` are options of `cluster start`."""
+    options = ["--dir", str(folder), "--runtime", runtime, *more]
     command = [sys.executable, "-m", "jobrelay", "cluster", "start", *names, *options]
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment())
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     try:
         assert process.stdout is not None
         clusters = [_ready(process.stdout.readline()) for _ in names]
@@ -116,7 +119,7 @@ class Helper:
 def helper(module: str, *arguments: str) -> Iterator[Helper]:
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
     try:
         yield Helper(process)

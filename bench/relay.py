@@ -1,0 +1,189 @@
+"""Delegated Jobs from create to Complete, over a fleet whose every part is a process of its own.
+
+What bounds the rate on a small machine is the CPU of all processes together, so that of each is told. It is also the figure to
+compare from one change to the next.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from bench.process import Cluster, Helper, Server, helper
+from bench.relayfleet import RelayProcess, Writes, relay, servers
+from bench.report import Figure
+
+WORKERS: Final = ("worker-1", "worker-2", "worker-3")
+WARM_UP: Final = 100
+JOBS: Final = 1_000
+CLIENTS: Final = 20
+LAG_JOBS: Final = 500
+LAG_RATE: Final = 50
+SHORT: Final = 0.3  # seconds that a pod runs
+LIVE: Final = 10_000
+LONG: Final = 36_000.0
+NODES: Final = 35  # of 110 pods each, on each of three workers
+MANY: Final = 50
+FEW: Final = 500  # Jobs per number of workers
+ROUNDS: Final = 4
+ROUND: Final = 250
+
+
+def delegated(folder: pathlib.Path) -> list[Figure]:
+    """1,000 Jobs over three workers as fast as it goes; then 50 a second, and how soon their changes are seen."""
+    with servers(folder, [["management"], *([name] for name in WORKERS)]) as parts:
+        management, workers = parts[0].clusters[0], [each.clusters[0] for each in parts[1:]]
+        with relay(management, workers) as ours:
+            with _load(management) as load:
+                load.ask(prefix="warm-up", count=WARM_UP)
+                figures = _thousand(ours, parts, load)
+            with _load(management, workers) as load:
+                done = load.ask(prefix="lag", count=LAG_JOBS, rate=LAG_RATE, run=SHORT)
+    return [*figures, _lag(done)]
+
+
+def _thousand(ours: RelayProcess, parts: Sequence[Server], load: Helper) -> list[Figure]:
+    everyone = [ours, *parts]
+    before, calls = [each.cpu() for each in everyone], ours.calls()
+    done = load.ask(prefix="fast", count=JOBS)
+    own, management, *workers = [
+        (each.cpu() - begin) / JOBS * 1e3 for each, begin in zip(everyone, before, strict=True)
+    ]
+    writes, total = Writes(calls, ours.calls()), own + management + sum(workers) + done["cpu"] / JOBS * 1e3
+    middle, most, nearly_all = done["latency"]
+    used = total * JOBS / 1e3 / done["seconds"]
+    note = (
+        f"{used:.1f} cores; creating took {done['creating']:.1f} s of {done['seconds']:.1f} s; "
+        f"latency p50 {middle:.1f} s, p95 {most:.1f} s, p99 {nearly_all:.1f} s"
+    )
+    spent = f"management {management:.1f} ms, workers {sum(workers):.1f} ms, load {done['cpu'] / JOBS * 1e3:.1f} ms"
+    return [
+        Figure("delegated Jobs from create to Complete, 3 workers", JOBS / done["seconds"], "/s", 100.0, at_least=True,
+               note=note),
+        Figure("relay CPU per Job", own, "ms", 6.0, note="requests over TLS, watches, decisions"),
+        Figure("CPU per Job of all processes", total, "ms", 20.0, note=f"{spent}; 20 ms are 100 Jobs/s on two cores"),
+        Figure("relay writes per Job, its mirror kept", writes.all / JOBS, "", 5.0,
+               note=f"{writes.events / JOBS:.2f} of them Events"),
+    ]  # fmt: skip
+
+
+def _lag(done: dict[str, Any]) -> Figure:
+    middle, most, nearly_all = (each * 1e3 for each in done["lag"])
+    note = f"p50 {middle:.0f} ms, p95 {most:.0f} ms; counts wait up to 250 ms for more"
+    return Figure(f"status lag p99 at {LAG_RATE} Jobs/s", nearly_all, "ms", 500.0, note=note)
+
+
+def live(folder: pathlib.Path) -> list[Figure]:
+    """10,000 Jobs that go on running: what the relay weighs, and whether the last Job costs what the first did."""
+    with servers(folder, [["management"], *([name] for name in WORKERS)], "--memory", f"--nodes={NODES}") as parts:
+        management, workers = parts[0].clusters[0], [each.clusters[0] for each in parts[1:]]
+        with relay(management, workers) as ours, _load(management) as load:
+            load.ask(prefix="warm-up", count=WARM_UP)
+            small = _each(ours, load, JOBS, prefix="first", run=LONG, until="ready")
+            large = _each(ours, load, LIVE - JOBS, prefix="more", run=LONG, until="ready")
+            memory = ours.memory() / 1e6
+    whole = (small * JOBS + large * (LIVE - JOBS)) / LIVE
+    return [
+        Figure(
+            "relay memory with 10,000 live Jobs", memory, "MB", 250.0, note="original and mirror without managedFields"
+        ),
+        Figure("relay CPU per Job, 10,000 over 1,000", whole / small, "x", 1.2, note=f"{small:.1f} and {whole:.1f} ms"),
+    ]
+
+
+def many(folder: pathlib.Path) -> list[Figure]:
+    """The same Jobs over 2, 3, 20 and 50 workers: what the relay writes, and what it costs."""
+    names = [f"worker-{number:02d}" for number in range(MANY)]
+    with servers(folder, [["management"], names[::2], names[1::2]], "--memory") as parts:
+        management, workers = parts[0].clusters[0], [each for part in parts[1:] for each in part.clusters]
+        with _load(management) as load:
+            cost = {count: _cost(management, workers[:count], load) for count in (3, MANY)}
+            writes = {count: _writes(management, workers[:count], load) for count in (2, 20)}
+    figures = [
+        Figure(f"relay writes per Job, {count} workers", made.all / FEW, "", 5.0,
+               note=f"{made.events / FEW:.2f} of them Events, and the mirror's removal")
+        for count, made in writes.items()
+    ]  # fmt: skip
+    note = f"{cost[3]:.1f} and {cost[MANY]:.1f} ms"
+    return [*figures, Figure(f"relay CPU per Job, {MANY} workers over 3", cost[MANY] / cost[3], "x", 1.2, note=note)]
+
+
+def _cost(management: Cluster, workers: Sequence[Cluster], load: Helper) -> float:
+    """Milliseconds of the relay's CPU per Job."""
+    with relay(management, workers) as ours:
+        load.ask(prefix=f"warm-up-{len(workers)}", count=2 * WARM_UP)
+        return _each(ours, load, 2 * FEW, prefix=f"cost-{len(workers)}")
+
+
+def _writes(management: Cluster, workers: Sequence[Cluster], load: Helper) -> Writes:
+    """What is written about Jobs until nothing is left of them on the workers."""
+    with relay(management, workers, "--keep-finished", "1s") as ours:
+        load.ask(prefix=f"writes-warm-up-{len(workers)}", count=WARM_UP)
+        time.sleep(3.0)
+        before = ours.calls()
+        load.ask(prefix=f"writes-{len(workers)}", count=FEW)
+        end = time.monotonic() + 30.0
+        while True:
+            time.sleep(0.5)
+            made = Writes(before, ours.calls())
+            if made.deletions >= FEW or time.monotonic() > end:
+                return made
+
+
+def hung(folder: pathlib.Path) -> list[Figure]:
+    """Two relays that share three workers; one of them has a fourth, which does not answer. They take turns."""
+    groups = [["with-three"], ["with-hung"], *([name] for name in (*WORKERS, "worker-4"))]
+    with servers(folder, groups) as parts:
+        three, four, *workers = [each.clusters[0] for each in parts]
+        with (
+            relay(three, workers[:3]) as one,
+            relay(four, workers) as other,
+            _load(three) as left,
+            _load(four) as right,
+        ):
+            for name, load in (("three", left), ("four", right)):
+                load.ask(prefix=f"{name}-warm-up", count=WARM_UP)
+            with _stopped(parts[-1]):
+                rates = [
+                    (_rate(one, left, f"three-{number}"), _rate(other, right, f"four-{number}"))
+                    for number in range(ROUNDS)
+                ]
+    good, bad = (ROUNDS / sum(1 / each[side][0] for each in rates) for side in (0, 1))
+    cpu = [sum(each[side][1] for each in rates) / ROUNDS for side in (0, 1)]
+    note = f"{bad:.0f} and {good:.0f} Jobs/s; relay CPU per Job {cpu[1]:.1f} and {cpu[0]:.1f} ms"
+    return [Figure("throughput lost to a hung worker", max(1 - bad / good, 0.0) * 100, "%", 5.0, note=note)]
+
+
+def _rate(ours: RelayProcess, load: Helper, prefix: str) -> tuple[float, float]:
+    """Jobs per second, and the relay's CPU per Job; those that were sent to the hung worker never end."""
+    begin = ours.cpu()
+    done = load.ask(prefix=prefix, count=ROUND, quiet=3.0)
+    return done["done"] / done["seconds"], (ours.cpu() - begin) / done["done"] * 1e3
+
+
+@contextmanager
+def _stopped(part: Server) -> Iterator[None]:
+    part.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        part.signal(signal.SIGCONT)
+
+
+def _each(ours: RelayProcess, load: Helper, count: int, **order: Any) -> float:
+    """Milliseconds of the relay's CPU for each of so many Jobs."""
+    begin = ours.cpu()
+    load.ask(count=count, **order)
+    return (ours.cpu() - begin) / count * 1e3
+
+
+@contextmanager
+def _load(management: Cluster, workers: Sequence[Cluster] = ()) -> Iterator[Helper]:
+    ways = [text for each in (management, *workers) for text in (each.url, each.kubeconfig)]
+    with helper("bench.relayload", str(CLIENTS), *ways) as load:
+        load.hear()
+        yield load

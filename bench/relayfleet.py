@@ -1,0 +1,80 @@
+"""A fleet for measurements: a management cluster, workers and a relay, each in a process of its own, TLS between all of them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from bench.process import Cluster, Server, environment, server
+
+_CALLS: Final = re.compile(
+    r'^jobrelay_api_calls_total\{cluster="([^"]+)",code="[^"]*",verb="([A-Z]+)"\} (\S+)$', re.MULTILINE
+)
+_WRITES: Final = ("POST", "PATCH", "DELETE")  # PUT is how the lease is renewed
+
+
+class RelayProcess(Server):
+    """`jobrelay relay run` in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], endpoint: str) -> None:
+        super().__init__(process, [], 0.0)
+        self._endpoint = endpoint
+
+    def calls(self) -> dict[tuple[str, str], int]:
+        """Requests so far, by cluster and verb."""
+        with urllib.request.urlopen(f"{self._endpoint}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        found: dict[tuple[str, str], int] = defaultdict(int)
+        for cluster, verb, count in _CALLS.findall(text):
+            found[cluster, verb] += int(float(count))
+        return found
+
+
+class Writes:
+    """What a relay wrote between two looks at its counters."""
+
+    def __init__(self, before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]) -> None:
+        made = {call: count - before.get(call, 0) for call, count in after.items() if call[1] in _WRITES}
+        self.all = sum(made.values())
+        self.events = made.get(("management", "POST"), 0)  # nothing else is created there
+        self.deletions = sum(count for (_, verb), count in made.items() if verb == "DELETE")
+
+
+@contextmanager
+def relay(management: Cluster, workers: Sequence[Cluster], *options: str) -> Iterator[RelayProcess]:
+    """Starts a relay with default settings but for `options`, and yields once it leads and has reached the workers."""
+    flags = [part for each in workers for part in ("--worker", f"{each.name}={each.kubeconfig}")]
+    where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error"]
+    command = [sys.executable, "-m", "jobrelay", "relay", "run", *where, *flags, *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        if not ready["leads"]:
+            raise RuntimeError(f"the relay does not lead: {ready}")
+        yield RelayProcess(process, ready["endpoint"])
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@contextmanager
+def servers(folder: pathlib.Path, groups: Sequence[Sequence[str]], *options: str) -> Iterator[list[Server]]:
+    """Processes with clusters, one for each group of names, started together."""
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
+        begin = [
+            pool.submit(stack.enter_context, server(folder / group[0], group, "scripted", *options)) for group in groups
+        ]
+        yield [each.result() for each in begin]

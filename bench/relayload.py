@@ -1,0 +1,197 @@
+"""The load on a fleet: creates delegated Jobs on the management cluster and watches what becomes of them.
+
+python -m bench.relayload CONNECTIONS URL KUBECONFIG [WORKER_URL WORKER_KUBECONFIG ...]
+{"prefix": "a", "count": 1000}               as fast as it goes, until all are complete
+{"prefix": "b", "count": 500, "rate": 50}    so many a second
+    "run": 0.3         how long a pod runs
+    "until": "ready"   wait only until all have a ready pod
+    "quiet": 3.0       give up when nothing has become complete for so long
+->  {"seconds": 9.1, "creating": 3.0, "done": 1000, "latency": [p50, p95, p99], "lag": [p50, p95, p99], "cpu": 0.6}
+
+Seconds go from the first create to the last Job that was done. A latency is from sending a create to seeing that Job done. Lag
+is from when a stage of a Job's life shows on its mirror to when that or a later one shows on the original; this process
+sees both. It is measured only where workers are named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import ssl
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from bench import jobs
+from bench.connection import Sender, connect, loop_factory, tls
+
+_PATH: Final = "/apis/batch/v1/namespaces/default/jobs"
+_NAME: Final = re.compile(rb'"metadata":\{"name":"([^"]+)"')
+_STAGES: Final = (b'"startTime":"', b'"ready":1', b'"type":"Complete","status":"True"')
+_READY: Final = 2
+_COMPLETE: Final = 3
+_PATIENCE: Final = 900.0
+
+
+def _job(name: str, seconds: float) -> bytes:
+    template = {
+        "metadata": {"annotations": {"jobrelay.dev/run-seconds": str(seconds)}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [
+                {"name": "main", "image": "registry.example.com/train:1.4", "command": ["python", "train.py"]}
+            ],
+        },
+    }
+    spec = {"managedBy": "jobrelay.dev/relay", "template": template}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+    return jobs.request("POST", _PATH, json.dumps(job, separators=(",", ":")).encode())
+
+
+class Stages(asyncio.Protocol):
+    """One watch of Jobs: when each reached which stage. Events are not decoded, only searched."""
+
+    def __init__(self) -> None:
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.seen: dict[bytes, list[float]] = {}
+        self.lost = False
+        self._rest = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).write(jobs.request("GET", f"{_PATH}?watch=1&resourceVersion=0"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+
+    def data_received(self, data: bytes) -> None:
+        if not self.opened.done():
+            self.opened.set_result(None)
+        now = time.perf_counter()
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            stage = next((number for number in (3, 2, 1) if _STAGES[number - 1] in line), 0)
+            if stage and (found := _NAME.search(line)):
+                reached = self.seen.setdefault(found[1], [])
+                reached += [now] * (stage - len(reached))
+
+    def reached(self, name: bytes, stage: int) -> float | None:
+        times = self.seen.get(name, ())
+        return times[stage - 1] if len(times) >= stage else None
+
+
+class Load:
+    """Connections to the management cluster, and watches there and on the workers."""
+
+    def __init__(self, senders: list[Sender], management: Stages, workers: list[Stages]) -> None:
+        self._senders, self._management, self._workers = senders, management, workers
+
+    async def run(self, order: dict[str, Any]) -> dict[str, Any]:
+        names = [f"{order['prefix']}-{number:06d}" for number in range(order["count"])]
+        requests = [(name.encode(), _job(name, order.get("run", 0))) for name in names]
+        stage = _READY if order.get("until") == "ready" else _COMPLETE
+        sent: dict[bytes, float] = {}
+        begin, cpu = time.perf_counter(), time.process_time()
+        if "rate" in order:
+            await self._paced(requests, sent, order["rate"])
+        else:
+            each = _noting(requests, sent)
+            await asyncio.gather(*(sender.restart(each, b"201") for sender in self._senders))
+        creating = time.perf_counter() - begin
+        done = await self._wait(list(sent), stage, order.get("quiet", _PATIENCE))
+        latency = [at - sent[name] for name, at in done.items()]
+        return {
+            "seconds": max(done.values(), default=begin) - begin,
+            "creating": creating,
+            "done": len(done),
+            "latency": _percentiles(latency),
+            "lag": _percentiles(self._lags(done)),
+            "cpu": time.process_time() - cpu,
+        }
+
+    async def _paced(self, requests: list[tuple[bytes, bytes]], sent: dict[bytes, float], rate: float) -> None:
+        free: asyncio.Queue[Sender] = asyncio.Queue()
+        for sender in self._senders:
+            free.put_nowait(sender)
+        begin = time.perf_counter()
+
+        async def one(number: int, request: tuple[bytes, bytes]) -> None:
+            await asyncio.sleep(begin + number / rate - time.perf_counter())
+            sender = await free.get()
+            await sender.restart(_noting([request], sent), b"201")
+            free.put_nowait(sender)
+
+        await asyncio.gather(*(one(number, request) for number, request in enumerate(requests)))
+
+    async def _wait(self, names: list[bytes], stage: int, quiet: float) -> dict[bytes, float]:
+        """When each of the Jobs got so far."""
+        done: dict[bytes, float] = {}
+        last = time.perf_counter()
+        missing = names
+        while missing and time.perf_counter() - last < quiet:
+            if self._management.lost:
+                raise ConnectionError("the watch has ended")
+            await asyncio.sleep(0.1)
+            fresh = {name: at for name in missing if (at := self._management.reached(name, stage)) is not None}
+            if fresh:
+                done |= fresh
+                last = time.perf_counter()
+                missing = [name for name in missing if name not in fresh]
+        return done
+
+    def _lags(self, names: dict[bytes, float]) -> list[float]:
+        lags = []
+        for name in names:
+            for stage in range(1, _COMPLETE + 1):
+                shown = self._management.reached(name, stage)
+                began = [at for worker in self._workers if (at := worker.reached(name, stage)) is not None]
+                if shown is not None and began:
+                    lags.append(max(shown - min(began), 0.0))
+        return lags
+
+
+def _noting(requests: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> Iterator[bytes]:
+    """The requests; notes when each was taken to be sent."""
+    for name, request in requests:
+        sent[name] = time.perf_counter()
+        yield request
+
+
+def _percentiles(values: list[float]) -> list[float]:
+    """The 50th, 95th and 99th."""
+    if not values:
+        return [0.0, 0.0, 0.0]
+    ordered = sorted(values)
+    return [ordered[min(int(len(ordered) * share), len(ordered) - 1)] for share in (0.5, 0.95, 0.99)]
+
+
+async def _follow(host: str, port: int, context: ssl.SSLContext) -> Stages:
+    _, stages = await asyncio.get_running_loop().create_connection(Stages, host, port, ssl=context)
+    await stages.opened
+    return stages
+
+
+async def main(connections: int, *where: str) -> None:
+    ways = [(_address(url), tls(kubeconfig)) for url, kubeconfig in zip(where[::2], where[1::2], strict=True)]
+    (host, port), context = ways[0]
+    senders = [await connect(host, port, context) for _ in range(connections)]
+    management, *workers = [await _follow(*address, context) for address, context in ways]
+    load = Load(senders, management, workers)
+    loop = asyncio.get_running_loop()
+    print(json.dumps({"ready": True}), flush=True)
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        print(json.dumps(await load.run(json.loads(line))), flush=True)
+
+
+def _address(url: str) -> tuple[str, int]:
+    found = urlsplit(url)
+    assert found.hostname is not None
+    assert found.port is not None
+    return found.hostname, found.port
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(main(int(sys.argv[1]), *sys.argv[2:]))
