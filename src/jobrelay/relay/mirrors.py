@@ -66,7 +66,7 @@ class Mirrors:
         self._known, self._link, self._telling, self._metrics = knowledge, link, telling, metrics
         self._look, self._leads = look, leads
         self._probes: set[Task] = set()
-        self._asking: dict[str, list[Task]] = {}
+        self._asking: dict[str, dict[Task, None]] = {}
         clock = knowledge.clock
         queue: WorkQueue[Task] = WorkQueue(clock=clock, base_delay=0.2, max_delay=30.0)
         name = f"mirrors on {link.name}"
@@ -133,9 +133,9 @@ class Mirrors:
         shape = situation.demand.shape
         waiting = self._asking.get(shape)
         if waiting is not None:
-            waiting.append(task)
+            waiting[task] = None
             return
-        self._asking[shape] = [task]
+        self._asking[shape] = {task: None}
         try:
             await self._dry_run(task, situation)
         finally:
