@@ -100,6 +100,8 @@ class GarbageCollector:
         if not owned_after and not deleting:
             return
         metadata = _thin(after.raw)
+        if before is not None and not deleting and _thin(before.raw).owner_references == metadata.owner_references:
+            return  # nothing that concerns owners has changed
         for owner in metadata.owner_references:
             self._dependents.setdefault(owner.uid, set()).add(ref)
         if metadata.owner_references or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
