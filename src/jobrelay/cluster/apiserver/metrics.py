@@ -85,19 +85,38 @@ class Metrics:
     def __init__(self, services: Services, watches: Watches) -> None:
         self._services, self._watches = services, watches
         self._series: dict[Key, _Series] = {}
+        self._common: dict[tuple[str | bool, ...], _Series] = {}
         self.in_flight = {True: 0, False: 0}  # by whether they only read
 
     def timed(self, request: ApiRequest) -> Timed:
         return Timed(self, request)
 
     def count(self, request: ApiRequest, code: int, seconds: float) -> None:
-        key = self._key(request, request.info)
-        series = self._series.get(key)
-        if series is None:
-            series = self._series[key] = _Series()
+        series = self._of(request, request.info)
         series.codes[code] = series.codes.get(code, 0) + 1
         series.buckets[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
+
+    def _of(self, request: ApiRequest, info: Info) -> _Series:
+        """The series that a request belongs to; for the most common requests it is remembered by what they have in common."""
+        common = (
+            info.verb,
+            info.group,
+            info.version,
+            info.resource,
+            info.subresource,
+            not info.name,
+            not info.namespace,
+        )
+        known = self._common.get(common) if not request.query else None
+        served = self._services.resources.get(info.group, info.version, info.resource)
+        if known is not None and served is not None and request.header("content-type") != APPLY:
+            return known
+        key = self._key(request, info)
+        series = self._series.setdefault(key, _Series())
+        if not request.query and key.component and key.verb != "APPLY" and key.subresource == info.subresource:
+            self._common[common] = series
+        return series
 
     def _key(self, request: ApiRequest, info: Info) -> Key:
         dry_run = _dry_run(request.query["dryRun"]) if "dryRun" in request.query else ""
