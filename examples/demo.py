@@ -37,7 +37,8 @@ LOST_AFTER = "3s"
 PATIENCE = 90.0  # seconds, on a machine with much else to do; a free one needs about 15
 
 TERMINAL = sys.stdout.isatty()
-BOLD, GREEN, RED, GREY, PLAIN = ("\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m") if TERMINAL else [""] * 5
+COLOURS = ("\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m")
+BOLD, GREEN, RED, GREY, PLAIN = COLOURS if TERMINAL and "NO_COLOR" not in os.environ else [""] * 5
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,13 @@ class Fleet:
             if part.name == MANAGEMENT:
                 raise FleetError(f"{told}; the end of {self.folder.log(part.name)}:\n{self.folder.tail(part.name)}")
             self._plan.tell(f"{told}; the rest goes on (its log: {self.folder.log(part.name)})")
+            self._plan.tell(f"to have it back: {self._again(part.name)}")
+
+    def _again(self, name: str) -> str:
+        """The command that starts a part again, by itself."""
+        if name == RELAY:
+            return f"jobrelay relay run --kubeconfig {self.folder.kubeconfig(MANAGEMENT)}"
+        return f"jobrelay cluster start {name} --dir {self.folder.path}"
 
     async def _ends(self, parts: Sequence[Part]) -> AsyncIterator[tuple[Part, int]]:
         waiting = {asyncio.ensure_future(part.process.wait()): part for part in parts}

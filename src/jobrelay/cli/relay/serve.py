@@ -33,7 +33,7 @@ from jobrelay.kube import (
     SystemClock,
     find_connection,
 )
-from jobrelay.kube.connection import SERVICE_ACCOUNT
+from jobrelay.kube.kubeconfig import default_paths
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.overview import WorkerView, worker_views
@@ -75,7 +75,7 @@ async def _serve(plan: Plan, connection: Connection) -> None:
     async with NetworkTransport(connection) as transport:
         client = Client(transport, timeout=REQUEST_TIMEOUT)
         origin = plan.origin or await find_origin(client)
-        namespace = plan.namespace or _own_namespace()
+        namespace = plan.namespace or (connection.namespace if _in_pod(plan) else SYSTEM_NAMESPACE)
         await _prepare(client, plan, namespace)
         try:
             await endpoint.__aenter__()
@@ -90,12 +90,10 @@ async def _serve(plan: Plan, connection: Connection) -> None:
             await endpoint.__aexit__()
 
 
-def _own_namespace() -> str:
-    """The namespace of the pod that this runs in, if it does."""
-    try:
-        return (SERVICE_ACCOUNT / "namespace").read_text().strip()
-    except OSError:
-        return SYSTEM_NAMESPACE
+def _in_pod(plan: Plan) -> bool:
+    """Whether the management cluster is the one that this runs in, reached by the pod's service account."""
+    files = [plan.kubeconfig] if plan.kubeconfig is not None else default_paths()
+    return not any(path.exists() for path in files)
 
 
 async def _prepare(client: Client, plan: Plan, namespace: str) -> None:
