@@ -83,6 +83,9 @@ class Player:
     async def clean_up(self) -> None:
         """Let go of everything; what goes by itself meanwhile is no error."""
         free = merge_patch({"metadata": {"finalizers": None}})
+        for resource in (CRONJOBS, JOBS):
+            with suppress(StatusError):
+                await self.client.delete_collection(resource, self.namespace, propagation="Background")
         for resource in (PODS, JOBS):
             for one in (await self.client.list(resource, self.namespace)).items:
                 with suppress(StatusError):
