@@ -52,6 +52,22 @@ def test_another_place_or_value_is_checked_again() -> None:
     assert check.asked == 3
 
 
+def test_the_volume_of_credentials_may_have_another_name() -> None:
+    check = Check()
+    remembering = remember_silence(check)
+    for name in ("kube-api-access-bcdfg", "kube-api-access-xz245"):
+        remembering({"volumes": [{"name": "data"}, {"name": name}], "mounts": [name]}, Path("spec"))
+    assert check.asked == 1
+
+
+def test_two_such_names_in_a_spec_stay_apart() -> None:
+    check = Check()
+    remembering = remember_silence(check)
+    for names in (["kube-api-access-bcdfg", "kube-api-access-xz245"], ["kube-api-access-bcdfg"] * 2):
+        remembering({"volumes": names}, Path("spec"))
+    assert check.asked == 2
+
+
 def test_memory_is_bounded() -> None:
     check = Check()
     remembering = remember_silence(check)
