@@ -10,6 +10,7 @@ A pod is taken for one of a mirror by its name, since events carry no labels and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import msgspec
 import structlog
@@ -22,6 +23,7 @@ from jobrelay.relay.decide import Tell
 from jobrelay.relay.knowledge import Kind, origin_key
 from jobrelay.relay.telling import Telling
 from jobrelay.relay.workers import WorkerLink
+from jobrelay.relay.workers.tasks import until_first
 
 __all__ = ["Echoes"]
 
@@ -49,23 +51,32 @@ class Echoes:
 
     def __init__(self, link: WorkerLink, kinds: Mapping[str, Kind], telling: Telling, clock: Clock) -> None:
         self._link, self._kinds, self._telling, self._clock = link, kinds, telling, clock
-        self._cache = Cache(
-            link.client, EVENTS_CORE, field_selector="type=Warning", clock=clock, keep=_light, final=_REFUSALS
-        )
-        self._cache.subscribe(self._heard)
 
     async def run(self) -> None:
-        """Listen until cancelled."""
+        """Listen until cancelled, in the namespaces that the worker serves now or in all."""
+        await until_first(*map(self._follow, self._link.spec.namespaces or (None,)))
+
+    async def _follow(self, namespace: str | None) -> None:
+        cache = Cache(
+            self._link.client,
+            EVENTS_CORE,
+            namespace,
+            field_selector="type=Warning",
+            clock=self._clock,
+            keep=_light,
+            final=_REFUSALS,
+        )
+        cache.subscribe(partial(self._heard, cache))
         while True:
             try:
-                await self._cache.run()
+                await cache.run()
             except _REFUSALS as error:
                 log.debug("events of a worker cannot be read", worker=self._link.name, error=str(error))
             await sleep(self._clock, _AGAIN)
 
-    def _heard(self, old: Object | None, new: Object | None) -> None:
+    def _heard(self, cache: Cache, old: Object | None, new: Object | None) -> None:
         """Events from before are old news; repeated ones are told once."""
-        if new is None or old is not None or not self._cache.synced.is_set():
+        if new is None or old is not None or not cache.synced.is_set():
             return
         event = new.decode(_Event)
         original = next(self._originals(event.involved_object), None)

@@ -69,6 +69,8 @@ class WorkerFacts:
     """How many mirrors there wait to be created or changed, or for the worker's answer."""
     stale: int = 0
     """How many mirrors there have to be stopped before it may take new ones."""
+    namespaces: tuple[str, ...] = ()
+    """The only namespaces that it serves; all if empty."""
 
 
 @dataclass(frozen=True, slots=True)

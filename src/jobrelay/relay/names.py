@@ -15,12 +15,14 @@ __all__ = [
     "FENCING",
     "KUEUE_ORIGIN",
     "MULTIKUEUE",
+    "NAMESPACES",
     "ORIGIN",
     "ORIGIN_NAME",
     "ORIGIN_UID",
     "PLACEMENT",
     "PREFERRED",
     "RELAY",
+    "RENEW",
     "STATE",
     "WEIGHT",
 ]
@@ -44,3 +46,9 @@ STATE: Final = "jobrelay.dev/state"
 """Annotation: `cordoned` takes nothing new, `draining` is emptied, `lost` is dead for good."""
 COST: Final = "jobrelay.dev/cost"
 WEIGHT: Final = "jobrelay.dev/weight"
+NAMESPACES: Final = "jobrelay.dev/namespaces"
+"""Annotation: the namespaces that the worker serves, comma separated; all if it is absent."""
+
+# On Secrets with a worker's kubeconfig.
+RENEW: Final = "jobrelay.dev/renew-token"
+"""Annotation: `true` has the relay renew the service account token in the kubeconfig."""

@@ -104,5 +104,11 @@ class Situation:
         """Where it should run; `avoid` names workers that it should not run on and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
         previous = self.assignment.cluster if self.assignment is not None else None
-        asked = wish(self.obj.metadata.annotations, previous, refused | dict(avoid or {}), seed=self.job.uid)
+        asked = wish(
+            self.obj.metadata.annotations,
+            previous,
+            refused | dict(avoid or {}),
+            seed=self.job.uid,
+            namespace=self.obj.namespace,
+        )
         return place(self.demand, asked, tuple(self.workers.values()), self.policy)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from jobrelay.relay.model import State, WorkerFacts
-from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, STATE
+from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, NAMESPACES, STATE
 
 from .amounts import down, text
 from .fit import Fit, fit
@@ -83,6 +83,17 @@ def _why_not_selected(case: Case) -> Refuse:
         f"its labels do not match {case.wish.selector}",
         f"other labels on the worker, or another annotation {CLUSTER_SELECTOR}",
     )
+
+
+def _elsewhere(case: Case) -> bool:
+    served = case.worker.namespaces
+    return bool(served) and case.wish.namespace not in served
+
+
+def _why_elsewhere(case: Case) -> Refuse:
+    served = case.worker.namespaces
+    many = "namespace" if len(served) == 1 else "namespaces"
+    return Refuse(f"it serves only {many} {', '.join(served)}", f"its annotation {NAMESPACES} naming this one")
 
 
 def _not_standing(case: Case) -> bool:
@@ -167,6 +178,7 @@ GUARDS: Final = (
         _why_not_selected,
         lambda wish: not wish.selector.empty,
     ),
+    Guard(_elsewhere, _why_elsewhere, lambda wish: bool(wish.namespace)),
     Guard(_not_standing, _why_not_standing),
     Guard(lambda case: case.worker.name in case.wish.excluded, _why_excluded, lambda wish: bool(wish.excluded)),
     Guard(_hopeless, _why_hopeless),

@@ -70,7 +70,8 @@ def place(demand: Demand, wish: Wish, workers: Sequence[WorkerFacts], policy: Po
 def alike(demand: Demand, wish: Wish, policy: Policy) -> Hashable:
     """Equal for workloads that wait for the same thing: while one of them waits for room, the others do too."""
     needs = demand.shape if policy.guests else needs_of(demand).key
-    return needs, wish.pinned, str(wish.selector), frozenset(wish.excluded), wish.patient, wish.problem, policy.text
+    wanted = (wish.namespace, wish.pinned, str(wish.selector), frozenset(wish.excluded), wish.patient, wish.problem)
+    return needs, wanted, policy.text
 
 
 def _refused(case: Case, guards: Sequence[Guard]) -> bool:

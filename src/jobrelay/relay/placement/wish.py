@@ -38,6 +38,8 @@ class Wish:
     """Why it cannot be placed at all, if an annotation is malformed."""
     notes: tuple[str, ...] = ()
     """What else is wrong with its annotations."""
+    namespace: str = ""
+    """Where the workload is, and its mirror will be."""
 
 
 def wish(
@@ -47,6 +49,7 @@ def wish(
     *,
     seed: str = "",
     patient: bool = True,
+    namespace: str = "",
 ) -> Wish:
     """Read a workload's wishes from its annotations."""
     problems: list[str] = []
@@ -59,7 +62,18 @@ def wish(
             selector = parse_label_selector(text)
         except SelectorError as error:
             problems.append(f"annotation {CLUSTER_SELECTOR} is not a label selector: {error}")
-    return Wish(pinned, preferred, selector, previous, excluded or {}, seed, patient, "; ".join(problems), tuple(notes))
+    return Wish(
+        pinned,
+        preferred,
+        selector,
+        previous,
+        excluded or {},
+        seed,
+        patient,
+        "; ".join(problems),
+        tuple(notes),
+        namespace,
+    )
 
 
 def _names(annotations: Mapping[str, str], annotation: str, problems: list[str]) -> tuple[str, ...]:

@@ -161,12 +161,13 @@ class WorkerLink:
             reserved=reserved or {},
             pending=self.capacity.pending(self.mirrors.uids),
             stale=stale,
+            namespaces=self.spec.namespaces,
         )
 
     def respecify(self, spec: WorkerSpec) -> None:
         """Take over what an operator changed; new credentials are used at once, but open watches are not let go."""
         before, self.spec = self.spec, spec
-        if spec.access != before.access:
+        if (spec.access, spec.namespaces) != (before.access, before.namespaces):
             self._respecified.set()
         if spec != before:
             self._changed()
@@ -203,11 +204,11 @@ class WorkerLink:
         await self._identify()
         self._in_session = True
         await until_first(
-            self.mirrors.run(access.connection.namespace),
+            self.mirrors.run(self.spec.namespaces, access.connection.namespace),
             self._feed.run(),
             self._pulse.run(),
             self._synced_in_time(),
-            self._heed(access),
+            self._heed(access, self.spec.namespaces),
         )
 
     async def _identify(self) -> None:
@@ -243,13 +244,17 @@ class WorkerLink:
             if not self.connected:
                 raise self.mirrors.failure or TransportTimeout(f"its mirrors were not known in {self._timing.sync:g} s")
 
-    async def _heed(self, access: Way) -> None:
+    async def _heed(self, access: Way, namespaces: tuple[str, ...]) -> None:
         """Follow changes of the way to this worker; returns if a new session has to be begun."""
         while True:
             await self._respecified.wait()
             self._respecified.clear()
             fresh = self.spec.access
-            if isinstance(fresh, Refused) or not same_server(fresh.connection, access.connection):
+            if (
+                isinstance(fresh, Refused)
+                or self.spec.namespaces != namespaces
+                or not same_server(fresh.connection, access.connection)
+            ):
                 self._respecified.set()
                 return
             await self._guard.lead(self._connect(fresh.connection))

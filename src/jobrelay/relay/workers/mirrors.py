@@ -1,8 +1,8 @@
 """Live copies of what the relay has on one worker: one watch per kind, of our own objects only.
 
-A kind that the worker does not have, or does not let us see, is set aside, said in `unavailable`, and tried again after a
-while; the worker serves the others. Where a watch over all namespaces is forbidden, the one namespace that the worker's
-kubeconfig names is watched instead.
+A worker that serves only some namespaces is watched in each of them. Where nobody said so and a watch over all namespaces is
+forbidden, the one that the worker's kubeconfig names is watched instead. What the worker does not have, or does not let us see,
+is set aside, said in `unavailable`, and tried again after a while; the worker serves the rest.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from random import Random
 from jobrelay.kube import Cache, Client, Clock, Forbidden, KubeError, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.workers.reasons import describe
+from jobrelay.relay.workers.scoped import ScopedCache
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.trim import sound
@@ -23,7 +24,7 @@ __all__ = ["Mirrors"]
 _NOT_TO_BE_HAD = (Forbidden, NotFound, MethodNotAllowed)
 
 
-class Mirrors(Mapping[Resource, Cache]):
+class Mirrors(Mapping[Resource, ScopedCache]):
     """The caches of one worker by kind; `changed` is called when their contact with it changes."""
 
     def __init__(
@@ -38,28 +39,31 @@ class Mirrors(Mapping[Resource, Cache]):
         timing: Timing,
     ) -> None:
         self._clock, self._random, self._timing = clock, random, timing
+        self._client, self._label_selector = client, label_selector
         self._changed = changed
-        self.unavailable: dict[Resource, str] = {}
-        self._caches = {
-            resource: Cache(
-                client,
-                resource,
-                label_selector=label_selector,
-                clock=clock,
-                random=random,
-                keep=partial(_sound, resource),
-                silence=timing.silence,
-                final=_NOT_TO_BE_HAD,
-                on_contact=partial(self._contact, resource),
-            )
-            for resource in resources
-        }
+        self._missing: dict[Cache, str] = {}
+        """What is not to be had at present, and why."""
+        self._caches = {resource: ScopedCache(partial(self._cache, resource)) for resource in resources}
         self.uids: set[str] = set()
         """Of everything that the relay has there: pods name their owner by it."""
         for cache in self._caches.values():
             cache.subscribe(self._remember)
 
-    def __getitem__(self, resource: Resource) -> Cache:
+    def _cache(self, resource: Resource, namespace: str | None) -> Cache:
+        return Cache(
+            self._client,
+            resource,
+            namespace,
+            label_selector=self._label_selector,
+            clock=self._clock,
+            random=self._random,
+            keep=partial(_sound, resource),
+            silence=self._timing.silence,
+            final=_NOT_TO_BE_HAD,
+            on_contact=self._contact,
+        )
+
+    def __getitem__(self, resource: Resource) -> ScopedCache:
         return self._caches[resource]
 
     def __iter__(self) -> Iterator[Resource]:
@@ -69,38 +73,67 @@ class Mirrors(Mapping[Resource, Cache]):
         return len(self._caches)
 
     @property
+    def unavailable(self) -> dict[Resource, str]:
+        """By kind: what the worker does not let us see of it, and why."""
+        told: dict[Resource, str] = {}
+        for resource, cache in self.items():
+            several = len(cache.parts) > 1
+            parts = [
+                f"in namespace {part.namespace}: {self._missing[part]}" if several else self._missing[part]
+                for part in cache.parts
+                if part in self._missing
+            ]
+            if parts:
+                told[resource] = "; ".join(parts)
+        return told
+
+    @property
+    def _parts(self) -> list[Cache]:
+        return [part for cache in self.values() for part in cache.parts]
+
+    @property
+    def _available(self) -> list[Cache]:
+        return [part for part in self._parts if part not in self._missing]
+
+    @property
     def failure(self) -> KubeError | None:
         """Why not all that can be known is known, if something failed."""
-        available = [cache for resource, cache in self.items() if resource not in self.unavailable]
-        errors = [cache.last_error for cache in available or self.values()]
+        errors = [part.last_error for part in self._available or self._parts]
         return next((error for error in errors if error is not None), None)
 
     @property
     def current(self) -> bool:
         """Whether everything that the worker lets us see of its mirrors is known and followed."""
-        available = [cache for resource, cache in self.items() if resource not in self.unavailable]
-        return bool(available) and all(cache.connected for cache in available)
+        available = self._available
+        return bool(available) and all(part.connected for part in available)
 
     def start_over(self) -> None:
         """The worker is another cluster now: believe only what it says from here on."""
         for cache in self.values():
             cache.start_over()
 
-    async def run(self, namespace: str) -> None:
-        """Follow all kinds until cancelled; `namespace` is where to look if we may not look everywhere."""
-        await until_first(*(self._follow(resource, namespace) for resource in self))
+    async def run(self, namespaces: Sequence[str], fallback: str) -> None:
+        """Follow all kinds until cancelled, in these namespaces or in all.
 
-    async def _follow(self, resource: Resource, namespace: str) -> None:
-        cache = self[resource]
+        `fallback` is where to look if we may not look everywhere.
+        """
+        parts = [
+            part for resource, cache in self.items() for part in cache.scope(namespaces if resource.namespaced else ())
+        ]
+        self._missing = {part: why for part, why in self._missing.items() if part in parts}
+        await until_first(*(self._follow(part, fallback if not namespaces else None) for part in parts))
+
+    async def _follow(self, part: Cache, fallback: str | None) -> None:
         while True:
             try:
-                await cache.run()
+                await part.run()
             except _NOT_TO_BE_HAD as error:
-                if isinstance(error, Forbidden) and cache.namespace is None and resource.namespaced:
-                    _look(cache, namespace)
-                    continue
-                _look(cache, None)
-                self.unavailable[resource] = describe(error)
+                if fallback is not None:
+                    if isinstance(error, Forbidden) and part.namespace is None and part.resource.namespaced:
+                        _look(part, fallback)
+                        continue
+                    _look(part, None)
+                self._missing[part] = describe(error)
                 self._changed()
             await sleep(self._clock, self._timing.unavailable * (0.5 + self._random.random()))
 
@@ -110,9 +143,10 @@ class Mirrors(Mapping[Resource, Cache]):
         if new is not None:
             self.uids.add(new.uid)
 
-    def _contact(self, resource: Resource) -> None:
-        if self[resource].connected:
-            self.unavailable.pop(resource, None)
+    def _contact(self) -> None:
+        self._missing = {part: why for part, why in self._missing.items() if not part.connected}
+        for cache in self.values():
+            cache.settle()
         self._changed()
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import msgspec
 
 from jobrelay.kube import Object, ProtocolError, Resource
+from jobrelay.relay.model import State
 from jobrelay.relay.workers.access import bad, from_text
-from jobrelay.relay.workers.spec import Access, Refused, WorkerSpec, wishes
+from jobrelay.relay.workers.spec import Access, Refused, WorkerSpec, served_namespaces, wishes
 
 __all__ = ["CLUSTERS", "CONFIGS", "Location", "chosen", "location", "secret_access", "spec_of"]
 
@@ -117,6 +118,9 @@ def spec_of(cluster: Object, order: int, read: Callable[[Location], Access]) -> 
     where = location(cluster)
     metadata = cluster.metadata
     state, cost, weight, remarks = wishes(metadata.annotations)
+    namespaces, doubts = served_namespaces(metadata.annotations)
+    if doubts and not namespaces:
+        state = State.CORDONED if state is State.OPEN else state
     access = where if isinstance(where, Refused) else read(where)
     labels: Mapping[str, str] = metadata.labels
-    return WorkerSpec(cluster.name, access, order, labels, state, cost, weight, remarks)
+    return WorkerSpec(cluster.name, access, order, labels, state, cost, weight, remarks + doubts, namespaces)

@@ -8,11 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
+from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kube import Connection
 from jobrelay.relay.model import State
-from jobrelay.relay.names import COST, STATE, WEIGHT
+from jobrelay.relay.names import COST, NAMESPACES, STATE, WEIGHT
 
-__all__ = ["Access", "Refused", "Way", "WorkerSpec", "wishes"]
+__all__ = ["Access", "Refused", "Way", "WorkerSpec", "served_namespaces", "wishes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class WorkerSpec:
     weight: Fraction = Fraction(1)
     remarks: tuple[str, ...] = ()
     """What of the above could not be understood."""
+    namespaces: tuple[str, ...] = ()
+    """The only namespaces that it serves; all if empty."""
 
 
 def wishes(annotations: Mapping[str, str]) -> tuple[State, Fraction, Fraction, tuple[str, ...]]:
@@ -66,6 +69,14 @@ def wishes(annotations: Mapping[str, str]) -> tuple[State, Fraction, Fraction, t
     cost = _number(annotations, COST, Fraction(0), remarks)
     weight = _number(annotations, WEIGHT, Fraction(1), remarks)
     return state, cost, weight, tuple(remarks)
+
+
+def served_namespaces(annotations: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The namespaces that a worker is restricted to, and remarks on what makes no sense."""
+    names = dict.fromkeys(name for part in annotations.get(NAMESPACES, "").split(",") if (name := part.strip()))
+    good = tuple(name for name in names if not is_dns1123_label(name))
+    bad = [name for name in names if name not in good]
+    return good, (f"{NAMESPACES} names {bad[0][:40]!r}, which is no namespace",) if bad else ()
 
 
 def _number(annotations: Mapping[str, str], name: str, default: Fraction, remarks: list[str]) -> Fraction:
