@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types tables bench clean
+.PHONY: help demo test lint format types tables bench kube-assets clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo 'make tables   write the tables of Kubernetes facts anew; needs Go'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
+	@echo 'make kube-assets   real etcd, kube-apiserver, kube-controller-manager and kubectl, for lanes oracle and real; needs Go'
 	@echo 'make clean    remove what the others have made'
 
 $(VENV)/bin/python:
@@ -60,6 +61,10 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
+
+kube-assets:
+	@test -n '$(PYTHON)' || { echo 'error: Python 3.11 or newer is needed' >&2; exit 2; }
+	@$(PYTHON) tools/kube/assets.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

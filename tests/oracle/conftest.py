@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
-from .control_plane import ControlPlane, binaries
+from tests.real.clusters import Planes
 
 
 @pytest.fixture(scope="session")
-def real_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`URL/TOKEN` of the server named in JOBRELAY_ORACLE, or of one started from binaries."""
+def real_address(request: pytest.FixtureRequest) -> str:
+    """`URL/TOKEN` of the server named in JOBRELAY_ORACLE, or of one started for the tests."""
     if address := os.environ.get("JOBRELAY_ORACLE"):
-        yield address.replace(",", "/").replace(" ", "")
-        return
-    programs = binaries()
-    if programs is None:
-        pytest.skip(
-            "no real control plane: set JOBRELAY_ORACLE=URL/TOKEN, or KUBEBUILDER_ASSETS to a folder with its binaries"
-        )
-    with ControlPlane(programs, tmp_path_factory.mktemp("control-plane")) as plane:
-        yield plane.address
+        return address.replace(",", "/").replace(" ", "")
+    planes: Planes = request.getfixturevalue("planes")
+    return planes.get(["oracle"])[0].address

@@ -1,15 +1,16 @@
 """A management cluster, workers and a relay in one process.
 
-The clusters are whole embedded clusters with scripted pods; only the sockets are left out. Every link, that to the management
-cluster included, is a `FaultyTransport`, so that tests can lose requests and replies, and cut workers off.
+The clusters that `fleet` makes are whole embedded clusters with scripted pods; only the sockets are left out. `tests/real/fleet.py` makes
+the same of real ones. Every link, that to the management cluster included, is a `FaultyTransport`, so that tests can lose requests
+and replies, and cut workers off.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
 
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
@@ -24,6 +25,28 @@ from jobrelay.relay.workers import Timing, Way, WorkerSpec
 NAMESPACE = "jobrelay-system"
 ORIGIN = "tests"
 QUICK = Timing(quiet=15.0, answer=1.0, sync=10.0, unavailable=1.0, longest_pause=0.2)
+
+
+class AnyCluster(Protocol):
+    """What a fleet needs of a cluster, embedded or real."""
+
+    def transport(self) -> Transport: ...
+
+    def client(self) -> Client: ...
+
+
+class MakeFleet(Protocol):
+    """How a test asks for a fleet, of whichever kind."""
+
+    def __call__(
+        self,
+        workers: int = 2,
+        *,
+        start: bool = True,
+        nodes: NodeSettings | None = None,
+        timing: Timing = QUICK,
+        **settings: Any,
+    ) -> AbstractAsyncContextManager[Fleet]: ...
 
 
 class ListedWorkers:
@@ -60,8 +83,11 @@ def _spec(name: str, order: int) -> WorkerSpec:
 class Fleet:
     """The clusters, the links to them, and at most one relay."""
 
-    def __init__(self, management: Cluster, workers: dict[str, Cluster], **settings: Any) -> None:
-        self.management, self.workers = management, workers
+    def __init__(
+        self, management: AnyCluster, workers: Mapping[str, AnyCluster], timing: Timing = QUICK, **settings: Any
+    ) -> None:
+        self.management, self.workers = management, dict(workers)
+        self.timing = timing
         self.source = ListedWorkers(list(workers))
         self.settings = Settings(ORIGIN, **settings)
         self.home = FaultyTransport(management.transport())
@@ -80,12 +106,13 @@ class Fleet:
     async def start(self) -> None:
         """Start a relay that remembers nothing but what is written."""
         self.relay = Relay(
-            Client(self.home), self.source, self.settings, namespace=NAMESPACE, connect=self._connect, timing=QUICK
+            Client(self.home), self.source, self.settings, namespace=NAMESPACE, connect=self.connect, timing=self.timing
         )
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)
 
-    def _connect(self, connection: Connection) -> Transport:
+    def connect(self, connection: Connection) -> Transport:
+        """The way to a worker."""
         return self.links[connection.server.removeprefix("https://")]
 
     async def kill(self) -> None:
@@ -166,17 +193,25 @@ def job(
 
 @asynccontextmanager
 async def fleet(
-    workers: int = 2, *, start: bool = True, nodes: NodeSettings | None = None, **settings: Any
+    workers: int = 2,
+    *,
+    start: bool = True,
+    nodes: NodeSettings | None = None,
+    timing: Timing = QUICK,
+    **settings: Any,
 ) -> AsyncIterator[Fleet]:
     """A running fleet; what it starts ends with it."""
     async with AsyncExitStack() as stack:
         management = await stack.enter_async_context(Cluster("management"))
         nodes = nodes or NodeSettings(runtime="scripted")
-        names = [f"worker-{number}" for number in range(1, workers + 1)]
-        made = {name: await stack.enter_async_context(Cluster(name, nodes=nodes)) for name in names}
+        made = {name: await stack.enter_async_context(Cluster(name, nodes=nodes)) for name in worker_names(workers)}
         await management.client().create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-        found = Fleet(management, made, **settings)
+        found = Fleet(management, made, timing, **settings)
         stack.push_async_callback(found.kill)
         if start:
             await found.start()
         yield found
+
+
+def worker_names(number: int) -> list[str]:
+    return [f"worker-{each}" for each in range(1, number + 1)]

@@ -1,4 +1,4 @@
-"""The relay at work on an embedded fleet."""
+"""The relay at work, on embedded and on real clusters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.model import State
 from jobrelay.relay.originals import Task
-from tests.relay.fleets import Fleet, fleet, job
+from tests.relay.fleets import Fleet, MakeFleet, job
 
 
-async def test_a_delegated_job_runs_on_a_worker_and_its_status_comes_back() -> None:
+async def test_a_delegated_job_runs_on_a_worker_and_its_status_comes_back(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit()
         status = await it.finished()
@@ -25,7 +25,7 @@ async def test_a_delegated_job_runs_on_a_worker_and_its_status_comes_back() -> N
         assert "managedBy" not in mirrors[await it.place()].decode()["spec"]
 
 
-async def test_a_standard_job_runs_where_it_is() -> None:
+async def test_a_standard_job_runs_where_it_is(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(managed_by=None)
         await it.submit("other", managed_by="someone.else/controller")
@@ -36,7 +36,7 @@ async def test_a_standard_job_runs_where_it_is() -> None:
         assert (await it.job("other"))["status"] == {}
 
 
-async def test_the_deletion_of_a_job_reaches_its_mirror() -> None:
+async def test_the_deletion_of_a_job_reaches_its_mirror(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)
         await it.runs()
@@ -44,7 +44,7 @@ async def test_the_deletion_of_a_job_reaches_its_mirror() -> None:
         await it.until(lambda: gone(it))
 
 
-async def test_a_job_that_was_deleted_while_the_relay_was_down_loses_its_mirror() -> None:
+async def test_a_job_that_was_deleted_while_the_relay_was_down_loses_its_mirror(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)
         await it.runs()
@@ -55,7 +55,7 @@ async def test_a_job_that_was_deleted_while_the_relay_was_down_loses_its_mirror(
         await it.until(lambda: gone(it))
 
 
-async def test_a_job_made_again_under_the_same_name_gets_a_mirror_of_its_own() -> None:
+async def test_a_job_made_again_under_the_same_name_gets_a_mirror_of_its_own(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -66,7 +66,7 @@ async def test_a_job_made_again_under_the_same_name_gets_a_mirror_of_its_own() -
         assert before not in [mirror.uid for mirror in (await it.mirrors()).values()]
 
 
-async def test_suspending_and_resuming_reach_the_mirror_and_come_back() -> None:
+async def test_suspending_and_resuming_reach_the_mirror_and_come_back(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)
         await it.runs()
@@ -78,7 +78,7 @@ async def test_suspending_and_resuming_reach_the_mirror_and_come_back() -> None:
         await it.runs()
 
 
-async def test_a_job_created_suspended_is_placed_when_it_is_resumed() -> None:
+async def test_a_job_created_suspended_is_placed_when_it_is_resumed(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(suspend=True)
         await it.until(lambda: has(it, "Suspended", "True"))
@@ -87,7 +87,7 @@ async def test_a_job_created_suspended_is_placed_when_it_is_resumed() -> None:
         assert (await it.finished())["succeeded"] == 1
 
 
-async def test_an_elastic_job_is_scaled_on_its_worker() -> None:
+async def test_an_elastic_job_is_scaled_on_its_worker(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000, completionMode="Indexed", completions=2, parallelism=2)
         await it.runs()
@@ -96,7 +96,7 @@ async def test_an_elastic_job_is_scaled_on_its_worker() -> None:
         await it.until(lambda: counts(it, active=4))
 
 
-async def test_a_failing_job_fails_with_the_reason_of_its_worker() -> None:
+async def test_a_failing_job_fails_with_the_reason_of_its_worker(fleet: MakeFleet) -> None:
     async with fleet() as it:
         template = job()["spec"]["template"]
         template["metadata"]["annotations"]["jobrelay.dev/exit-code"] = "3"
@@ -108,7 +108,7 @@ async def test_a_failing_job_fails_with_the_reason_of_its_worker() -> None:
         ]
 
 
-async def test_a_finished_mirror_is_kept_and_then_removed() -> None:
+async def test_a_finished_mirror_is_kept_and_then_removed(fleet: MakeFleet) -> None:
     async with fleet(keep_finished=2.0) as it:
         await it.submit()
         await it.finished()
@@ -116,7 +116,7 @@ async def test_a_finished_mirror_is_kept_and_then_removed() -> None:
         await it.until(lambda: gone(it))
 
 
-async def test_a_restart_forgets_nothing() -> None:
+async def test_a_restart_forgets_nothing(fleet: MakeFleet) -> None:
     async with fleet(keep_finished=3.0) as it:
         await it.submit(seconds=2)
         where = await it.runs()
@@ -129,7 +129,9 @@ async def test_a_restart_forgets_nothing() -> None:
         await it.until(lambda: gone(it))
 
 
-async def test_a_job_of_a_lost_worker_runs_elsewhere_and_its_stale_mirror_is_removed_on_return() -> None:
+async def test_a_job_of_a_lost_worker_runs_elsewhere_and_its_stale_mirror_is_removed_on_return(
+    fleet: MakeFleet,
+) -> None:
     async with fleet(3, lost_timeout=0.5) as it:
         await it.submit(seconds=1000)
         lost = await it.runs()
@@ -141,7 +143,7 @@ async def test_a_job_of_a_lost_worker_runs_elsewhere_and_its_stale_mirror_is_rem
         assert len(await it.mirrors()) == 1
 
 
-async def test_a_worker_that_returns_in_time_keeps_its_jobs() -> None:
+async def test_a_worker_that_returns_in_time_keeps_its_jobs(fleet: MakeFleet) -> None:
     async with fleet(3, lost_timeout=30.0) as it:
         await it.submit(seconds=1)
         where = await it.runs()
@@ -152,7 +154,7 @@ async def test_a_worker_that_returns_in_time_keeps_its_jobs() -> None:
         assert await it.place() == where
 
 
-async def test_when_all_workers_vanish_at_once_nothing_moves() -> None:
+async def test_when_all_workers_vanish_at_once_nothing_moves(fleet: MakeFleet) -> None:
     async with fleet(3, lost_timeout=0.3) as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -162,7 +164,7 @@ async def test_when_all_workers_vanish_at_once_nothing_moves() -> None:
         assert await it.place() == where
 
 
-async def test_a_drained_worker_hands_over_and_never_runs_beside_the_next() -> None:
+async def test_a_drained_worker_hands_over_and_never_runs_beside_the_next(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)
         drained = await it.runs()
@@ -172,7 +174,7 @@ async def test_a_drained_worker_hands_over_and_never_runs_beside_the_next() -> N
         await it.until(lambda: left(it, drained))
 
 
-async def test_a_worker_without_the_namespace_is_set_aside_and_the_next_one_takes_the_job() -> None:
+async def test_a_worker_without_the_namespace_is_set_aside_and_the_next_one_takes_the_job(fleet: MakeFleet) -> None:
     async with fleet() as it:
         for client in (it.client, it.on("worker-2")):
             await client.create(NAMESPACES, {"metadata": {"name": "team"}})
@@ -183,14 +185,14 @@ async def test_a_worker_without_the_namespace_is_set_aside_and_the_next_one_take
             assert await it.place(f"job-{number}", "team") == "worker-2"
 
 
-async def test_namespaces_are_created_if_the_operator_allows_it() -> None:
+async def test_namespaces_are_created_if_the_operator_allows_it(fleet: MakeFleet) -> None:
     async with fleet(1, create_namespaces=True) as it:
         await it.client.create(NAMESPACES, {"metadata": {"name": "team"}})
         await it.submit(namespace="team")
         await it.finished(namespace="team")
 
 
-async def test_a_job_of_that_name_that_is_not_ours_is_never_touched() -> None:
+async def test_a_job_of_that_name_that_is_not_ours_is_never_touched(fleet: MakeFleet) -> None:
     async with fleet() as it:
         for worker in it.workers:
             await it.on(worker).create(JOBS, job(managed_by=None, seconds=1000))
@@ -202,7 +204,7 @@ async def test_a_job_of_that_name_that_is_not_ours_is_never_touched() -> None:
             assert not mirror.deleting
 
 
-async def test_a_mirror_that_someone_deletes_is_created_again() -> None:
+async def test_a_mirror_that_someone_deletes_is_created_again(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -216,7 +218,7 @@ async def test_a_mirror_that_someone_deletes_is_created_again() -> None:
         await it.until(again)
 
 
-async def test_a_mirror_that_someone_edits_is_set_back() -> None:
+async def test_a_mirror_that_someone_edits_is_set_back(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000, completions=9, parallelism=2)
         where = await it.runs()
@@ -228,7 +230,7 @@ async def test_a_mirror_that_someone_edits_is_set_back() -> None:
         await it.until(set_back)
 
 
-async def test_the_management_cluster_can_be_a_worker() -> None:
+async def test_the_management_cluster_can_be_a_worker(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         it.links["worker-1"] = it.home
         it.workers["worker-1"] = it.management
@@ -245,7 +247,7 @@ async def test_the_management_cluster_can_be_a_worker() -> None:
         assert names[0].startswith("train-relay-")
 
 
-async def test_events_tell_the_way_of_a_job() -> None:
+async def test_events_tell_the_way_of_a_job(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         await it.submit()
         await it.finished()

@@ -21,7 +21,7 @@ from jobrelay.relay.model import State
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workers import Timing
 from tests.relay import fleets
-from tests.relay.fleets import Fleet, fleet
+from tests.relay.fleets import Fleet, MakeFleet
 
 CREATE = "POST *jobs[?]*"
 REAL_CREATE = "POST *jobs[?]fieldManager=jobrelay"
@@ -31,6 +31,7 @@ STATUS = "PATCH */jobs/train/status[?]*"
 WATCH_JOBS = "GET /apis/batch/v1/jobs[?]*watch=true*"
 ALL = "*"
 ONE, TWO, HOME = "worker-1", "worker-2", "management"
+IMPATIENT = Timing(quiet=1.0, answer=0.5, sync=3.0, unavailable=1.0, longest_pause=0.2)
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,8 @@ TABLE = [
 
 
 @pytest.mark.parametrize("trouble", TABLE, ids=lambda trouble: trouble.name.replace(" ", "-"))
-async def test_trouble(trouble: Trouble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleets, "QUICK", Timing(quiet=1.0, answer=0.5, sync=3.0, unavailable=1.0, longest_pause=0.2))
-    async with fleet(start=False) as it:
+async def test_trouble(trouble: Trouble, fleet: MakeFleet) -> None:
+    async with fleet(start=False, timing=IMPATIENT) as it:
         link = it.home if trouble.where == HOME else it.links[trouble.where]
         link.add(trouble.fault, trouble.match, times=trouble.times)
         await it.start()
@@ -114,7 +114,7 @@ async def told(it: Fleet, wanted: frozenset[str]) -> bool:
     return wanted <= {each["reason"] for each in notes}
 
 
-async def test_refused_by_all_it_waits_says_why_and_is_asked_again() -> None:
+async def test_refused_by_all_it_waits_says_why_and_is_asked_again(fleet: MakeFleet) -> None:
     async with fleet(start=False, ask_again=1.0) as it:
         for link in it.links.values():
             link.add(QUOTA, DRY_RUN, times=1)
@@ -124,7 +124,7 @@ async def test_refused_by_all_it_waits_says_why_and_is_asked_again() -> None:
         await it.until(lambda: told(it, frozenset({"Refused", "NotPlaced", "Placed"})))
 
 
-async def test_a_hung_worker_does_not_hold_up_the_others() -> None:
+async def test_a_hung_worker_does_not_hold_up_the_others(fleet: MakeFleet) -> None:
     async with fleet(3, start=False) as it:
         await it.start()
         await it.submit("warm")
@@ -150,7 +150,7 @@ async def _at_least(count: Callable[[], Any], wanted: int) -> bool:
     return len(await count()) >= wanted
 
 
-async def test_nothing_is_read_from_workers_in_steady_state() -> None:
+async def test_nothing_is_read_from_workers_in_steady_state(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit("first")
         await it.finished("first")
@@ -173,7 +173,7 @@ def _listen(link: FaultyTransport, seen: list[str]) -> None:
     link._inner = Listening()
 
 
-async def test_a_finished_job_costs_at_most_five_writes() -> None:
+async def test_a_finished_job_costs_at_most_five_writes(fleet: MakeFleet) -> None:
     async with fleet(keep_finished=0.5) as it:
         for number in range(8):  # so that both workers have taken one of that shape
             await it.submit(f"job-{number}", seconds=0.5)
@@ -197,7 +197,7 @@ async def test_a_finished_job_costs_at_most_five_writes() -> None:
         assert len([each for each in writes if "/events" not in each]) <= 5, writes
 
 
-async def test_a_cordoned_worker_gets_nothing_new() -> None:
+async def test_a_cordoned_worker_gets_nothing_new(fleet: MakeFleet) -> None:
     async with fleet() as it:
         specs = it.source.specs
         it.source.change(specs | {ONE: dataclasses.replace(specs[ONE], state=State.CORDONED)})
@@ -208,14 +208,14 @@ async def test_a_cordoned_worker_gets_nothing_new() -> None:
             assert await it.place(f"job-{number}") == TWO
 
 
-async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over() -> None:
+async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         relays, tasks = [], []
         for number in range(2):
             lease = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.5}
             election = LeaderElection(it.client, "relay", fleets.NAMESPACE, f"relay-{number}", **lease)
             relay = Relay(
-                Client(it.home), it.source, it.settings, connect=it._connect, timing=fleets.QUICK, election=election
+                Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election
             )
             relays.append(relay)
             tasks.append(asyncio.create_task(relay.run()))
@@ -233,7 +233,7 @@ async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over(
         await asyncio.wait({tasks[1 - leader]})
 
 
-async def test_jobs_are_found_by_their_uid_and_not_by_their_name() -> None:
+async def test_jobs_are_found_by_their_uid_and_not_by_their_name(fleet: MakeFleet) -> None:
     """A mirror of an earlier Job of that name is removed before the new one's is made."""
     async with fleet(1) as it:
         await it.submit(seconds=1000)

@@ -1,0 +1,198 @@
+"""A real Kubernetes cluster without machines, on loopback: etcd, kube-apiserver and kube-controller-manager as processes.
+
+RBAC and service accounts are on, and tokens are bound. Pods start and end once nodes are added (`nodes.py`).
+
+Everything ends with its block, also when it fails. Should this process be killed, a guardian that holds the other end of a pipe
+notices and kills the whole process group.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+TOKEN: Final = "admin-of-a-test"
+CONTROLLERS: Final = (
+    "clusterrole-aggregation-controller",
+    "cronjob-controller",
+    "disruption-controller",
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "pod-garbage-collector-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "ttl-after-finished-controller",
+)
+START_SECONDS: Final = 180
+
+
+class ControlPlane:
+    """One cluster. `kubeconfig` is its administrator's, `address` the same as `URL/TOKEN`, `pids` are its processes by program."""
+
+    def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path) -> None:
+        self.name, self.programs, self.folder = name, programs, folder
+        self.ports = _free_ports(4)
+        self.url = f"https://127.0.0.1:{self.ports[0]}"
+        self.address = f"{self.url}/{TOKEN}"
+        self.kubeconfig = folder / f"{name}.kubeconfig"
+        self._key, self._public = folder / "accounts.key", folder / "accounts.pub"
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.pids: dict[str, int] = {}
+        self._guardian: subprocess.Popen[bytes] | None = None
+
+    def begin(self) -> None:
+        """Start etcd and the API server, without waiting for them."""
+        secure, client, peer, _ = self.ports
+        self._write_signing_keys()
+        tokens = self.folder / "tokens.csv"
+        tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        etcd = f"http://127.0.0.1:{client}"
+        self._run(
+            "etcd",
+            f"--data-dir={self.folder / 'etcd'}",
+            f"--listen-client-urls={etcd}",
+            f"--advertise-client-urls={etcd}",
+            f"--listen-peer-urls=http://127.0.0.1:{peer}",
+            "--unsafe-no-fsync",
+            "--log-level=error",
+        )
+        self._run(
+            "kube-apiserver",
+            f"--etcd-servers={etcd}",
+            f"--secure-port={secure}",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder / 'certificates'}",
+            "--authorization-mode=RBAC",
+            f"--token-auth-file={tokens}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={self._public}",
+            f"--service-account-signing-key-file={self._key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--endpoint-reconciler-type=none",
+            "--allow-privileged=true",
+            "--max-requests-inflight=3000",
+            "--max-mutating-requests-inflight=1000",
+        )
+
+    def finish(self) -> None:
+        """Wait for the API server, then start the controllers, and wait until they work."""
+        self._wait_for("/readyz")
+        self._write_kubeconfig()
+        self._run(
+            "kube-controller-manager",
+            f"--kubeconfig={self.kubeconfig}",
+            f"--secure-port={self.ports[3]}",
+            "--bind-address=127.0.0.1",
+            f"--service-account-private-key-file={self._key}",
+            "--leader-elect=false",
+            f"--controllers={','.join(CONTROLLERS)}",
+            f"--root-ca-file={self._authority()}",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+            "--concurrent-job-syncs=10",
+        )
+        self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
+
+    def stop(self) -> None:
+        """End everything at once: nobody will want what is stored."""
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
+        self._processes.clear()
+        if self._guardian is not None:
+            self._guardian.kill()
+            assert self._guardian.stdin is not None
+            self._guardian.stdin.close()
+            self._guardian.wait()
+            self._guardian = None
+
+    def _authority(self) -> pathlib.Path:
+        """What signed the API server's certificate, which is the last in its file."""
+        return self.folder / "certificates" / "apiserver.crt"
+
+    def _write_signing_keys(self) -> None:
+        pair = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+        self._key.write_bytes(pair.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+        self._public.write_bytes(pair.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo))
+
+    def _write_kubeconfig(self) -> None:
+        authority = base64.b64encode(self._authority().read_bytes()).decode()
+        cluster = {"server": self.url, "certificate-authority-data": authority}
+        context = {"cluster": self.name, "user": "admin"}
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": self.name,
+            "clusters": [{"name": self.name, "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+            "contexts": [{"name": self.name, "context": context}],
+        }  # fmt: skip
+        self.kubeconfig.write_text(json.dumps(config))
+
+    def _run(self, program: str, *arguments: str) -> None:
+        group = self._processes[0].pid if self._processes else 0
+        with (self.folder / f"{program}.log").open("wb") as log:
+            line = [str(self.programs / program), *arguments]
+            process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=group)
+        self._processes.append(process)
+        self.pids[program] = process.pid
+        if self._guardian is None:
+            script = f"read -r _; kill -{signal.SIGKILL} -- -{process.pid}"
+            self._guardian = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, process_group=0)
+
+    def _wait_for(self, path: str) -> None:
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        trusting = ssl._create_unverified_context()
+        end = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                with urllib.request.urlopen(request, context=trusting, timeout=5):
+                    return
+            except OSError as error:
+                if any(each.poll() is not None for each in self._processes) or time.monotonic() > end:
+                    raise RuntimeError(f"{self.name} did not answer {path}\n{self._logs()}") from error
+                time.sleep(0.1)
+
+    def _logs(self) -> str:
+        """The last words of every program."""
+        return "\n".join(f"{path.name}: ...{path.read_text()[-2000:]}" for path in sorted(self.folder.glob("*.log")))
+
+
+@contextlib.contextmanager
+def control_planes(
+    names: Sequence[str], programs: pathlib.Path, folder: pathlib.Path
+) -> Iterator[dict[str, ControlPlane]]:
+    """Running clusters by name; they start side by side."""
+    found: dict[str, ControlPlane] = {}
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            found[name] = ControlPlane(name, programs, folder / name)
+            stack.callback(found[name].stop)
+            found[name].begin()
+        for plane in found.values():
+            plane.finish()
+        yield found
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
