@@ -13,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from jobrelay.cli import root
+from jobrelay.cli.relay.run import run
 from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.relay.overview import Room, WorkerView
+from jobrelay.relay.settings import Settings
 
 from .command import COMMAND, ENVIRONMENT, end, ready, started
 
@@ -60,6 +62,15 @@ def test_tuning_is_passed_on_in_the_words_of_the_command() -> None:
     tuning = Tuning(90.0, 0.5, "cost", True, 60.0, True)
     result = CliRunner().invoke(root, ["relay", "run", *tuning.arguments(), "--kubeconfig", "/nix/there"])
     assert "there is no kubeconfig at /nix/there" in result.stderr
+
+
+def test_the_defaults_of_options_are_those_of_the_relay() -> None:
+    chosen, relay = Tuning(), Settings("x")
+    assert (chosen.worker_lost_timeout, chosen.keep_finished) == (relay.lost_timeout, relay.keep_finished)
+    assert (chosen.fencing, chosen.fence_lease) == (relay.fencing, relay.lease)
+    with run.make_context("run", ["--kubeconfig", "x"], resilient_parsing=False) as context:
+        given = {name: context.params[name] for name in Tuning.__dataclass_fields__}
+    assert Tuning(**given) == chosen
 
 
 def test_a_worker_is_a_row() -> None:
