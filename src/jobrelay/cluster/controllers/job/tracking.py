@@ -126,7 +126,7 @@ def _tracked(
     status = replace(status, uncounted_terminated_pods=Uncounted(tuple(listing.succeeded), tuple(listing.failed)))
     if facts.job.indexed:
         before, status = status, _with_indexes(facts, status, listing.indexes)
-        changed = changed or before != status
+        changed = changed or _indexes(before) != _indexes(status)
     if fate is not None and fate.type in (conditions.FAILURE_TARGET, conditions.SUCCESS_CRITERIA_MET):
         if status.true_condition(fate.type) is None:
             status, changed = replace(status, conditions=(*status.conditions, fate)), True
@@ -147,6 +147,11 @@ def _in_order(facts: Situation) -> list[Pod]:
     """Pods with a finalizer, by index so that indexes are completed in order."""
     pods = facts.open_pods()
     return sorted(pods, key=completion_index) if facts.job.indexed else pods
+
+
+def _indexes(status: Status) -> tuple[str, str | None]:
+    """What is worth a write of its own: the number of succeeded indexes follows from them, and is set right when they change."""
+    return status.completed_indexes, status.failed_indexes
 
 
 def _with_indexes(facts: Situation, status: Status, new: Iterable[int]) -> Status:
