@@ -19,7 +19,7 @@ from jobrelay.cluster.files import ClusterFolder, find_folders
 
 NOT_PULLED = (
     "note: images are not pulled; pods run their commands as processes of this machine, with your rights "
-    "(--runtime none: not at all)"
+    "(--runtime scripted: nothing runs)"
 )
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
