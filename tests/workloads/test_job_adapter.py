@@ -70,7 +70,7 @@ class TestIdle:
     ("old", "new", "urgent"),
     [
         ({"active": 1}, {"active": 2, "ready": 1}, False),
-        ({}, {"startTime": T1, "active": 1}, True),
+        ({}, {"startTime": T1, "active": 1}, False),
         ({"startTime": T1}, {"startTime": T1, "conditions": [SUSPENDED]}, True),
         ({"conditions": [SUSPENDED]}, {"conditions": [RESUMED]}, True),
         ({"startTime": T1}, {"startTime": T1, "terminating": 1, "conditions": [TARGET]}, True),
@@ -79,7 +79,7 @@ class TestIdle:
         ({"startTime": T1}, LOST, True),
     ],
 )  # fmt: skip
-def test_only_counts_and_an_end_that_follows_at_once_may_wait(old: Obj, new: Obj, urgent: bool) -> None:
+def test_only_counts_a_start_and_an_end_that_follows_at_once_may_wait(old: Obj, new: Obj, urgent: bool) -> None:
     assert ADAPTER.urgent(as_object(job(old)), new) is urgent
 
 

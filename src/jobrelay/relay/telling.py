@@ -30,14 +30,13 @@ class Telling:
 
     def tell(self, about: Object, tells: Sequence[Tell]) -> None:
         """Notes what happened to an original and returns at once."""
-        if not tells:
-            return
-        _, noted = self._unsaid.setdefault(about.uid, (about, []))
-        noted.extend(tells)
-        if self._allowed():
-            self._say(about.uid)
-        else:
-            self._wake.set()
+        for tell in tells:
+            _, noted = self._unsaid.setdefault(about.uid, (about, []))
+            noted.append(tell)
+            if self._allowed():
+                self._say(about.uid)
+            else:
+                self._wake.set()
 
     async def run(self) -> None:
         """Tells the rest, until cancelled."""

@@ -126,5 +126,5 @@ class Adapter(Protocol):
         ...
 
     def urgent(self, obj: Object, status: Mapping[str, Any]) -> bool:
-        """Whether a new status says more than counts, so that it must not wait for others."""
+        """Whether a new status says more than counts and a start, so that it must not wait for others."""
         ...

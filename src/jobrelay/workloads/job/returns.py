@@ -186,14 +186,12 @@ def idle(obj: Object, now: datetime) -> dict[str, Any] | None:
 
 
 def urgent(obj: Object, status: Mapping[str, Any]) -> bool:
-    """Whether conditions or times differ, so that the write should not wait for more.
+    """Whether conditions differ, so that the write should not wait for more.
 
-    One case may wait: an end that is announced when no pod is left. The end itself follows at once, and both fit in one
-    write.
+    One of them may wait: an end that is announced when no pod is left. The end itself follows at once, and both fit in one
+    write. So does a start: its pods follow at once where there is room for them.
     """
     old, new = obj.decode(Job).status, msgspec.convert(status, Status)
-    if (old.start_time, old.completion_time) != (new.start_time, new.completion_time):
-        return True
     known = set(old.conditions)
     types = {one.type for one in new.conditions if one not in known}
     if len(new.conditions) < len(old.conditions):
