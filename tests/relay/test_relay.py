@@ -260,6 +260,28 @@ async def test_events_tell_the_way_of_a_job(fleet: MakeFleet) -> None:
         await it.until(reasons)
 
 
+async def test_a_warning_about_a_pod_on_the_worker_is_told_on_the_job(fleet: MakeFleet) -> None:
+    async with fleet(1) as it:
+        await it.submit(seconds=1000)
+        where = await it.runs()
+        warning = {
+            "metadata": {"name": "warning", "namespace": "default"},
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": "train-x7k2p"},
+            "type": "Warning",
+            "reason": "BackOff",
+            "message": "Back-off restarting failed container",
+        }
+        await it.on(where).create(EVENTS_CORE, warning)
+
+        async def heard() -> bool:
+            found = await it.client.list(
+                EVENTS_CORE, "default", field_selector="involvedObject.name=train,reason=BackOff"
+            )
+            return any("[worker-1] pod train-x7k2p: Back-off" in each.decode()["message"] for each in found.items)
+
+        await it.until(heard)
+
+
 async def gone(it: Fleet) -> bool:
     return not await it.mirrors()
 

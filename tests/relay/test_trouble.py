@@ -50,6 +50,8 @@ class Trouble:
     """It prefers this worker, so that the trouble meets it."""
     copies: int = field(default=1)
     """How many mirrors may have run."""
+    counted: bool = True
+    """Whether the counts must have come back too."""
 
 
 FORBIDDEN = Answer(403, "Forbidden", 'admission webhook "policy.example.com" denied the request: no')
@@ -58,6 +60,7 @@ MISSING = Answer(404, "NotFound", 'namespaces "default" not found')
 BROKEN = Answer(500, "InternalError", "etcdserver: request timed out")
 BUSY = Answer(429, "TooManyRequests", "please try again later", retry_after=1)
 EXPIRED = Answer(401, "Unauthorized", "Unauthorized")
+ILLEGAL = Answer(422, "Invalid", 'Job.batch "train" is invalid: status.active: Invalid value: -1')
 CONFLICT = Answer(409, "Conflict", "the object has been modified")
 GONE = Answer(410, "Expired", "too old resource version")
 MOVED = frozenset({"Refused"})
@@ -80,6 +83,7 @@ TABLE = [
     Trouble("a lost request for the status", HOME, Refuse(), STATUS),
     Trouble("a lost reply about the status", HOME, LoseReply(), STATUS),
     Trouble("a conflict at the status", HOME, CONFLICT, STATUS),
+    Trouble("a status that is refused", HOME, ILLEGAL, STATUS, told=frozenset({"StatusRefused"}), counted=False),
     Trouble("an error of the management cluster", HOME, BROKEN, STATUS, times=2),
     Trouble("a watch of the worker that is cut", ONE, Cut(1), WATCH_JOBS, times=3, ends_on=None),
     Trouble("a watch of the worker that expired", ONE, GONE, WATCH_JOBS, times=1, ends_on=None),
@@ -99,7 +103,8 @@ async def test_trouble(trouble: Trouble, fleet: MakeFleet) -> None:
         await it.start()
         await it.submit(annotations={"jobrelay.dev/preferred-clusters": trouble.pinned})
         status = await it.finished()
-        assert (status["succeeded"], status.get("failed", 0)) == (1, 0)
+        assert status["conditions"][-1]["type"] == "Complete"
+        assert not trouble.counted or (status["succeeded"], status.get("failed", 0)) == (1, 0)
         assert link.injected > 0
         if trouble.ends_on is not None:
             assert await it.place() == trouble.ends_on
