@@ -31,7 +31,7 @@ from jobrelay.kube.resource import JOBS
 RELAY = "jobrelay.dev/relay"
 ASSIGNMENT = "jobrelay.dev/assignment"
 RUNTIME = "process" if sys.platform == "linux" else "scripted"
-WORKERS = {"worker-1": "4", "worker-2": "2", "worker-3": "2"}
+WORKERS = {"worker-1": "4", "worker-2": "2", "worker-3": "3"}
 DOOMED = "worker-2"
 LOST_AFTER = "3s"
 PATIENCE = 90.0  # seconds, on a machine with much else to do; a free one needs about 15
