@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types tables bench kube-assets clean
+.PHONY: help demo test lint format types tables deploy-files bench kube-assets clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo 'make lint     ruff, mypy and import-linter'
 	@echo 'make types    mypy alone'
 	@echo 'make tables   write the tables of Kubernetes facts anew; needs Go'
+	@echo 'make deploy-files  write deploy/ anew'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
 	@echo 'make kube-assets   real etcd, kube-apiserver, kube-controller-manager and kubectl, for lanes oracle and real; needs Go'
@@ -55,6 +56,9 @@ types: $(VENV)/.dev
 tables: $(VENV)/.dev
 	$(BIN)/python tools/typetable/build.py
 	$(BIN)/python tools/enumtable.py
+
+deploy-files: $(VENV)/.runtime
+	$(BIN)/python tools/deployfiles.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

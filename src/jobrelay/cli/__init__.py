@@ -24,6 +24,7 @@ __all__ = ["main"]
         "logs": ("jobrelay.cli.joblogs:logs", "Print the logs of a delegated Job from its worker."),
         "worker": ("jobrelay.cli.worker:worker", "Register workers, cordon and drain them."),
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
+        "install": ("jobrelay.cli.install:install", "Print or apply what the management cluster needs."),
         "cluster": ("jobrelay.cli.cluster:cluster", "Start and stop embedded Kubernetes clusters."),
         "completion": ("jobrelay.cli.completion:completion", "Print the completion script of a shell."),
     },

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.join import join, leave
 from jobrelay.cli.management import Management, management_options, run
 from jobrelay.cli.target import complete_workers
 
@@ -20,6 +21,10 @@ def worker() -> None:
 
     A worker is a MultiKueueCluster object and a Secret with its kubeconfig. `jobrelay get workers` lists them.
     """
+
+
+worker.add_command(join)
+worker.add_command(leave)
 
 
 @worker.command(short_help="Register a worker, or replace its kubeconfig.")
@@ -55,7 +60,7 @@ def add(
     if problem:
         raise Failure(f"{worker_kubeconfig}: {problem}", "nothing was changed")
     metadata = {
-        "labels": dict(_pair(label) for label in labels),
+        "labels": dict(pair(label) for label in labels),
         "annotations": {key: value for key, value in ((COST, cost), (WEIGHT, weight)) if value is not None},
     }
 
@@ -66,7 +71,8 @@ def add(
     click.echo(f"worker {name} {'registered' if run(work()) else 'updated'}", err=True)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`; raises Failure."""
     key, equals, value = text.partition("=")
     if not equals:
         raise Failure(f"--label {text}: not KEY=VALUE", "write it as --label region=west")

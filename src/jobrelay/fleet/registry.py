@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 from jobrelay.fleet.errors import FleetError
@@ -79,14 +80,22 @@ async def set_state(client: Client, name: str, state: str | None) -> None:
     await client.patch(await served(client), name, patch, field_manager=_MANAGER)
 
 
-async def register(client: Client, name: str, kubeconfig: bytes, namespace: str, **metadata: Any) -> bool:
+async def register(
+    client: Client,
+    name: str,
+    kubeconfig: bytes,
+    namespace: str,
+    *,
+    secret_annotations: Mapping[str, str] | None = None,
+    **metadata: Any,
+) -> bool:
     """Creates or updates a worker's Secret and object; returns whether it is new."""
     await ensure_namespace(client, namespace)
     await ensure_crds(client)
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace, "annotations": dict(secret_annotations or {})},
         "data": {KEY: base64.b64encode(kubeconfig).decode()},
     }
     await client.apply(SECRETS, secret, field_manager=_MANAGER, force=True)

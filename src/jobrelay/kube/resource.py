@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 __all__ = [
+    "CLUSTERROLEBINDINGS",
+    "CLUSTERROLES",
     "CONFIGMAPS",
     "CRONJOBS",
     "CUSTOMRESOURCEDEFINITIONS",
+    "DEPLOYMENTS",
     "EVENTS",
     "EVENTS_CORE",
     "JOBS",
@@ -22,6 +25,7 @@ __all__ = [
     "NAMESPACES",
     "NODES",
     "PERSISTENTVOLUMECLAIMS",
+    "PODDISRUPTIONBUDGETS",
     "PODS",
     "PRIORITYCLASSES",
     "RESOURCEQUOTAS",
@@ -31,6 +35,8 @@ __all__ = [
     "SELFSUBJECTACCESSREVIEWS",
     "SERVICEACCOUNTS",
     "SERVICES",
+    "VALIDATINGADMISSIONPOLICIES",
+    "VALIDATINGADMISSIONPOLICYBINDINGS",
     "Resource",
 ]
 
@@ -106,4 +112,24 @@ SELFSUBJECTACCESSREVIEWS = Resource(
 )
 CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+CLUSTERROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTERROLEBINDINGS = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+VALIDATINGADMISSIONPOLICIES = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
+VALIDATINGADMISSIONPOLICYBINDINGS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
 )

@@ -45,6 +45,9 @@ class Metrics:
         self.defects = Counter(
             "jobrelay_status_defects_total", "Statuses that the API server refused", registry=registry
         )
+        self.renewals = Counter(
+            "jobrelay_token_renewals_total", "Tokens of workers renewed", ["worker", "result"], registry=registry
+        )
         self.calls = Counter(
             "jobrelay_api_calls_total", "Requests sent", ["cluster", "verb", "code"], registry=registry
         )

@@ -24,7 +24,8 @@ from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.telling import Telling
-from jobrelay.relay.workers import Connect, Registry, Source, Timing, Way, over_network, trimmed
+from jobrelay.relay.workers import Connect, ObjectSource, Registry, Source, Timing, Way, over_network, trimmed
+from jobrelay.relay.workers.renewal import Renewal
 from jobrelay.relay.workers.timing import PATIENT
 from jobrelay.workloads import ADAPTERS, Adapter
 
@@ -110,6 +111,9 @@ class Relay:
             self.manager.add(kind.originals, Group.CACHES)
         self.manager.add(namespaces, Group.CACHES)
         self.manager.add(self.registry, Group.CACHES)
+        if isinstance(source, ObjectSource):
+            renewal = Renewal(client, source.secret, self.registry.links, metrics, clock=clock, writes=self.leads)
+            self.manager.add(renewal, Group.LEADER)
         for part in (recorder, self._telling, self.hands, self.originals.controller):
             self.manager.add(part, Group.LEADER)
 

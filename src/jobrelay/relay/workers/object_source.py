@@ -20,7 +20,7 @@ from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
 from jobrelay.relay.workers.access import bad
 from jobrelay.relay.workers.files import LOOK_EVERY, KubeconfigFile, read_foreign, refreshed
-from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS, Location, chosen, secret_access, spec_of
+from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS, Location, chosen, location, secret_access, spec_of
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import Access, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
@@ -71,6 +71,14 @@ class ObjectSource:
     @property
     def workers(self) -> Mapping[str, WorkerSpec]:
         return self._workers
+
+    def secret(self, worker: str) -> Object | None:
+        """The Secret with a worker's kubeconfig, if it is in one."""
+        cluster = self.clusters.get(Key("", worker)) if self.clusters is not None else None
+        where = location(cluster) if cluster is not None else None
+        if not isinstance(where, Location) or where.in_file:
+            return None
+        return self._secrets.get(Key(self._namespace, where.name))
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         return self._changed.subscribe(callback)

@@ -1,0 +1,50 @@
+"""Options of commands that are about two clusters: a worker, and the management cluster it belongs to."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from jobrelay.cli.management import RELAY_NAMESPACE, Management
+
+__all__ = ["WORKER_CONTEXT", "WORKER_KUBECONFIG", "other_management_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
+
+WORKER_KUBECONFIG = click.option(
+    "--kubeconfig", "worker_kubeconfig", type=_FILE, metavar="FILE", help="The worker, as its administrator."
+)
+WORKER_CONTEXT = click.option(
+    "--context", "worker_context", metavar="NAME", help="Which context of that.  [default: its current one]"
+)
+_OPTIONS = (
+    click.option(
+        "--management-kubeconfig", type=_FILE, metavar="FILE", help="The management cluster.  [default: as kubectl]"
+    ),
+    click.option("--management-context", metavar="NAME", help="Which context of that.  [default: its current one]"),
+    RELAY_NAMESPACE,
+)
+
+
+def other_management_options(command: F) -> F:
+    """Adds options for the management cluster where `--kubeconfig` means a worker; the command gets `management`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        management_kubeconfig: pathlib.Path | None,
+        management_context: str | None,
+        relay_namespace: str,
+        **more: Any,
+    ) -> Any:
+        management = Management(management_kubeconfig, management_context, relay_namespace)
+        return command(*args, management=management, **more)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]

@@ -1,0 +1,65 @@
+"""`jobrelay install`: what the management cluster needs for the relay to run there."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from jobrelay.cli.join import Progress
+from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Management, run
+
+
+@click.command(short_help="Print or apply what the management cluster needs.")
+@KUBECONFIG
+@CONTEXT
+@click.option("--apply", "applied", is_flag=True, help="Apply it instead of printing it.")
+@click.option("--dry-run", is_flag=True, help="With --apply: only say what would be done.")
+@click.option("--namespace", metavar="NS", default=SYSTEM_NAMESPACE, show_default=True, help="Where the relay runs.")
+@click.option("--image", metavar="IMAGE", help="The relay's image.  [default: jobrelay:VERSION]")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option(
+    "--relay-option", "options", metavar="OPTION", multiple=True,
+    help="An option of `jobrelay relay run`, as in --relay-option=--fencing; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
+    help="How to print.",
+)  # fmt: skip
+def install(
+    kubeconfig: str | None,
+    context: str | None,
+    applied: bool,
+    dry_run: bool,
+    namespace: str,
+    image: str | None,
+    replicas: int,
+    options: tuple[str, ...],
+    output: str,
+) -> None:
+    """Print what the management cluster needs for the relay to run there, or apply it.
+
+    Definitions of workers, a namespace, a service account with as few rights as the relay can do with, two replicas of it, a
+    disruption budget and a Service for metrics. Definitions that the cluster has already, Kueue's perhaps, are left as they are.
+
+    \b
+    jobrelay install --image registry.example/jobrelay:1 | kubectl apply --server-side -f -
+    jobrelay install --image registry.example/jobrelay:1 --apply
+    """
+    from jobrelay.operate.applying import apply
+    from jobrelay.operate.management import IMAGE, Installation, manifests
+    from jobrelay.operate.writing import as_yaml
+
+    made = manifests(Installation(namespace, image or IMAGE, replicas, options))
+    if not applied:
+        listed = {"apiVersion": "v1", "kind": "List", "items": made}
+        click.echo(json.dumps(listed, indent=2) if output == "json" else as_yaml(made), nl=output == "json")
+        return
+    progress = Progress("json" if output == "json" else "text")
+
+    async def work() -> None:
+        async with Management(kubeconfig, context).connect() as client:
+            await apply(client, made, "management", progress, dry_run=dry_run)
+        progress.end(namespace=namespace, dryRun=dry_run)
+
+    run(work())

@@ -1,0 +1,160 @@
+"""What the management cluster needs for the relay to run there, as manifests.
+
+The one source of it: `jobrelay install` prints and applies these, and the files in `deploy/` are written from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from jobrelay import __version__
+from jobrelay.operate.manifests import Manifest, binding, metadata, namespace, role, rule, service_account
+from jobrelay.relay.workers.install import crds
+from jobrelay.relay.workers.loss import NAME as LOSSES
+
+__all__ = ["IMAGE", "NAME", "PORT", "Installation", "manifests"]
+
+NAME: Final = "jobrelay"
+IMAGE: Final = f"jobrelay:{__version__}"
+PORT: Final = 8080
+USER: Final = 65532
+_SELECTOR: Final = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "relay"}
+_KUEUE: Final = "kueue.x-k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What may be chosen."""
+
+    namespace: str = "jobrelay-system"
+    image: str = IMAGE
+    replicas: int = 2
+    arguments: tuple[str, ...] = ()
+    """More options of `jobrelay relay run`."""
+
+
+def manifests(chosen: Installation) -> list[Manifest]:
+    """Everything, in the order in which it can be applied."""
+    account = (chosen.namespace, NAME)
+    return [
+        *crds(),
+        namespace(chosen.namespace, {"pod-security.kubernetes.io/enforce": "restricted"}),
+        service_account(NAME, chosen.namespace),
+        role(NAME, "", _everywhere()),
+        binding(NAME, "", account),
+        role(NAME, chosen.namespace, _at_home()),
+        binding(NAME, chosen.namespace, account),
+        _service(chosen.namespace),
+        _disruption_budget(chosen.namespace),
+        _deployment(chosen),
+    ]
+
+
+def _everywhere() -> list[Manifest]:
+    """Delegated Jobs may be in any namespace. The relay neither creates nor deletes them, and reads no pods and no Secrets."""
+    return [
+        rule("batch", "jobs", "get list watch patch"),
+        rule("batch", "jobs/status", "patch"),
+        rule("events.k8s.io", "events", "create patch"),
+        rule("", "namespaces", "get list watch"),
+        rule(_KUEUE, "multikueueclusters multikueueconfigs", "get list watch"),
+        rule(_KUEUE, "multikueueclusters/status", "patch"),
+    ]
+
+
+def _at_home() -> list[Manifest]:
+    """Its Lease, its record of lost workers, and the workers' kubeconfigs, whose tokens it renews."""
+    return [
+        rule("coordination.k8s.io", "leases", "create"),
+        rule("coordination.k8s.io", "leases", "get update", NAME),
+        rule("", "configmaps", "create"),
+        rule("", "configmaps", "get patch", LOSSES),
+        rule("", "secrets", "get list watch patch"),
+    ]
+
+
+def _service(place: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(f"{NAME}-metrics", place, _SELECTOR),
+        "spec": {"selector": dict(_SELECTOR), "ports": [{"name": "metrics", "port": PORT, "targetPort": "http"}]},
+    }
+
+
+def _disruption_budget(place: str) -> Manifest:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(NAME, place, _SELECTOR),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(_SELECTOR)}},
+    }
+
+
+def _deployment(chosen: Installation) -> Manifest:
+    notes = {"prometheus.io/scrape": "true", "prometheus.io/port": str(PORT), "prometheus.io/path": "/metrics"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(NAME, chosen.namespace, _SELECTOR),
+        "spec": {
+            "replicas": chosen.replicas,
+            "selector": {"matchLabels": dict(_SELECTOR)},
+            "template": {
+                "metadata": {"labels": dict(_SELECTOR), "annotations": notes},
+                "spec": _pod(chosen),
+            },
+        },
+    }
+
+
+def _pod(chosen: Installation) -> Manifest:
+    """Two replicas rather not on one node; one leads, the other takes over within 15 seconds."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": dict(_SELECTOR)},
+    }
+    security = {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    return {
+        "serviceAccountName": NAME,
+        "securityContext": security,
+        "topologySpreadConstraints": [spread],
+        "terminationGracePeriodSeconds": 30,
+        "containers": [_container(chosen)],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+
+
+def _container(chosen: Installation) -> Manifest:
+    return {
+        "name": "relay",
+        "image": chosen.image,
+        "args": ["relay", "run", f"--listen=0.0.0.0:{PORT}", "--log-format=json", *chosen.arguments],
+        "env": [_field("POD_IP", "status.podIP"), _field("JOBRELAY_NAMESPACE", "metadata.namespace")],
+        "ports": [{"name": "http", "containerPort": PORT}],
+        "livenessProbe": {**_probe("/healthz"), "periodSeconds": 10, "failureThreshold": 6},
+        "readinessProbe": {**_probe("/readyz"), "periodSeconds": 5},
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108
+    }
+
+
+def _field(name: str, path: str) -> Manifest:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _probe(path: str) -> Manifest:
+    return {"httpGet": {"path": path, "port": "http"}}

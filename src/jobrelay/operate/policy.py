@@ -1,0 +1,117 @@
+"""What the relay's identity may do with Jobs on a worker, beyond what roles can say.
+
+A role allows verbs on kinds. This policy looks into the objects: the identity may only create Jobs that carry our marks and
+whose pods stay inside of their sandbox, and may only touch Jobs that carry its own label. It holds for this identity alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jobrelay.operate.manifests import Manifest, metadata
+from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+
+__all__ = ["policy", "policy_binding"]
+
+_API: Final = "admissionregistration.k8s.io/v1"
+_CONTAINERS: Final = "variables.containers.all(c, !has(c.securityContext) || ({rule}))"
+
+
+def policy(name: str, username: str, origin: str, labels: dict[str, str]) -> Manifest:
+    """The policy for one user, whose mirrors carry `origin` in their label."""
+    return {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": metadata(name, labels=labels),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "matchPolicy": "Equivalent",
+                "resourceRules": [
+                    {
+                        "apiGroups": ["batch"],
+                        "apiVersions": ["*"],
+                        "resources": ["jobs"],
+                        "operations": ["CREATE", "UPDATE", "DELETE"],
+                    }
+                ],
+            },
+            "matchConditions": [{"name": "relay", "expression": f"request.userInfo.username == '{username}'"}],
+            "variables": _variables(),
+            "validations": [*_marks(origin), *_sandbox()],
+        },
+    }
+
+
+def policy_binding(name: str, labels: dict[str, str]) -> Manifest:
+    return {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": metadata(name, labels=labels),
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+
+
+def _variables() -> list[Manifest]:
+    pod = "object.spec.template.spec"
+    containers = f"{pod}.containers + (has({pod}.initContainers) ? {pod}.initContainers : [])"
+    return [{"name": "pod", "expression": pod}, {"name": "containers", "expression": containers}]
+
+
+def _marks(origin: str) -> list[Manifest]:
+    """Own mirrors only, before and after."""
+    annotations = " && ".join(f"'{name}' in object.metadata.annotations" for name in (ORIGIN_UID, ORIGIN_NAME, EPOCH))
+    return [
+        _validation(
+            f"request.operation == 'DELETE' || ({_labelled('object', origin)})",
+            f"a mirror carries label {ORIGIN}={origin}",
+        ),
+        _validation(
+            f"request.operation == 'DELETE' || (has(object.metadata.annotations) && {annotations})",
+            f"a mirror carries annotations {ORIGIN_UID}, {ORIGIN_NAME} and {EPOCH}",
+        ),
+        _validation(
+            f"request.operation == 'CREATE' || ({_labelled('oldObject', origin)})",
+            f"only Jobs with label {ORIGIN}={origin} may be changed or deleted",
+        ),
+    ]
+
+
+def _labelled(which: str, origin: str) -> str:
+    labels = f"{which}.metadata.labels"
+    return f"has({labels}) && '{ORIGIN}' in {labels} && {labels}['{ORIGIN}'] == '{origin}'"
+
+
+def _sandbox() -> list[Manifest]:
+    """Nothing that reaches the node."""
+    unprivileged = "!has(c.securityContext.privileged) || !c.securityContext.privileged"
+    windows = "c.securityContext.windowsOptions"
+    return [
+        *(
+            _pods(f"!has(variables.pod.{field}) || !variables.pod.{field}", f"{field} is not allowed")
+            for field in ("hostNetwork", "hostPID", "hostIPC")
+        ),
+        _pods(
+            "!has(variables.pod.volumes) || variables.pod.volumes.all(v, !has(v.hostPath))",
+            "hostPath volumes are not allowed",
+        ),
+        _pods(_CONTAINERS.format(rule=unprivileged), "privileged containers are not allowed"),
+        _pods(
+            _CONTAINERS.format(rule=f"!has({windows}) || !has({windows}.hostProcess) || !{windows}.hostProcess"),
+            "host processes are not allowed",
+        ),
+        _pods(
+            "!has(variables.pod.securityContext) || !has(variables.pod.securityContext.windowsOptions)"
+            " || !has(variables.pod.securityContext.windowsOptions.hostProcess)"
+            " || !variables.pod.securityContext.windowsOptions.hostProcess",
+            "host processes are not allowed",
+        ),
+    ]
+
+
+def _pods(expression: str, message: str) -> Manifest:
+    return _validation(f"request.operation == 'DELETE' || ({expression})", message)
+
+
+def _validation(expression: str, message: str) -> Manifest:
+    return {"expression": expression, "message": f"jobrelay: {message}", "reason": "Forbidden"}

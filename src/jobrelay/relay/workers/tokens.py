@@ -1,0 +1,126 @@
+"""Tokens of service accounts: what they say of themselves, getting one, and where kubeconfigs keep them.
+
+A token is read, never verified: that is the business of the server that issued it. What it says is only used to know when the
+next one is due.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from jobrelay.kinds import yaml
+from jobrelay.kube import Client, ProtocolError
+from jobrelay.kube.resource import SERVICEACCOUNTS
+
+__all__ = ["Token", "kubeconfig_with", "read_token", "request_token", "token_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a service account's token says."""
+
+    namespace: str
+    account: str
+    issued: datetime
+    expires: datetime
+
+    @property
+    def life(self) -> float:
+        """From its issue to its end, in seconds."""
+        return (self.expires - self.issued).total_seconds()
+
+
+class _Account(msgspec.Struct):
+    name: str
+
+
+class _Kubernetes(msgspec.Struct):
+    namespace: str
+    serviceaccount: _Account
+
+
+class _Claims(msgspec.Struct):
+    iat: float
+    exp: float
+    kubernetes: _Kubernetes = msgspec.field(name="kubernetes.io")
+
+
+class _Status(msgspec.Struct):
+    token: str
+
+
+class _Answer(msgspec.Struct):
+    status: _Status
+
+
+def read_token(text: str) -> Token | None:
+    """What a token says; None if it is not one of a service account, or never ends."""
+    parts = text.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)), type=_Claims)
+        issued, expires = (datetime.fromtimestamp(at, UTC) for at in (claims.iat, claims.exp))
+    except (binascii.Error, ValueError, OverflowError, OSError):
+        return None
+    return Token(claims.kubernetes.namespace, claims.kubernetes.serviceaccount.name, issued, expires)
+
+
+async def request_token(client: Client, namespace: str, account: str, seconds: float) -> str:
+    """A new token of a service account; the server may shorten its life."""
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": round(seconds)},
+    }
+    raw = await client.call("POST", SERVICEACCOUNTS.path(namespace, account, "token"), body=json.dumps(body).encode())
+    try:
+        return msgspec.json.decode(raw, type=_Answer).status.token
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProtocolError(f"not an answer to a request for a token: {error}") from error
+
+
+def token_in(kubeconfig: bytes) -> str:
+    """The token of a kubeconfig's current user; empty if it has none."""
+    user = _current_user(_parsed(kubeconfig))
+    token = user.get("token", "") if user is not None else ""
+    return token if isinstance(token, str) else ""
+
+
+def kubeconfig_with(kubeconfig: bytes, token: str) -> bytes:
+    """The same kubeconfig with another token for its current user."""
+    config = _parsed(kubeconfig)
+    user = _current_user(config)
+    if user is None:
+        raise ValueError("the kubeconfig has no current user")
+    user["token"] = token
+    return json.dumps(config, indent=2).encode()
+
+
+def _parsed(kubeconfig: bytes) -> dict[str, Any]:
+    try:
+        found = yaml.load(kubeconfig)
+    except yaml.YamlError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _current_user(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    context = _named(config.get("contexts"), config.get("current-context"), "context")
+    return _named(config.get("users"), context.get("user"), "user") if context is not None else None
+
+
+def _named(entries: Any, name: Any, part: str) -> dict[str, Any] | None:
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(part), dict):
+            found: dict[str, Any] = entry[part]
+            return found
+    return None
