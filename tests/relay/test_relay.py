@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 
+from jobrelay.cluster import NodeSettings
 from jobrelay.kube import merge_patch
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES
@@ -313,3 +314,13 @@ def explained(it: Fleet) -> Explanation | None:
 async def stage(it: Fleet, name: str) -> bool:
     found = explained(it)
     return found is not None and found.stage == name
+
+
+async def test_a_burst_is_spread_over_workers_by_what_was_promised_to_them(fleet: MakeFleet) -> None:
+    nodes = NodeSettings(runtime="scripted", cpu="4")
+    async with fleet(2, nodes=nodes) as it:
+        template = job(seconds=1000)["spec"]["template"]
+        template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+        await asyncio.gather(*(it.submit(f"job-{number}", template=template) for number in range(8)))
+        places = [await it.runs(f"job-{number}") for number in range(8)]
+        assert sorted(places) == ["worker-1"] * 4 + ["worker-2"] * 4

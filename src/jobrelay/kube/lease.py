@@ -145,7 +145,7 @@ class LeaderElection:
             async with deadline(self._clock, left):
                 taken = await self._take()
         except (KubeError, TimeoutError) as error:
-            log.info("lease %s/%s: %s", self.namespace, self.name, error or "no answer in time")
+            log.info("lease %s/%s: %s", self.namespace, self.name, str(error) or "no answer in time")
             self._observed_stale()
             return False
         if taken:
@@ -223,7 +223,9 @@ class LeaderElection:
             async with deadline(self._clock, self._renew_deadline):
                 self._observe(await self._client.update(LEASES, body))
         except (KubeError, TimeoutError) as error:
-            log.info("lease %s/%s was not handed back: %s", self.namespace, self.name, error or "no answer in time")
+            log.info(
+                "lease %s/%s was not handed back: %s", self.namespace, self.name, str(error) or "no answer in time"
+            )
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

@@ -44,7 +44,18 @@ class _Hand:
         self.link, self.mirrors = link, mirrors
         self.connected = False
         self.tasks: list[asyncio.Task[None]] = []
+        self.echoes: asyncio.Task[None] | None = None
         self.undo: list[Callable[[], None]] = []
+
+    def listen(self, echoes: Echoes) -> None:
+        """Hear of its warnings while it is connected."""
+        self.silence()
+        self.echoes = asyncio.create_task(echoes.run(), name=f"events of {self.link.name}")
+
+    def silence(self) -> None:
+        if self.echoes is not None:
+            self.echoes.cancel()
+            self.echoes = None
 
 
 class Hands:
@@ -110,11 +121,7 @@ class Hands:
             cache = link.mirrors[kind.adapter.resource]
             hand.undo.append(cache.subscribe(self._handler(hand, name, kind)))
         hand.undo.append(link.subscribe(lambda: self._link_changed(hand)))
-        echoes = Echoes(link, self._known.kinds, self._telling, self._known.clock)
-        hand.tasks = [
-            asyncio.create_task(mirrors.controller.run(), name=mirrors.controller.name),
-            asyncio.create_task(echoes.run(), name=f"events of {link.name}"),
-        ]
+        hand.tasks = [asyncio.create_task(mirrors.controller.run(), name=mirrors.controller.name)]
         self._link_changed(hand)
 
     def _take_away(self, name: str) -> None:
@@ -123,6 +130,7 @@ class Hands:
             undo()
         for task in hand.tasks:
             task.cancel()
+        hand.silence()
         for kind in self._known.kinds.values():
             kind.drop(name)
         self._known.stale.pop(name, None)
@@ -131,9 +139,11 @@ class Hands:
     def _link_changed(self, hand: _Hand) -> None:
         if hand.link.connected and not hand.connected:
             hand.connected = True
+            hand.listen(Echoes(hand.link, self._known.kinds, self._telling, self._known.clock))
             self._survey(hand)
         elif hand.connected and not hand.link.connected:
             hand.connected = False
+            hand.silence()
             self._metrics.losses.labels(hand.link.name).inc()
             self._all_assigned(hand.link.name)
         self._see_originals().waiting.changed()

@@ -166,12 +166,19 @@ class Originals:
         self._tell(obj, decision.tell, situation)
 
     async def _commit(self, task: Task, situation: Situation, assignment: Assignment) -> Object:
+        """Counts the assignment before it is written, so that the next placement reckons with it."""
         obj = situation.obj
         change = {"metadata": {**_this(obj), "annotations": {ASSIGNMENT: assignment.encode()}}}
         resource = situation.adapter.resource
-        new = await self._client.patch(
-            resource, obj.name, merge_patch(change), obj.namespace, field_manager=_FIELD_MANAGER
-        )
+        self._known.ledger.assign(obj.uid, assignment.cluster, situation.demand, started=False)
+        try:
+            new = await self._client.patch(
+                resource, obj.name, merge_patch(change), obj.namespace, field_manager=_FIELD_MANAGER
+            )
+        except BaseException:
+            self._known.ledger.forget(obj.uid)
+            self._account(self._known.kinds[task.kind], obj)
+            raise
         before = situation.assignment
         self._metrics.placed(assignment.cluster, again=before is not None)
         self._observe(task, new)
