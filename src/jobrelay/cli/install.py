@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import click
 
@@ -27,7 +28,7 @@ from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Manag
     help="How to print.",
 )  # fmt: skip
 def install(
-    kubeconfig: str | None,
+    kubeconfig: pathlib.Path | None,
     context: str | None,
     applied: bool,
     dry_run: bool,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from jobrelay.cli.check import check
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.join import join, leave
 from jobrelay.cli.management import Management, management_options, run
@@ -25,6 +26,7 @@ def worker() -> None:
 
 worker.add_command(join)
 worker.add_command(leave)
+worker.add_command(check)
 
 
 @worker.command(short_help="Register a worker, or replace its kubeconfig.")

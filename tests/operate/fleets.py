@@ -1,0 +1,101 @@
+"""Fleets whose relay has no more rights than `jobrelay install` and `jobrelay worker join` give it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+from jobrelay.kube import AlreadyExists, Client, Connection, Kubeconfig, connect, find_connection
+from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
+from jobrelay.kube.resource import NAMESPACES, SECRETS
+from jobrelay.operate.applying import apply, ignore
+from jobrelay.operate.joining import Joining, join
+from jobrelay.operate.leaving import Leaving, leave
+from jobrelay.operate.management import NAME, Installation, manifests
+from jobrelay.relay.relay import Relay, find_origin
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.workers import ObjectSource, ensure_crds
+from jobrelay.relay.workers.tokens import request_token
+from tests.relay.fleets import NAMESPACE, QUICK, AnyCluster, Fleet
+
+TEAMS = ("team-a", "team-b")
+
+
+def way(cluster: AnyCluster) -> Connection:
+    """How its administrator reaches a cluster."""
+    return find_connection(cluster.kubeconfig)
+
+
+async def make_namespaces(client: Client, *names: str) -> None:
+    for name in names:
+        with suppress(AlreadyExists):
+            await client.create(NAMESPACES, {"metadata": {"name": name}})
+
+
+async def join_worker(it: Fleet, worker: str = "worker-1", **asked: Any) -> Joining:
+    """Has a cluster of a fleet join it."""
+    there = it.workers[worker]
+    known: dict[str, Any] = {"namespaces": TEAMS, "relay_namespace": NAMESPACE, "create_namespaces": True}
+    joining = Joining(name=worker, origin=await find_origin(it.client), **(known | asked))
+    await join(it.client, there.client(), way(there), joining, ignore)
+    return joining
+
+
+async def leave_worker(it: Fleet, worker: str = "worker-1") -> list[str]:
+    return await leave(way(it.management), way(it.workers[worker]), Leaving(worker, NAMESPACE, force=True), ignore)
+
+
+@asynccontextmanager
+async def joined(it: Fleet, **asked: Any) -> AsyncIterator[Fleet]:
+    """All clusters of a fleet have joined it, until the end."""
+    try:
+        for worker in it.workers:
+            await join_worker(it, worker, **asked)
+        yield it
+    finally:
+        for worker in it.workers:
+            await leave_worker(it, worker)
+
+
+async def worker_kubeconfig(it: Fleet, worker: str = "worker-1") -> bytes:
+    """What the relay has to reach a worker with."""
+    secret = (await it.client.get(SECRETS, worker, NAMESPACE)).decode()
+    return base64.b64decode(secret["data"]["kubeconfig"])
+
+
+@asynccontextmanager
+async def as_relay(it: Fleet, worker: str = "worker-1") -> AsyncIterator[Client]:
+    """A client that may do on a worker what the relay may."""
+    async with connect(Kubeconfig.inline(await worker_kubeconfig(it, worker)).connection()) as client:
+        yield client
+
+
+async def install(it: Fleet) -> Connection:
+    """Installs everything but the pods; returns how they would reach the management cluster."""
+    await ensure_crds(it.client)
+    made = [each for each in manifests(Installation()) if each["kind"] != "Deployment"]
+    await apply(it.client, made, "management", ignore, dry_run=False)
+    token = await request_token(it.client, NAMESPACE, NAME, 3600)
+    return replace(way(it.management), credentials=StaticCredentials(Credential(bearer(token))))
+
+
+@asynccontextmanager
+async def installed_relay(it: Fleet, **settings: Any) -> AsyncIterator[tuple[Relay, ObjectSource]]:
+    """A relay that runs as the one in the pods would."""
+    from jobrelay.kube import SystemClock
+
+    async with connect(await install(it)) as client:
+        source = ObjectSource(client, namespace=NAMESPACE, clock=SystemClock())
+        origin = await find_origin(client)
+        relay = Relay(client, source, Settings(origin, **settings), namespace=NAMESPACE, timing=QUICK)
+        running = asyncio.create_task(relay.run())
+        try:
+            await relay.registry.wait_ready(10)
+            yield relay, source
+        finally:
+            running.cancel()
+            await asyncio.wait({running})

@@ -1,0 +1,165 @@
+"""The relay with no more rights than it is given, and what its identity on a worker may not do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobrelay.kube import Client, Forbidden, NotFound, merge_patch
+from jobrelay.kube.resource import JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
+from jobrelay.operate.identity import HOME
+from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.relay.relay import find_origin
+from tests.relay.fleets import Fleet, MakeFleet, job
+
+from .fleets import TEAMS, as_relay, installed_relay, joined, make_namespaces
+
+REAL = pytest.mark.real
+OTHERS = "others"
+
+
+def mirror(origin: str, name: str = "m", namespace: str = "team-a", **pod: Any) -> dict[str, Any]:
+    made = job(name, namespace, managed_by=None)
+    made["metadata"]["labels"] = {ORIGIN: origin}
+    made["metadata"]["annotations"] = {ORIGIN_UID: "u", ORIGIN_NAME: name, EPOCH: "1"}
+    made["spec"]["template"]["spec"] |= pod
+    return made
+
+
+async def test_jobs_run_under_these_identities(fleet: MakeFleet) -> None:
+    async with fleet(2, start=False) as it, joined(it):
+        await make_namespaces(it.client, *TEAMS)
+        async with installed_relay(it):
+            for number in range(6):
+                await it.submit(f"job-{number}", TEAMS[number % 2])
+            for number in range(6):
+                assert (await it.finished(f"job-{number}", TEAMS[number % 2]))["succeeded"] == 1
+
+
+async def test_a_job_that_is_deleted_takes_its_mirror_along(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it, joined(it):
+        await make_namespaces(it.client, *TEAMS)
+        async with installed_relay(it):
+            await it.submit("train", "team-a", seconds=600)
+            await it.runs("train", "team-a")
+            await it.client.delete(JOBS, "train", "team-a", propagation="Background")
+
+            async def gone() -> bool:
+                return not await it.mirrors("train", "team-a")
+
+            await it.until(gone)
+
+
+async def test_a_job_of_another_namespace_is_told_why_it_waits(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it, joined(it, namespaces=("team-a",)):
+        await make_namespaces(it.client, *TEAMS)
+        async with installed_relay(it) as (relay, _):
+            await it.submit("train", "team-b")
+
+            async def told() -> bool:
+                kind = next(iter(relay.knowledge.kinds))
+                from jobrelay.kube import Key
+                from jobrelay.relay.originals import Task
+
+                found = relay.explain(Task(kind, Key("team-b", "train")))
+                return found is not None and "it serves only namespace team-a" in str(found)
+
+            await it.until(told)
+
+
+async def _refused(work: Any) -> None:
+    with pytest.raises(Forbidden):
+        await work
+
+
+async def test_what_roles_keep_from_it(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it, joined(it):
+        await make_namespaces(it.on("worker-1"), OTHERS)
+        async with as_relay(it) as client:
+            for place in (*TEAMS, OTHERS, HOME, "kube-system"):
+                await _refused(client.list(SECRETS, place))
+                await _refused(client.create(PODS, {"metadata": {"name": "p"}, "spec": {}}, place))
+                await _refused(client.create(ROLEBINDINGS, {"metadata": {"name": "p"}}, place))
+            await _refused(client.list(SECRETS))
+            await _refused(client.list(JOBS))
+            await _refused(client.list(JOBS, OTHERS))
+            await _refused(client.create(JOBS, mirror("any", namespace=OTHERS)))
+            await _refused(client.list(NAMESPACES))
+            await _refused(client.get(NAMESPACES, OTHERS))
+            await _refused(client.delete_collection(JOBS, "team-a"))
+            await _refused(client.patch(JOBS, "m", merge_patch({}), "team-a", subresource="status"))
+            path = SERVICEACCOUNTS.path("team-a", "default", "token")
+            await _refused(client.call("POST", path, body=b'{"apiVersion":"authentication.k8s.io/v1","spec":{}}'))
+
+
+async def test_what_it_may_do(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it, joined(it):
+        origin = await find_origin(it.client)
+        async with as_relay(it) as client:
+            assert (await client.get(NAMESPACES, "kube-system")).uid
+            await client.create(JOBS, mirror(origin))
+            await client.patch(JOBS, "m", merge_patch({"spec": {"suspend": True}}), "team-a")
+            await client.delete(JOBS, "m", "team-a", propagation="Background")
+
+
+ESCAPES: dict[str, dict[str, Any]] = {
+    "privileged": {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]},
+    "privileged init container": {
+        "initContainers": [{"name": "i", "image": "i", "securityContext": {"privileged": True}}]
+    },
+    "hostPath": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]},
+    "hostNetwork": {"hostNetwork": True},
+    "hostPID": {"hostPID": True},
+    "hostIPC": {"hostIPC": True},
+}
+
+
+async def _policy_holds(client: Client, origin: str) -> None:
+    """A policy takes effect a moment after it was made."""
+    import asyncio
+
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await client.create(JOBS, mirror("somebody-else"), dry_run=True)
+            except Forbidden:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def _foreign(it: Fleet) -> None:
+    await it.on("worker-1").create(JOBS, job("foreign", "team-a", managed_by=None))
+
+
+@REAL
+@pytest.mark.parametrize("fleet", ["real"], indirect=True)
+async def test_what_its_policy_keeps_from_it(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it, joined(it):
+        origin = await find_origin(it.client)
+        await _foreign(it)
+        async with as_relay(it) as client:
+            await _policy_holds(client, origin)
+            for pod in ESCAPES.values():
+                await _refused(client.create(JOBS, mirror(origin, **pod)))
+            for mark in ("labels", "annotations"):
+                unmarked = mirror(origin)
+                del unmarked["metadata"][mark]
+                await _refused(client.create(JOBS, unmarked))
+            marked = {
+                "metadata": {"labels": {ORIGIN: origin}, "annotations": mirror(origin)["metadata"]["annotations"]}
+            }
+            await _refused(client.patch(JOBS, "foreign", merge_patch(marked), "team-a"))
+            await _refused(client.delete(JOBS, "foreign", "team-a"))
+            await client.create(JOBS, mirror(origin))
+            await _refused(client.patch(JOBS, "m", merge_patch({"metadata": {"labels": {ORIGIN: None}}}), "team-a"))
+            await client.delete(JOBS, "m", "team-a", propagation="Background")
+        assert await it.on("worker-1").get(JOBS, "foreign", "team-a")
+
+
+async def test_a_right_ends_with_leave(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it:
+        async with joined(it), as_relay(it) as client:
+            await client.list(JOBS, "team-a")
+        with pytest.raises(NotFound):
+            await it.client.get(SECRETS, "worker-1", "jobrelay-system")
