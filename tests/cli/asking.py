@@ -12,7 +12,7 @@ from jobrelay.cli import root
 from jobrelay.fleet.registry import register
 from jobrelay.kube import LeaderElection
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
-from tests.relay.fleets import NAMESPACE, Fleet, fleet
+from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, fleet
 
 
 async def call(it: Fleet, *arguments: str) -> Result:
@@ -22,9 +22,9 @@ async def call(it: Fleet, *arguments: str) -> Result:
 
 
 @asynccontextmanager
-async def answering_fleet(*, registered: bool = False) -> AsyncIterator[Fleet]:
+async def answering_fleet(make: MakeFleet = fleet, *, registered: bool = False) -> AsyncIterator[Fleet]:
     """A fleet whose relay can be asked; `registered` makes objects of its workers too."""
-    async with fleet() as it, Endpoint() as endpoint:
+    async with make() as it, Endpoint() as endpoint:
         assert it.relay is not None
         await it.relay.manager.ready.wait()
         endpoint.relay = it.relay

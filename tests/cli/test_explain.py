@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jobrelay.cli.telling import explanation_lines
-from tests.relay.fleets import fleet
+from tests.relay.fleets import MakeFleet
 
 from .asking import answering_fleet, call
 
@@ -46,8 +46,8 @@ def test_the_text_has_the_arithmetic_and_what_would_change_it() -> None:
     ]
 
 
-async def test_the_relay_is_asked() -> None:
-    async with answering_fleet() as it:
+async def test_the_relay_is_asked(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         await it.submit(seconds=1000)
         place = await it.runs()
         for name in ("job/train", "jobs.batch/train", "train"):
@@ -58,8 +58,8 @@ async def test_the_relay_is_asked() -> None:
         assert (found["stage"], found["cluster"]) == ("Running", place)
 
 
-async def test_without_the_relay_objects_and_events_tell() -> None:
-    async with answering_fleet(registered=True) as it:
+async def test_without_the_relay_objects_and_events_tell(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet, registered=True) as it:
         await it.submit()
         await it.finished()
         result = await call(it, "explain", "job/train", "--lease-name", "another")
@@ -68,15 +68,15 @@ async def test_without_the_relay_objects_and_events_tell() -> None:
         assert "note: the relay could not be asked: no relay has run here" in result.stderr
 
 
-async def test_a_job_that_is_not_delegated_is_said_to_be_so() -> None:
-    async with answering_fleet() as it:
+async def test_a_job_that_is_not_delegated_is_said_to_be_so(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         await it.submit(managed_by=None)
         assert (
             "It is not handed to the relay: spec.managedBy is not set." in (await call(it, "explain", "train")).stdout
         )
 
 
-async def test_a_job_that_is_not_there_is_an_error() -> None:
+async def test_a_job_that_is_not_there_is_an_error(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         result = await call(it, "explain", "job/nix")
         assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: there is no Job default/nix")

@@ -6,13 +6,13 @@ import json
 
 import yaml
 
-from tests.relay.fleets import fleet
+from tests.relay.fleets import MakeFleet
 
 from .asking import answering_fleet, call
 
 
-async def test_jobs_are_shown_with_their_cluster_run_and_status() -> None:
-    async with answering_fleet() as it:
+async def test_jobs_are_shown_with_their_cluster_run_and_status(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         await it.submit()
         await it.submit("standard", managed_by=None)
         await it.finished()
@@ -22,8 +22,8 @@ async def test_jobs_are_shown_with_their_cluster_run_and_status() -> None:
         assert row.split()[:5] == ["train", await it.place(), "1", "Complete", "1/1"]
 
 
-async def test_a_waiting_job_says_why() -> None:
-    async with answering_fleet() as it:
+async def test_a_waiting_job_says_why(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         await it.submit(annotations={"jobrelay.dev/clusters": "nowhere"})
         short = (await call(it, "get", "jobs")).stdout.splitlines()[1]
         assert short.split()[:4] == ["train", "-", "-", "Waiting"]
@@ -31,8 +31,8 @@ async def test_a_waiting_job_says_why() -> None:
         assert "nowhere: no worker of this name is registered" in (await call(it, "get", "jobs", "-o", "wide")).stdout
 
 
-async def test_workers_are_shown_with_state_jobs_and_room() -> None:
-    async with answering_fleet() as it:
+async def test_workers_are_shown_with_state_jobs_and_room(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         head, *rows = (await call(it, "get", "workers")).stdout.splitlines()
         assert head.split() == ["NAME", "STATE", "JOBS", "NODES", "CPU", "MEMORY", "REASON"]
         assert [row.split()[:4] for row in rows] == [
@@ -41,8 +41,8 @@ async def test_workers_are_shown_with_state_jobs_and_room() -> None:
         ]
 
 
-async def test_programs_get_json_yaml_or_names() -> None:
-    async with answering_fleet() as it:
+async def test_programs_get_json_yaml_or_names(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         await it.submit()
         await it.finished()
         found = json.loads((await call(it, "get", "-o", "json")).stdout)
@@ -52,8 +52,8 @@ async def test_programs_get_json_yaml_or_names() -> None:
         assert names == ["worker/worker-1", "worker/worker-2", "job/train"]
 
 
-async def test_namespaces_are_chosen_or_all_shown() -> None:
-    async with answering_fleet() as it:
+async def test_namespaces_are_chosen_or_all_shown(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
         await it.submit()
         await it.finished()
         other = await call(it, "get", "jobs", "-n", "kube-public")
@@ -61,7 +61,7 @@ async def test_namespaces_are_chosen_or_all_shown() -> None:
         assert (await call(it, "get", "jobs", "-A")).stdout.splitlines()[1].split()[:2] == ["default", "train"]
 
 
-async def test_without_a_relay_the_management_cluster_tells() -> None:
+async def test_without_a_relay_the_management_cluster_tells(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         await it.submit()
         result = await call(it, "get", "jobs")
@@ -70,8 +70,8 @@ async def test_without_a_relay_the_management_cluster_tells() -> None:
         assert "note: no relay has run here: there is no Lease jobrelay-system/jobrelay" in result.stderr
 
 
-async def test_workers_can_be_told_by_their_objects_alone() -> None:
-    async with answering_fleet(registered=True) as it:
+async def test_workers_can_be_told_by_their_objects_alone(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet, registered=True) as it:
         result = await call(it, "get", "workers", "--lease-name", "another")
         assert [row.split()[:2] for row in result.stdout.splitlines()[1:]] == [
             ["worker-1", "unreachable"],
@@ -80,7 +80,7 @@ async def test_workers_can_be_told_by_their_objects_alone() -> None:
         assert "no relay has said anything about it yet" in result.stdout
 
 
-async def test_only_jobs_can_be_watched() -> None:
+async def test_only_jobs_can_be_watched(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         result = await call(it, "get", "workers", "-w")
         assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: only Jobs can be watched")

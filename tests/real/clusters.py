@@ -21,7 +21,16 @@ from jobrelay.kube import (
     merge_patch,
 )
 from jobrelay.kube.network import NetworkTransport
-from jobrelay.kube.resource import CONFIGMAPS, EVENTS_CORE, JOBS, LEASES, NAMESPACES, PODS
+from jobrelay.kube.resource import (
+    CONFIGMAPS,
+    CUSTOMRESOURCEDEFINITIONS,
+    EVENTS_CORE,
+    JOBS,
+    LEASES,
+    NAMESPACES,
+    PODS,
+    SECRETS,
+)
 from tools.kube import assets
 from tools.kube.control_plane import ControlPlane, control_planes
 
@@ -59,8 +68,8 @@ class Planes:
 class RealCluster:
     """A real cluster as tests use an embedded one: by transports and clients of its administrator."""
 
-    def __init__(self, connection: Connection, transport: Transport) -> None:
-        self.connection, self._transport = connection, transport
+    def __init__(self, kubeconfig: pathlib.Path, connection: Connection, transport: Transport) -> None:
+        self.kubeconfig, self.connection, self._transport = kubeconfig, connection, transport
 
     def transport(self) -> Transport:
         return self._transport
@@ -74,7 +83,7 @@ async def reached(plane: ControlPlane) -> AsyncIterator[RealCluster]:
     """A cluster over the network, with nothing in it that an earlier test has left."""
     connection = find_connection(plane.kubeconfig)
     async with NetworkTransport(connection) as transport:
-        cluster = RealCluster(connection, transport)
+        cluster = RealCluster(plane.kubeconfig, connection, transport)
         async with asyncio.timeout(EMPTY_SECONDS):
             await empty(cluster.client())
         yield cluster
@@ -85,11 +94,14 @@ async def empty(client: Client) -> None:
     await _remove(client, NAMESPACES, lambda each: each.name not in GIVEN)
     await _remove(client, JOBS)
     await _remove(client, PODS)
-    await _remove(client, LEASES, lambda each: each.namespace == "jobrelay-system")
-    await _remove(
-        client, CONFIGMAPS, lambda each: each.namespace == "jobrelay-system" and each.name != "kube-root-ca.crt"
-    )
+    for resource in (LEASES, SECRETS, CONFIGMAPS):
+        await _remove(client, resource, _is_of_a_test)
+    await _remove(client, CUSTOMRESOURCEDEFINITIONS)
     await _remove(client, EVENTS_CORE)
+
+
+def _is_of_a_test(each: Object) -> bool:
+    return each.namespace in ("default", "jobrelay-system") and each.name != "kube-root-ca.crt"
 
 
 async def _remove(client: Client, resource: Resource, what: Callable[[Object], bool] = lambda each: True) -> None:
@@ -100,7 +112,7 @@ async def _remove(client: Client, resource: Resource, what: Callable[[Object], b
 
 async def _delete(client: Client, resource: Resource, each: Object) -> None:
     try:
-        if each.metadata.finalizers and resource is not NAMESPACES:
+        if each.metadata.finalizers and resource in (JOBS, PODS):
             nothing = merge_patch({"metadata": {"finalizers": None}})
             await client.patch(resource, each.name, nothing, each.namespace)
         if not each.deleting or resource is PODS:

@@ -17,10 +17,11 @@ from tools.kube.nodes import nodes as running_nodes
 
 
 class RealFleets:
-    """Makes fleets of the planes of a session; one at a time."""
+    """Makes fleets of the planes of a session, one at a time: who comes meanwhile waits."""
 
     def __init__(self, planes: Planes) -> None:
         self._planes = planes
+        self._turn = asyncio.Lock()
 
     @asynccontextmanager
     async def fleet(
@@ -35,7 +36,7 @@ class RealFleets:
         """A running fleet; all of it but the clusters ends with it."""
         names = worker_names(workers)
         planes = self._planes.get(["management", *names])
-        async with AsyncExitStack() as stack:
+        async with self._turn, AsyncExitStack() as stack:
             home, *others = await asyncio.gather(*(stack.enter_async_context(reached(plane)) for plane in planes))
             for each in others:
                 await stack.enter_async_context(running_nodes(each.connection, nodes))

@@ -8,6 +8,7 @@ and replies, and cut workers off.
 from __future__ import annotations
 
 import asyncio
+import pathlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
@@ -29,6 +30,9 @@ QUICK = Timing(quiet=15.0, answer=1.0, sync=10.0, unavailable=1.0, longest_pause
 
 class AnyCluster(Protocol):
     """What a fleet needs of a cluster, embedded or real."""
+
+    @property
+    def kubeconfig(self) -> pathlib.Path: ...
 
     def transport(self) -> Transport: ...
 

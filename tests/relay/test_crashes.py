@@ -15,7 +15,7 @@ import pytest
 from jobrelay.kube import NotFound, Request, Response, Transport, merge_patch
 from jobrelay.kube.resource import JOBS, PODS
 from jobrelay.relay.assignment import assignment_of, epoch_of
-from tests.relay.fleets import Fleet, fleet
+from tests.relay.fleets import Fleet, MakeFleet
 
 AT_ONCE = 6
 
@@ -63,7 +63,7 @@ Story = Callable[[Fleet], Awaitable[None]]
 Check = Callable[[Fleet], Awaitable[None]]
 
 
-async def play(number: int, story: Story, check: Check, *, after: bool, **settings: Any) -> bool:
+async def play(fleet: MakeFleet, number: int, story: Story, check: Check, *, after: bool, **settings: Any) -> bool:
     """Plays the story with a crash at one write; whether there was that many."""
     async with fleet(2, start=False, **settings) as it:
         trap = Trap(number, after=after)
@@ -91,12 +91,12 @@ async def _tell(it: Fleet, story: Story, check: Check) -> None:
     await check(it)
 
 
-async def at_every_write(story: Story, check: Check, *, after: bool, **settings: Any) -> int:
+async def at_every_write(fleet: MakeFleet, story: Story, check: Check, *, after: bool, **settings: Any) -> int:
     """Plays the story until it has fewer writes than the crash waits for; how many there were."""
     first = 0
     while True:
         numbers = range(first, first + AT_ONCE)
-        plays = [play(number, story, check, after=after, **settings) for number in numbers]
+        plays = [play(fleet, number, story, check, after=after, **settings) for number in numbers]
         caught = await asyncio.gather(*plays)
         if not all(caught):
             return first + caught.index(False)
@@ -115,7 +115,7 @@ async def only_pod(it: Fleet) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_job_runs_once_and_leaves_nothing_behind(after: bool) -> None:
+async def test_a_job_runs_once_and_leaves_nothing_behind(fleet: MakeFleet, after: bool) -> None:
     async def story(it: Fleet) -> None:
         await it.submit(seconds=0.3)
         status = await it.finished()
@@ -126,12 +126,12 @@ async def test_a_job_runs_once_and_leaves_nothing_behind(after: bool) -> None:
         await it.until(lambda: gone(it))
         await only_pod(it)
 
-    writes = await at_every_write(story, nothing_left, after=after, keep_finished=0.2)
+    writes = await at_every_write(fleet, story, nothing_left, after=after, keep_finished=0.2)
     assert writes >= 5  # a dry run, the commit, the mirror, a status or two, the removal
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_deleted_job_takes_its_mirror_along(after: bool) -> None:
+async def test_a_deleted_job_takes_its_mirror_along(fleet: MakeFleet, after: bool) -> None:
     async def story(it: Fleet) -> None:
         await it.submit(seconds=1000)
         await it.runs()
@@ -142,11 +142,11 @@ async def test_a_deleted_job_takes_its_mirror_along(after: bool) -> None:
         with pytest.raises(NotFound):
             await it.job()
 
-    assert await at_every_write(story, nothing_left, after=after) >= 4
+    assert await at_every_write(fleet, story, nothing_left, after=after) >= 4
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_suspended_job_stops_and_runs_again(after: bool) -> None:
+async def test_a_suspended_job_stops_and_runs_again(fleet: MakeFleet, after: bool) -> None:
     async def story(it: Fleet) -> None:
         await it.submit(seconds=1000)
         await it.runs()
@@ -158,7 +158,7 @@ async def test_a_suspended_job_stops_and_runs_again(after: bool) -> None:
     async def one_mirror(it: Fleet) -> None:
         assert list(await it.mirrors()) == [await it.place()]
 
-    assert await at_every_write(story, one_mirror, after=after) >= 6
+    assert await at_every_write(fleet, story, one_mirror, after=after) >= 6
 
 
 async def gone(it: Fleet) -> bool:

@@ -1,21 +1,21 @@
-"""Returned statuses on a real API server: `JOBRELAY_ORACLE=https://127.0.0.1:26000/TOKEN pytest -m oracle tests/workloads`."""
+"""Returned statuses on a real API server, which has the last word on what may be written."""
 
 from __future__ import annotations
 
 import os
-import uuid
 
 import pytest
 
 from tests.oracle.endpoint import Endpoint
+from tests.real.clusters import Planes
 
 from .pairs import pairs
 from .replay import replay
 
-pytestmark = pytest.mark.oracle
+PAIRS = int(os.environ.get("JOBRELAY_PAIRS", "20000"))
 
 
-@pytest.mark.skipif("JOBRELAY_ORACLE" not in os.environ, reason="JOBRELAY_ORACLE names no real control plane")
-async def test_no_returned_status_is_refused() -> None:
-    async with Endpoint.from_text(os.environ["JOBRELAY_ORACLE"]) as server:
-        assert await replay(server, f"pairs-{uuid.uuid4().hex[:8]}", pairs(500, seed=1)) == []
+@pytest.mark.real
+async def test_no_returned_status_is_refused(planes: Planes) -> None:
+    async with Endpoint.from_text(planes.get(["management"])[0].address) as server:
+        assert await replay(server, "pairs", pairs(PAIRS, seed=1)) == []
