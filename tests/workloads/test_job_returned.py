@@ -237,6 +237,12 @@ class TestOtherVersions:
 class TestLease:
     """A mirror may have a shorter deadline than its user wants."""
 
+    def test_it_is_reckoned_from_the_start_that_is_told_with_it(self) -> None:
+        original = job({"startTime": T4}, suspend=True, activeDeadlineSeconds=61)
+        status = returned(original, mirror_of(original, STOPPING, suspend=False, activeDeadlineSeconds=59))
+        assert status is not None
+        assert (status["startTime"], short(status)) == (T1, ["FailureTarget=True/DeadlineExceeded@02"])
+
     @pytest.mark.parametrize(("users", "told"), [(None, False), (3600, False), (60, True), (20, True)])
     def test_only_the_users_own_deadline_is_announced(self, users: int | None, told: bool) -> None:
         original = job(**({} if users is None else {"activeDeadlineSeconds": users}))

@@ -33,7 +33,7 @@ from jobrelay.workloads.job.views import (
     Job,
 )
 
-__all__ = ["merged_conditions", "suspension"]
+__all__ = ["merged_conditions", "start_time", "suspension"]
 
 
 class _Course(NamedTuple):
@@ -56,10 +56,20 @@ def merged_conditions(original: Job, mirror: Job, created: str | None) -> tuple[
     for course in _COURSES:
         for type_ in course:
             told.pop(type_, None)
-    if SUSPENDED not in told and _resumed(original, mirror, known):
+    if SUSPENDED not in told and _resumes(original, mirror):
         told[SUSPENDED] = suspension(False, mirror.status.start_time)
     told.update((one.type, one) for one in fate)
     return tuple((known | told).values())
+
+
+def start_time(original: Job, mirror: Job) -> str | None:
+    """When the original started: as the mirror says while it is suspended or when it is resumed; else the first one stays."""
+    old, seen = original.status.start_time, mirror.status.start_time
+    if old is None or seen == old:
+        return seen
+    if seen is None:
+        return None if original.spec.suspend and mirror.status.is_true(SUSPENDED) else old
+    return seen if original.spec.suspend or _resumes(original, mirror) else old
 
 
 def suspension(suspended: bool, when: str | None) -> Condition:
@@ -106,10 +116,13 @@ def _at(when: str, first: Condition, type_: str) -> Condition:
     return replace(first, type=type_, last_probe_time=when, last_transition_time=when)
 
 
-def _resumed(original: Job, mirror: Job, known: _Conditions) -> bool:
-    if original.spec.suspend or mirror.spec.suspend or mirror.status.start_time is None:
+def _resumes(original: Job, mirror: Job) -> bool:
+    """Whether an original that says it is suspended will say that it was resumed."""
+    if not _is_true(_by_type(original.status.conditions), SUSPENDED):
         return False
-    return _is_true(known, SUSPENDED)
+    if (told := _by_type(mirror.status.conditions).get(SUSPENDED)) is not None:
+        return told.status == "False"
+    return not (original.spec.suspend or mirror.spec.suspend or mirror.status.start_time is None)
 
 
 def _only_the_lease_ends(original: Job, mirror: Job, told: _Conditions) -> bool:
@@ -123,7 +136,7 @@ def _only_the_lease_ends(original: Job, mirror: Job, told: _Conditions) -> bool:
     deadline = original.spec.active_deadline_seconds
     if deadline == mirror.spec.active_deadline_seconds:
         return False
-    started = original.status.start_time or mirror.status.start_time
+    started = start_time(original, mirror)
     if deadline is None or started is None or interim.last_transition_time is None:
         return deadline is None
     end = datetime.fromisoformat(started) + timedelta(seconds=deadline - 1)

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from jobrelay.kinds.job import broken_rules
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
-from jobrelay.workloads.job.fate import merged_conditions, suspension
+from jobrelay.workloads.job.fate import merged_conditions, start_time, suspension
 from jobrelay.workloads.job.indexes import count_indexes, join, read_indexes, without, write_indexes
 from jobrelay.workloads.job.views import (
     COMPLETE,
@@ -75,7 +75,7 @@ def _merged(original: Job, mirror: Job, source: Object) -> Status:
     )
     if original.spec.indexed:
         status = _with_indexes(original, mirror, status)
-    status = replace(status, start_time=_start_time(original, mirror, status))
+    status = replace(status, start_time=start_time(original, mirror))
     return _ended(original, mirror, status, source) if status.finished else status
 
 
@@ -93,18 +93,6 @@ def _with_indexes(original: Job, mirror: Job, status: Status) -> Status:
         completed_indexes=write_indexes(completed),
         failed_indexes=None if text is None or spec.backoff_limit_per_index is None else write_indexes(failed),
     )
-
-
-def _start_time(original: Job, mirror: Job, status: Status) -> str | None:
-    old, seen = original.status.start_time, mirror.status.start_time
-    if old is None or seen == old:
-        return seen
-    if seen is None:
-        return None if original.spec.suspend and mirror.status.is_true(SUSPENDED) else old
-    resumed = original.status.is_true(SUSPENDED) and any(
-        one.type == SUSPENDED and one.status == "False" for one in status.conditions
-    )
-    return seen if original.spec.suspend or resumed else old
 
 
 def _ended(original: Job, mirror: Job, status: Status, source: Object) -> Status:
