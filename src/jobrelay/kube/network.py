@@ -4,7 +4,8 @@ One pool of kept-alive connections per cluster, so that a slow worker can exhaus
 for before every request; when a plugin hands out a new client certificate the pool is built anew, because a
 certificate belongs to a connection. Of aiohttp's exceptions none leaves this module.
 
-Answers are not compressed unless asked for: on a local network, where most clusters are, gzip costs more than it saves.
+Answers that say that they are small are taken whole: their bytes come together with their head. Answers are not compressed
+unless asked for: on a local network, where most clusters are, gzip costs more than it saves.
 """
 
 from __future__ import annotations
@@ -89,9 +90,11 @@ class NetworkTransport:
                 server_hostname=self.connection.tls_server_name,
                 allow_redirects=False,
             )
+            headers = Headers([(name, value) for name, value in answer.headers.items()])
+            if answer.content_length is not None and answer.content_length <= _LARGE:
+                return Response(answer.status, headers, await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, request) from error
-        headers = Headers([(name, value) for name, value in answer.headers.items()])
         return Response(answer.status, headers, _chunks(answer, request), _closer(answer))
 
     def _headers(self, request: Request, credential: Credential) -> CIMultiDict[str]:

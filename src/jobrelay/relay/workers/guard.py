@@ -78,6 +78,9 @@ class Guard:
             raise
         if response.status < 500:
             self._hear()
+        if response.whole is not None and len(response.whole) <= self._largest:
+            await way.release()
+            return response
         return Response(response.status, response.headers, self._read(request, response), _closer(way, response))
 
     def _hear(self) -> None:
