@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import pickle
 from typing import Any
 
 from jobrelay.kinds.decode import decode
@@ -35,7 +35,7 @@ def read(kind: str, body: Obj) -> Obj:
     group, version, _ = KINDS[kind]
     type_ = type_for_kind(f"{group}/{version}", kind)
     assert type_ is not None
-    obj: Obj = decode(copy.deepcopy(body), type_)
+    obj: Obj = decode(_copied(body), type_)
     obj["metadata"] = {"namespace": "n", "uid": UID} | obj["metadata"]
     hooks(kind).default(obj)
     return obj
@@ -60,8 +60,14 @@ def update(kind: str, old: Obj, changes: Obj, subresource: str = "") -> tuple[Ob
 
 
 def stored(obj: Obj) -> Obj:
-    made = copy.deepcopy(obj)
+    made = _copied(obj)
     made["metadata"].setdefault("resourceVersion", "1")
+    return made
+
+
+def _copied(obj: Obj) -> Obj:
+    """A deep copy, many times as fast as that of `copy`."""
+    made: Obj = pickle.loads(pickle.dumps(obj))
     return made
 
 

@@ -8,11 +8,12 @@ relay sees some versions of a mirror and not others, but never an older one afte
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from jobrelay.kinds.patch.merge import apply_merge_patch
 from jobrelay.kube import Object
@@ -48,7 +49,7 @@ class Pair:
 
 
 def as_object(job: Obj) -> Object:
-    return decode_object(json.dumps(job).encode())
+    return decode_object(msgspec.json.encode(job))
 
 
 @dataclass
