@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from jobrelay.kube import Object, Resource
+from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
 from jobrelay.workloads.adapter import Demand, End, Marks, Workload
 from jobrelay.workloads.job import demand, mirrors, returns
@@ -15,6 +17,8 @@ from jobrelay.workloads.job.views import COMPLETE, FAILED, Facts, FactStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
 __all__ = ["JobAdapter"]
+
+_REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,7 @@ class JobAdapter:
         return True
 
     def read(self, obj: Object) -> Workload:
-        facts = obj.decode(Facts)
-        return Workload(
-            key=obj.key,
-            uid=obj.uid,
-            managed_by=facts.spec.managed_by,
-            suspended=facts.spec.suspend,
-            started=facts.status.start_time,
-            end=_end(facts.status),
-            deleting=obj.deleting,
-            deadline=facts.spec.active_deadline_seconds,
-        )
+        return _read(obj.raw)
 
     def demand(self, obj: Object) -> Demand:
         return demand.demand(obj)
@@ -67,6 +61,23 @@ class JobAdapter:
 
     def urgent(self, obj: Object, status: Mapping[str, Any]) -> bool:
         return returns.urgent(obj, status)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(raw: bytes) -> Workload:
+    """One version of a Job is looked at many times on its way through the relay, and decoded once."""
+    obj = decode_object(raw)
+    facts = obj.decode(Facts)
+    return Workload(
+        key=obj.key,
+        uid=obj.uid,
+        managed_by=facts.spec.managed_by,
+        suspended=facts.spec.suspend,
+        started=facts.status.start_time,
+        end=_end(facts.status),
+        deleting=obj.deleting,
+        deadline=facts.spec.active_deadline_seconds,
+    )
 
 
 def _end(status: FactStatus) -> End | None:
