@@ -255,8 +255,13 @@ class Cache(Store):
             return
         if event.type is EventType.DELETED:
             self.discard(obj.key, self._keep(obj))
-        else:
+        elif not self._is_held(obj):
             self.put(self._keep(obj))
+
+    def _is_held(self, obj: Object) -> bool:
+        """Whether this very version was observed when it was written."""
+        held = self.get(obj.key)
+        return held is not None and held.uid == obj.uid and held.resource_version == obj.resource_version
 
     def _is_outdated(self, obj: Object) -> bool:
         held = self.get(obj.key)
