@@ -202,9 +202,14 @@ class Hands:
             or old.metadata.generation != new.metadata.generation
             or old.metadata.annotations != new.metadata.annotations
             or old.metadata.labels != new.metadata.labels
-            or facts.end is not None
+            or (facts.end is not None and self._reported(kind, task))
         ):
             hand.mirrors.tend(task)
+
+    def _reported(self, kind: Kind, task: Task) -> bool:
+        """Whether an original's end is written down; until then its mirror stays, whatever became of it."""
+        original = kind.originals.get(task.key)
+        return original is None or kind.adapter.read(original).end is not None
 
     def _gone(self, task: Task, hand: _Hand, mirror: Object) -> None:
         """A mirror is gone: the one of the next run may begin."""

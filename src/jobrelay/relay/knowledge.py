@@ -7,7 +7,6 @@ original by the uid that it carries, so that a mirror of an earlier object of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from jobrelay.kube import Cache, Clock, Object
@@ -129,10 +128,8 @@ class Knowledge:
         )
 
     def _facts(self, link: WorkerLink) -> WorkerFacts:
-        name = link.name
-        facts = link.facts(self.ledger.live(name), self.ledger.reserved(name), len(self.stale.get(name, ())))
-        waiting = self.backlog(name)
-        return replace(facts, backlog=waiting) if waiting else facts
+        name, ledger = link.name, self.ledger
+        return link.facts(ledger.live(name), ledger.reserved(name), len(self.stale.get(name, ())), self.backlog(name))
 
     def workers(self) -> list[WorkerFacts]:
         return [self._facts(link) for link in self.registry.links.values()]

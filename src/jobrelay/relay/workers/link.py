@@ -145,7 +145,9 @@ class WorkerLink:
         """Have `callback` called whenever something that this link tells has changed; returns how to end that."""
         return self._changed.subscribe(callback)
 
-    def facts(self, live: int = 0, reserved: Mapping[str, Fraction] | None = None, stale: int = 0) -> WorkerFacts:
+    def facts(
+        self, live: int = 0, reserved: Mapping[str, Fraction] | None = None, stale: int = 0, backlog: int = 0
+    ) -> WorkerFacts:
         """This worker at this moment, together with what the caller counted."""
         return WorkerFacts(
             name=self.name,
@@ -160,6 +162,7 @@ class WorkerLink:
             live=live,
             reserved=reserved or {},
             pending=self.capacity.pending(self.mirrors.uids),
+            backlog=backlog,
             stale=stale,
             namespaces=self.spec.namespaces,
         )
