@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from jobrelay.kube import Client, Forbidden, NotFound, merge_patch
+from jobrelay.kube import Client, Forbidden, Key, NotFound, merge_patch
 from jobrelay.kube.resource import JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.identity import HOME
 from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.relay.originals import Task
 from jobrelay.relay.relay import find_origin
 from tests.relay.fleets import Fleet, MakeFleet, job
 
@@ -59,9 +61,6 @@ async def test_a_job_of_another_namespace_is_told_why_it_waits(fleet: MakeFleet)
 
             async def told() -> bool:
                 kind = next(iter(relay.knowledge.kinds))
-                from jobrelay.kube import Key
-                from jobrelay.relay.originals import Task
-
                 found = relay.explain(Task(kind, Key("team-b", "train")))
                 return found is not None and "it serves only namespace team-a" in str(found)
 
@@ -115,10 +114,8 @@ ESCAPES: dict[str, dict[str, Any]] = {
 }
 
 
-async def _policy_holds(client: Client, origin: str) -> None:
+async def _policy_holds(client: Client) -> None:
     """A policy takes effect a moment after it was made."""
-    import asyncio
-
     async with asyncio.timeout(20):
         while True:
             try:
@@ -139,7 +136,7 @@ async def test_what_its_policy_keeps_from_it(fleet: MakeFleet) -> None:
         origin = await find_origin(it.client)
         await _foreign(it)
         async with as_relay(it) as client:
-            await _policy_holds(client, origin)
+            await _policy_holds(client)
             for pod in ESCAPES.values():
                 await _refused(client.create(JOBS, mirror(origin, **pod)))
             for mark in ("labels", "annotations"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from jobrelay.operate.manifests import Manifest, binding, namespace, role, rule, service_account
+from jobrelay.operate.manifests import Manifest, binding, role, rule, service_account
 from jobrelay.operate.policy import policy, policy_binding
 
 __all__ = ["HOME", "IDENTITY", "WORKER", "Identity", "manifests"]
@@ -49,9 +49,12 @@ class Identity:
 
 
 def manifests(who: Identity) -> list[Manifest]:
-    """Everything, in the order in which it can be applied; the policy is there before any right is."""
+    """Everything, in the order in which it can be applied; the policy is there before any right is.
+
+    The namespace that the identity lives in, and those that it may work in, must be there.
+    """
     account = (who.home, who.name)
-    made = [namespace(who.home), _account(who)]
+    made = [_account(who)]
     if who.guarded:
         made += [policy(who.name, who.username, who.origin, who.labels), policy_binding(who.name, who.labels)]
     granted = {

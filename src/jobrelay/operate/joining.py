@@ -29,6 +29,7 @@ from jobrelay.kube.resource import (
 from jobrelay.operate.applying import Step, Tell, apply, find, remove
 from jobrelay.operate.identity import HOME, IDENTITY, WORKER, Identity, manifests
 from jobrelay.operate.kubeconfigs import kubeconfig
+from jobrelay.operate.manifests import Manifest
 from jobrelay.operate.manifests import namespace as namespace_manifest
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
@@ -115,14 +116,15 @@ async def _examine(worker: Client, asked: Joining) -> None:
         )
 
 
-async def _places(worker: Client, asked: Joining) -> list[dict[str, object]]:
-    """The namespaces that are missing, if they are to be created."""
+async def _places(worker: Client, asked: Joining) -> list[Manifest]:
+    """The namespaces that are missing. One that is there stays as it is: it may not be ours."""
+    home = [] if await find(worker, NAMESPACES, HOME) is not None else [HOME]
     missing = [name for name in asked.namespaces if await find(worker, NAMESPACES, name) is None]
     if missing and not asked.create_namespaces:
         raise FleetError(
             f"the worker has no namespace {', '.join(missing)}", "create it there, or add --create-namespaces"
         )
-    return [namespace_manifest(name) for name in missing]
+    return [namespace_manifest(name) for name in (*home, *missing)]
 
 
 async def _remove_surplus(worker: Client, asked: Joining, tell: Tell) -> None:

@@ -17,13 +17,13 @@ from jobrelay.operate.manifests import Manifest
 
 __all__ = ["as_yaml", "files"]
 
-_MARKED: Final = Installation("NAMESPACE", "IMAGE", 424242, ("ARGUMENT",))
+_MARKED: Final = Installation("THE-NAMESPACE", "THE-IMAGE", 424242, ("THE-ARGUMENT",))
 _EXCHANGED: Final = {
-    "NAMESPACE": "{{ .Release.Namespace }}",
-    "image: IMAGE": "image: {{ .Values.image | quote }}",
+    "THE-NAMESPACE": "{{ .Release.Namespace }}",
+    "image: THE-IMAGE": "image: {{ .Values.image | quote }}",
     "replicas: 424242": "replicas: {{ .Values.replicas }}",
 }
-_ARGUMENT: Final = "- ARGUMENT"
+_ARGUMENT: Final = "- THE-ARGUMENT"
 _LOOP: Final = "{{- range .Values.arguments }}\n{indent}- {{ . | quote }}\n{indent}{{- end }}"
 _OWN_FILES: Final = ("CustomResourceDefinition",)
 

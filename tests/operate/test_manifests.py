@@ -1,0 +1,128 @@
+"""What `jobrelay install` makes, and the files made of it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+from typing import Any
+
+import pytest
+
+from jobrelay.cluster import Cluster
+from jobrelay.kinds import yaml
+from jobrelay.operate.applying import Step, apply
+from jobrelay.operate.identity import Identity
+from jobrelay.operate.identity import manifests as worker_manifests
+from jobrelay.operate.management import Installation, manifests
+from jobrelay.operate.manifests import resource_of
+from jobrelay.operate.writing import files
+from jobrelay.relay.workers import ensure_crds
+from tests.cli.command import run
+
+DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
+READING = {"get", "list", "watch"}
+
+
+def _kinds(made: list[dict[str, Any]]) -> list[str]:
+    return [each["kind"] for each in made]
+
+
+def _rules(made: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [rule for each in made if each["kind"] == kind for rule in each["rules"]]
+
+
+@pytest.mark.parametrize("path", sorted(files()))
+def test_files_are_up_to_date(path: str) -> None:
+    assert (DEPLOY / path).read_text() == files()[path], "run `make deploy-files`"
+
+
+def test_there_are_no_other_files() -> None:
+    found = {str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file()}
+    assert found == {*files(), "Dockerfile", "Dockerfile.dockerignore"}
+
+
+def test_kustomize_has_what_install_prints() -> None:
+    found = [each for name in ("crds", "relay") for each in yaml.load_all(files()[f"kustomize/{name}.yaml"])]
+    assert found == manifests(Installation())
+
+
+def _rendered(text: str, values: dict[str, Any], namespace: str) -> str:
+    """A chart's template, as far as ours uses the language."""
+    arguments = "".join(f"\n        - {json.dumps(each)}" for each in values["arguments"])
+    text = re.sub(
+        r"\n *\{\{- range \.Values\.arguments \}\}.*?\{\{- end \}\}", lambda _: arguments, text, flags=re.DOTALL
+    )
+    text = text.replace("{{ .Release.Namespace }}", namespace)
+    text = text.replace("{{ .Values.image | quote }}", json.dumps(values["image"]))
+    return text.replace("{{ .Values.replicas }}", str(values["replicas"]))
+
+
+@pytest.mark.parametrize("arguments", [(), ("--fencing", "--keep-finished=1h")])
+def test_the_chart_renders_to_what_install_prints(arguments: tuple[str, ...]) -> None:
+    values = yaml.load(files()["helm/values.yaml"]) | {"arguments": list(arguments)}
+    text = _rendered(files()["helm/templates/relay.yaml"], values, "elsewhere")
+    assert "{{" not in text
+    expected = manifests(Installation("elsewhere", arguments=arguments))
+    wanted = [each for each in expected if each["kind"] not in ("CustomResourceDefinition", "Namespace")]
+    assert yaml.load_all(text) == wanted
+    assert yaml.load_all(files()["helm/crds/crds.yaml"]) == expected[:2]
+
+
+async def test_an_api_server_takes_it_and_a_second_time_changes_nothing() -> None:
+    async with Cluster(controllers="none") as cluster:
+        client = cluster.client()
+        await ensure_crds(client)
+        for expected in ({"left as it is", "created"}, {"left as it is", "unchanged"}):
+            steps: list[Step] = []
+            await apply(client, manifests(Installation()), "management", steps.append, dry_run=False)
+            assert {step.action for step in steps} == expected
+
+
+async def test_the_pods_are_restricted_as_their_namespace_wants_it() -> None:
+    namespace = next(each for each in manifests(Installation()) if each["kind"] == "Namespace")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    pod = manifests(Installation())[-1]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert (container["livenessProbe"]["httpGet"]["path"], container["readinessProbe"]["httpGet"]["path"]) == (
+        "/healthz",
+        "/readyz",
+    )
+
+
+def test_the_relay_reads_secrets_nowhere_but_at_home() -> None:
+    made = manifests(Installation())
+    everywhere = _rules(made, "ClusterRole")
+    assert not any({"secrets", "configmaps", "pods", "*"} & set(rule["resources"]) for rule in everywhere)
+    assert not any({"create", "delete", "update", "*"} & set(rule["verbs"]) for rule in everywhere[:2])
+
+
+def test_a_worker_is_given_nothing_cluster_wide_unless_asked() -> None:
+    made = worker_manifests(Identity("jobrelay-x", "west", ("a",)))
+    assert "ClusterRole" not in _kinds(made)
+    wide = _rules(worker_manifests(Identity("jobrelay-x", "west", ("a",), cluster_wide=True)), "ClusterRole")
+    assert [set(rule["verbs"]) for rule in wide] == [READING]
+
+
+def test_no_rule_names_secrets_or_everything() -> None:
+    for rule in _rules(worker_manifests(Identity("jobrelay-x", "west", ("a", "b"), cluster_wide=True)), "Role"):
+        assert not {"secrets", "*"} & {*rule["resources"], *rule["verbs"], *rule["apiGroups"]}
+
+
+def test_the_policy_is_there_before_any_right_is() -> None:
+    kinds = _kinds(worker_manifests(Identity("jobrelay-x", "west", ("a",))))
+    assert kinds.index("ValidatingAdmissionPolicyBinding") < kinds.index("Role")
+
+
+def test_every_kind_has_its_place() -> None:
+    for each in manifests(Installation()) + worker_manifests(Identity("jobrelay-x", "west", ("a",), True)):
+        assert resource_of(each).kind == each["kind"]
+
+
+def test_install_prints_yaml_that_can_be_piped() -> None:
+    result = run("install", "--namespace", "elsewhere", "--image", "r.example/j:1", "--replicas", "3")
+    assert result.returncode == 0
+    chosen = Installation("elsewhere", "r.example/j:1", 3)
+    assert yaml.load_all(result.stdout) == manifests(chosen)
