@@ -63,9 +63,13 @@ Story = Callable[[Fleet], Awaitable[None]]
 Check = Callable[[Fleet], Awaitable[None]]
 
 
-async def play(fleet: MakeFleet, number: int, story: Story, check: Check, *, after: bool, **settings: Any) -> bool:
+async def play(
+    fleet: MakeFleet, number: int, story: Story, check: Check, over: asyncio.Event, *, after: bool, **settings: Any
+) -> bool:
     """Plays the story with a crash at one write; whether there was that many."""
     async with fleet(2, start=False, **settings) as it:
+        if over.is_set():
+            return False
         trap = Trap(number, after=after)
         whole = it.home, dict(it.links)
         it.home = trap.around(whole[0])  # type: ignore[assignment]
@@ -83,6 +87,8 @@ async def play(fleet: MakeFleet, number: int, story: Story, check: Check, *, aft
             await telling
         except Exception as error:
             raise AssertionError(f"after a crash {'after' if after else 'before'} {trap.write}: {error!r}") from error
+        if not trap.caught.is_set():
+            over.set()
         return trap.caught.is_set()
 
 
@@ -93,10 +99,10 @@ async def _tell(it: Fleet, story: Story, check: Check) -> None:
 
 async def at_every_write(fleet: MakeFleet, story: Story, check: Check, *, after: bool, **settings: Any) -> int:
     """Plays the story until it has fewer writes than the crash waits for; how many there were."""
-    first = 0
+    first, over = 0, asyncio.Event()
     while True:
         numbers = range(first, first + AT_ONCE)
-        plays = [play(fleet, number, story, check, after=after, **settings) for number in numbers]
+        plays = [play(fleet, number, story, check, over, after=after, **settings) for number in numbers]
         caught = await asyncio.gather(*plays)
         if not all(caught):
             return first + caught.index(False)

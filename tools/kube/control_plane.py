@@ -12,7 +12,6 @@ import base64
 import contextlib
 import json
 import pathlib
-import signal
 import socket
 import ssl
 import subprocess
@@ -152,7 +151,7 @@ class ControlPlane:
         self._processes.append(process)
         self.pids[program] = process.pid
         if self._guardian is None:
-            script = f"read -r _; kill -{signal.SIGKILL} -- -{process.pid}"
+            script = f"read -r _; kill -s KILL -- -{process.pid}"
             self._guardian = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, process_group=0)
 
     def _wait_for(self, path: str) -> None:
