@@ -88,6 +88,8 @@ def render(trail: Trail) -> str:
 
 
 Decoder = Callable[[Any, Trail, Notes], Any]
+Plan = dict[str, tuple[Decoder, bool, type | None]]  # how to decode, whether zero is dropped, what is right as it is
+_AS_IS: Final[dict[str, type]] = {"s": str, "b": bool}
 
 
 def json_kind(value: Any) -> str:
@@ -194,20 +196,25 @@ def _drops_zero(field: Field) -> bool:
 
 def _struct(type_: Type) -> Decoder:
     go_name = type_.go.rpartition(".")[2]
-    plan: dict[str, tuple[Decoder, bool]] | None = None
-    always: list[tuple[str, Type]] = []
+    plan: Plan | None = None
+    always: list[tuple[str, Type | None, Any]] = []  # a struct is made each time, any other zero value is shared
     empty_lists: set[str] = set()
     omit_zero_structs: set[str] = set()
     inlined: dict[str, str] = {}
 
-    def prepare() -> dict[str, tuple[Decoder, bool]]:
+    def prepare() -> Plan:
         nonlocal plan
         tells_empty = type_.name in _TELLS_EMPTY
         made = {
-            name: (decoder(f.type), _drops_zero(f) and not (tells_empty and f.type.kind == "list"))
+            name: (
+                decoder(f.type), _drops_zero(f) and not (tells_empty and f.type.kind == "list"), _AS_IS.get(f.type.kind)
+            )
             for name, f in type_.fields.items()
-        }
-        always.extend((name, f.type) for name, f in type_.fields.items() if _always(f))
+        }  # fmt: skip
+        for name, f in type_.fields.items():
+            if _always(f):
+                fresh = f.type.kind == "struct" and not f.type.pointer
+                always.append((name, f.type, None) if fresh else (name, None, zero(f.type)))
         empty_lists.update(
             n
             for n, f in type_.fields.items()
@@ -229,7 +236,11 @@ def _struct(type_: Type) -> Decoder:
                 continue
             if item is None:
                 continue
-            decode_item, drops_zero = entry
+            decode_item, drops_zero, as_is = entry
+            if type(item) is as_is:
+                if item or not drops_zero:
+                    out[key] = item
+                continue
             try:
                 made = decode_item(item, (trail, key), notes)
             except DecodeError as error:
@@ -244,9 +255,9 @@ def _struct(type_: Type) -> Decoder:
     def finish(out: dict[str, Any], notes: Notes) -> dict[str, Any]:
         if plan is None:
             prepare()
-        for key, kind in always:
+        for key, kind, value in always:
             if key not in out:
-                out[key] = zero(kind)
+                out[key] = value if kind is None else zero(kind)
         for key in empty_lists:
             if out[key] is not None and not out[key]:
                 notes.emptied.append((out, key))

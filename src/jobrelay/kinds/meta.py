@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -225,11 +226,20 @@ def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
     return errors
 
 
+@functools.lru_cache(1024)
+def _usual_manager(manager: str, operation: str, fields_type: str, subresource: str) -> bool:
+    """Whether there is nothing wrong with an entry; the few that there are come again with every object."""
+    known = operation in ("Apply", "Update") and fields_type in ("", "FieldsV1")
+    return known and not validate_field_manager(manager, METADATA) and size(subresource) <= _SUBRESOURCE_MAX
+
+
 def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, entry in enumerate(entries):
-        at = path.index(i)
         operation, fields_type = entry.get("operation", ""), entry.get("fieldsType", "")
+        if _usual_manager(entry.get("manager", ""), operation, fields_type, entry.get("subresource", "")):
+            continue
+        at = path.index(i)
         if operation not in ("Apply", "Update"):
             errors.append(invalid(at.child("operation"), operation, "must be `Apply` or `Update`"))
         if fields_type not in ("", "FieldsV1"):

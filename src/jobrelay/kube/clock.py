@@ -130,7 +130,7 @@ async def quiet_deadline(clock: Clock, seconds: float | None, heard_at: Callable
 
 def format_time(moment: datetime) -> str:
     """Kubernetes `Time`: RFC 3339 in whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat()[:19] + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:

@@ -84,6 +84,11 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
     metadata: Metadata
     raw: bytes
+    key: Key = Key("", "")
+    """Follows from the metadata, whatever is given; kept because caches and queues ask for it all the time."""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "key", Key(self.metadata.namespace, self.metadata.name))
 
     @property
     def name(self) -> str:
@@ -100,10 +105,6 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     @property
     def resource_version(self) -> str:
         return self.metadata.resource_version
-
-    @property
-    def key(self) -> Key:
-        return Key(self.metadata.namespace, self.metadata.name)
 
     @property
     def deleting(self) -> bool:

@@ -6,6 +6,7 @@ manager per version. The list on the wire has appliers first, then the oldest; i
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -41,13 +42,7 @@ class Entry:
     @property
     def identity(self) -> str:
         """What tells managers apart, and orders them where the real server sorts by it."""
-        known = {
-            "manager": self.manager,
-            "operation": self.operation,
-            "apiVersion": "" if self.applied else self.version,
-            "subresource": self.subresource,
-        }
-        return msgspec.json.encode({key: value for key, value in known.items() if value}).decode()
+        return _identity(self.manager, self.operation, "" if self.applied else self.version, self.subresource)
 
     def with_fields(self, fields: Fields) -> Entry:
         return Entry(self.manager, self.operation, self.version, fields, self.time, self.subresource)
@@ -73,6 +68,12 @@ class Entry:
 
 
 Managers = dict[str, Entry]
+
+
+@functools.lru_cache(1024)
+def _identity(manager: str, operation: str, version: str, subresource: str) -> str:
+    known = {"manager": manager, "operation": operation, "apiVersion": version, "subresource": subresource}
+    return msgspec.json.encode({key: value for key, value in known.items() if value}).decode()
 
 
 def read(entries: Wire | None, *, trusted: bool) -> Managers:

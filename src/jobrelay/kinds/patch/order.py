@@ -7,16 +7,18 @@ patch's order; each of the others goes before the first of them that followed it
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 from jobrelay.kinds.patch.errors import failure, go_format, go_type
 
 Identity = tuple[type, Hashable]
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
 
 
 def identity(value: Any) -> Identity:
     """What Go compares: values of different types are never equal."""
-    return type(value), value if isinstance(value, (str, int, float, bool)) or value is None else repr(value)
+    kind = type(value)
+    return kind, value if kind in _SCALARS or isinstance(value, float) else repr(value)
 
 
 def key_of(item: Any, key: str) -> Any:
@@ -49,21 +51,18 @@ def _positions(items: list[Any], key: str) -> dict[Identity, int]:
 def arrange(items: list[Any], wanted: list[Any], live: list[Any], key: str) -> list[Any]:
     """The items in the order wanted, with those that `wanted` does not name at their places in the live order."""
     first, then = _positions(wanted, key), _positions(live, key)
-
-    def name(item: Any) -> Identity:
-        return identity(key_of(item, key) if key else item)
-
-    named = sorted((item for item in items if name(item) in first), key=lambda item: first[name(item)])
-    others = sorted((item for item in items if name(item) not in first), key=lambda item: then.get(name(item), -1))
+    names = [(identity(key_of(item, key) if key else item), item) for item in items]
+    named = sorted((pair for pair in names if pair[0] in first), key=lambda pair: first[pair[0]])
+    others = sorted((pair for pair in names if pair[0] not in first), key=lambda pair: then.get(pair[0], -1))
     arranged: list[Any] = []
     left = 0
-    for item in named:
-        place = then.get(name(item))
-        while place is not None and left < len(others) and then.get(name(others[left]), place) < place:
-            arranged.append(others[left])
+    for name, item in named:
+        place = then.get(name)
+        while place is not None and left < len(others) and then.get(others[left][0], place) < place:
+            arranged.append(others[left][1])
             left += 1
         arranged.append(item)
-    return arranged + others[left:]
+    return arranged + [item for _, item in others[left:]]
 
 
 def check_wanted(changes: list[Any], wanted: list[Any], key: str, marker: str) -> None:

@@ -161,10 +161,13 @@ def _merge_list(original: list[Any], patch: list[Any], elem: Type, key: str, *, 
         raise failure(f"cannot merge lists without merge key for {kind}")
     base, plain = _apply_directives(original, patch, key)
     merged = list(base)
+    places: dict[order.Identity, int] = {}
+    for place, item in enumerate(merged):
+        if isinstance(item, dict) and key in item:
+            places.setdefault(order.identity(item[key]), place)
     for item in plain:
-        value = order.key_of(item, key)
-        place = next((i for i, old in enumerate(merged) if order.has_key(old, key, value)), None)
-        if place is None:
+        place = places.setdefault(order.identity(order.key_of(item, key)), len(merged))
+        if place == len(merged):
             merged.append(item)
         else:
             merged[place] = _merge_map(merged[place], item, elem)
