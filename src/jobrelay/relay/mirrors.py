@@ -25,7 +25,7 @@ from jobrelay.relay.knowledge import Kind, Knowledge
 from jobrelay.relay.metrics import Metrics
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.names import ORIGIN, ORIGIN_UID
-from jobrelay.relay.originals import Task
+from jobrelay.relay.originals import PUT_OFF, Task
 from jobrelay.relay.situation import Mirror, Situation
 from jobrelay.relay.telling import Telling
 from jobrelay.relay.tend import Create, Delete, Tending, Update, marks, tend, unclaimed
@@ -92,8 +92,10 @@ class Mirrors:
         self.controller.queue.add(task)
 
     async def reconcile(self, task: Task) -> Result | None:
-        if not self._link.connected or not self._leads():
+        if not self._link.connected:
             return None  # looked at again when it is back
+        if not self._leads():
+            return PUT_OFF
         kind = self._known.kinds[task.kind]
         obj = kind.originals.get(task.key)
         if obj is not None and task in self._probes:

@@ -20,12 +20,14 @@ from jobrelay.relay.telling import Telling
 from jobrelay.relay.waiting import Waiting
 from jobrelay.workloads import status_patch
 
-__all__ = ["Originals", "Task"]
+__all__ = ["PUT_OFF", "Originals", "Task"]
 
 log = structlog.get_logger(__name__)
 
 _FIELD_MANAGER = "jobrelay"
 _WORKERS = 32
+PUT_OFF = Result(requeue_after=0.5)
+"""The lease is late. If it is lost this controller ends; if it is renewed after all, the work is still to be done."""
 
 
 class Task(NamedTuple):
@@ -132,8 +134,10 @@ class Originals:
 
     async def reconcile(self, task: Task) -> Result | None:
         found = self.decision(task)
-        if found is None or not self._leads():
+        if found is None:
             return None
+        if not self._leads():
+            return PUT_OFF
         situation, decision = found
         if decision.stage is Stage.NOT_OURS:
             return None
