@@ -45,8 +45,8 @@ class Writes:
 
     def __init__(self, before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]) -> None:
         made = {call: count - before.get(call, 0) for call, count in after.items() if call[1] in _WRITES}
-        self.all = sum(made.values())
         self.events = made.get(("management", "POST"), 0)  # nothing else is created there
+        self.needed = sum(made.values()) - self.events
         self.deletions = sum(count for (_, verb), count in made.items() if verb == "DELETE")
 
 
