@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from jobrelay.kube import AlreadyExists, Client, Connection, Kubeconfig, connect, find_connection
+from jobrelay.kube import AlreadyExists, Client, Connection, Kubeconfig, SystemClock, connect, find_connection
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
 from jobrelay.kube.resource import NAMESPACES, SECRETS
 from jobrelay.operate.applying import apply, ignore
@@ -40,13 +40,14 @@ async def join_worker(it: Fleet, worker: str = "worker-1", **asked: Any) -> Join
     """Has a cluster of a fleet join it."""
     there = it.workers[worker]
     known: dict[str, Any] = {"namespaces": TEAMS, "relay_namespace": NAMESPACE, "create_namespaces": True}
-    joining = Joining(name=worker, origin=await find_origin(it.client), **(known | asked))
+    joining = Joining(name=worker, **(known | {"origin": await find_origin(it.client)} | asked))
     await join(it.client, there.client(), way(there), joining, ignore)
     return joining
 
 
-async def leave_worker(it: Fleet, worker: str = "worker-1") -> list[str]:
-    return await leave(way(it.management), way(it.workers[worker]), Leaving(worker, NAMESPACE, force=True), ignore)
+async def leave_worker(it: Fleet, worker: str = "worker-1", origin: str = "") -> list[str]:
+    asked = Leaving(worker, NAMESPACE, origin, force=True)
+    return await leave(way(it.management), way(it.workers[worker]), asked, ignore)
 
 
 @asynccontextmanager
@@ -58,7 +59,7 @@ async def joined(it: Fleet, **asked: Any) -> AsyncIterator[Fleet]:
         yield it
     finally:
         for worker in it.workers:
-            await leave_worker(it, worker)
+            await leave_worker(it, worker, asked.get("origin", ""))
 
 
 async def worker_kubeconfig(it: Fleet, worker: str = "worker-1") -> bytes:
@@ -86,8 +87,6 @@ async def install(it: Fleet) -> Connection:
 @asynccontextmanager
 async def installed_relay(it: Fleet, **settings: Any) -> AsyncIterator[tuple[Relay, ObjectSource]]:
     """A relay that runs as the one in the pods would."""
-    from jobrelay.kube import SystemClock
-
     async with connect(await install(it)) as client:
         source = ObjectSource(client, namespace=NAMESPACE, clock=SystemClock())
         origin = await find_origin(client)

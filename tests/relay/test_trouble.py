@@ -28,7 +28,7 @@ REAL_CREATE = "POST *jobs[?]fieldManager=jobrelay"
 DRY_RUN = "POST *jobs[?]*dryRun=All*"
 COMMIT = "PATCH */jobs/train[?]*"
 STATUS = "PATCH */jobs/train/status[?]*"
-WATCH_JOBS = "GET /apis/batch/v1/jobs[?]*watch=true*"
+WATCH_JOBS = "GET *jobs[?]*watch=true*"
 ALL = "*"
 ONE, TWO, HOME = "worker-1", "worker-2", "management"
 IMPATIENT = Timing(quiet=1.0, answer=0.5, sync=3.0, unavailable=1.0, longest_pause=0.2)
