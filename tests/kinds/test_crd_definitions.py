@@ -54,6 +54,11 @@ def test_a_definition_is_judged_as_by_the_real_server(case: dict[str, Any]) -> N
         assert sorted(crds.warn_create(crd)) == case.get("warnings", [])
 
 
+def test_a_list_of_schemas_without_any_is_no_schema_for_items() -> None:
+    crd = created(definition(object_with(tags={"type": "array", "items": []})))
+    assert "Required value: must be specified" in str(causes(crds.validate_create(crd)))
+
+
 def test_names_and_conversion_are_defaulted() -> None:
     crd = definition({"type": "object"})
     crd["spec"]["names"] = {"plural": "rigs", "kind": "Rig"}

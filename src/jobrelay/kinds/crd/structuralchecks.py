@@ -78,6 +78,8 @@ def validate_structural(schema: Schema, path: Path) -> list[FieldError]:
 
 def _place(schema: Schema, level: str, path: Path, errors: list[FieldError]) -> None:
     items = schema.get("items")
+    if items == []:
+        items = None  # a list of schemas without any
     if schema.get("type") == "array" and items is None:
         errors.append(field.required(path.child("items"), "must be specified"))
     if items is not None:
