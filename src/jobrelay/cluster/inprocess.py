@@ -7,11 +7,12 @@ asks is given when the transport is made; a transport without a user leaves that
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
-from jobrelay.cluster.apiserver.response import Stream
+from jobrelay.cluster.apiserver.response import ApiResponse, Stream
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.kube.errors import ConnectError
 from jobrelay.kube.transport import Headers, Request, Response
@@ -33,7 +34,7 @@ class InProcessTransport:
         path, query = split_target(request.path)
         headers = _lower(request.headers)
         answer = await api.handle(ApiRequest(request.method, path, query, headers, request.body or b"", self._user))
-        fields = Headers(answer.fields())
+        fields = Headers(answer.fields()) if answer.headers or answer.warnings else _usual_fields(answer.media)
         if answer.stream is None:
             return Response(answer.code, fields, b"" if request.method == "HEAD" else answer.body)
         sink = _Queue()
@@ -83,6 +84,12 @@ def _closer(stream: Stream) -> Callable[[], Awaitable[None]]:
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers as the server wants them: lower-case names, repeated values kept apart by NUL."""
-    if isinstance(headers, Headers):
+    if type(headers) is Headers:
         return {name: "\0".join(headers.get_all(name)) for name in headers}
     return {name.lower(): value for name, value in headers.items()}
+
+
+@functools.lru_cache(64)
+def _usual_fields(media: str) -> Headers:
+    """The header fields of an answer about which there is nothing to remark."""
+    return Headers(ApiResponse(200, media=media).fields())

@@ -81,21 +81,29 @@ async def sleep(clock: Clock, seconds: float) -> None:
 class Deadline:
     """`asyncio.timeout` on an injected clock: raises TimeoutError when the block takes longer than `seconds`."""
 
-    __slots__ = ("_clock", "_scope", "_seconds", "_timer")
+    __slots__ = ("_cancelling", "_clock", "_expired", "_seconds", "_task", "_timer")
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock, self._seconds = clock, max(seconds, 0)
+        self._expired = False
 
     async def __aenter__(self) -> None:
-        loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
-        self._scope = await scope.__aenter__()
-        self._timer = self._clock.call_later(self._seconds, lambda: scope.reschedule(loop.time()))
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._cancelling = task, task.cancelling()
+        self._timer = self._clock.call_later(self._seconds, self._expire)
+
+    def _expire(self) -> None:
+        self._expired = True
+        self._task.cancel()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """A cancellation that came from here alone becomes a TimeoutError; any other one passes."""
         self._timer.cancel()
-        await self._scope.__aexit__(kind, error, trace)
+        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
 
 
 def deadline(clock: Clock, seconds: float) -> Deadline:

@@ -7,6 +7,7 @@ build any path, so custom resources are as first-class as built-ins: write `Reso
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -65,15 +66,13 @@ class Resource:
         Without a namespace, a namespaced collection means all namespaces.
         """
         self._check_scope(namespace, name)
-        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if namespace:
-            parts += ["namespaces", _segment(namespace)]
-        parts.append(self.plural)
+            path += f"/namespaces/{_segment(namespace)}"
+        path += f"/{self.plural}"
         if name is not None:
-            parts.append(_segment(name))
-        if subresource:
-            parts.append(subresource)
-        return "/".join(parts)
+            path += f"/{_segment(name)}"
+        return f"{path}/{subresource}" if subresource else path
 
     def _check_scope(self, namespace: str | None, name: str | None) -> None:
         if namespace and not self.namespaced:
@@ -82,10 +81,13 @@ class Resource:
             raise ValueError(f"{self} are namespaced: {name!r} needs a namespace")
 
 
+_plain = re.compile(r"[A-Za-z0-9_.~:-]+").fullmatch
+
+
 def _segment(text: str) -> str:
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise ValueError(f"{text!r} cannot be a name in the API")
-    return quote(text, safe=":")
+    return text if _plain(text) else quote(text, safe=":")
 
 
 PODS = Resource("", "v1", "pods", "Pod")

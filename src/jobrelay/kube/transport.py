@@ -86,7 +86,7 @@ class Response:
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.status = status
-        self.headers = headers if isinstance(headers, Headers) else Headers(headers) if headers else _NO_HEADERS
+        self.headers = headers if type(headers) is Headers else Headers(headers) if headers else _NO_HEADERS
         self._body = body
         self._on_close = on_close
 
