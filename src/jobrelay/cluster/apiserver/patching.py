@@ -41,6 +41,7 @@ MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 BUILT_IN: Final = (JSON_PATCH, MERGE, STRATEGIC, APPLY)
 CUSTOM: Final = (JSON_PATCH, MERGE, APPLY)
+_TYPE_AND_METADATA: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
 def patch_type(request: ApiRequest, served: Served) -> str:
@@ -75,7 +76,8 @@ class Patch:
             new, sent = self._strategic(old) if self.media == STRATEGIC else self._json(old)
         except PatchError as error:
             raise answer(error) from None
-        self.served.strategy.default(new)
+        if not _only_bookkeeping(new, old):
+            self.served.strategy.default(new)
         self.writer.track(old, new, sent)
         return new
 
@@ -118,7 +120,7 @@ class Patch:
             raise _refusal(text, type_problem(patched, text.encode()))
         unknown = Notes()
         try:
-            new = self._read(patched, unknown)
+            new = self._read_merged(patched, old, unknown) if self.media == MERGE else self._read(patched, unknown)
         except (DecodeError, body.Unreadable) as error:
             raise refuse(str(error)) from None
         for text in sorted(unknown.texts) if self.media == MERGE else unknown.texts:
@@ -129,6 +131,13 @@ class Patch:
         assert new is not None
         self.request.settle = unknown.settle
         return new, body.managed_fields(patched)
+
+    def _read_merged(self, patched: Any, old: Obj, notes: Notes) -> Obj | None:
+        """As `_read`, for a patch that shares with `old` what it left alone."""
+        same = isinstance(patched, dict) and all(patched.get(name) == old[name] for name in ("kind", "apiVersion"))
+        if not same or self.served.custom is not None or not isinstance(patched.get("metadata"), dict):
+            return self._read(patched, notes)
+        return _completed(self.served.decode(_changes(patched, old), notes), patched, old)
 
     def _read(self, patched: Any, notes: Notes) -> Obj | None:
         """The object that a patched document is; None for one without a version, of which no field can be read."""
@@ -194,18 +203,13 @@ class Patch:
 
     def _read_changed(self, patched: Obj, old: Obj, notes: Notes) -> Obj:
         """The patched object in canonical form. What the patch did not touch is so already, and is shared with `old`."""
-        changed, metadata = _changed(patched, old), patched.get("metadata")
-        if isinstance(metadata, dict):
-            changed["metadata"] = _changed(metadata, old["metadata"])
+        changed = _changes(patched, old)
         try:
             new = self.served.decode(changed, notes)
         except DecodeError:  # it may be one of those that only the text of a body must not have
             notes.texts.clear()
             new = self.served.decode(convert(changed, self.served.type), notes)
-        if isinstance(metadata, dict):
-            _fill_in(new["metadata"], metadata, old["metadata"])
-        _fill_in(new, patched, {**old, "metadata": None})
-        return new
+        return _completed(new, patched, old)
 
     # Server-side apply.
 
@@ -252,6 +256,37 @@ class Patch:
         if self.strict:
             for line in duplicates:
                 self.request.warn(line)
+
+
+_BOOKKEEPING: Final = frozenset({"finalizers", "ownerReferences", "resourceVersion"})
+
+
+def _only_bookkeeping(new: Obj, old: Obj) -> bool:
+    """Whether nothing was changed that defaults could depend on: the rest is shared with the stored object, which has them."""
+    metadata, before = new["metadata"], old["metadata"]
+    return (
+        all(value is old.get(key) for key, value in new.items() if key not in _TYPE_AND_METADATA)
+        and all(value is before.get(key) for key, value in metadata.items() if key not in _BOOKKEEPING)
+        and old.keys() <= new.keys()
+        and before.keys() - _BOOKKEEPING <= metadata.keys()
+    )
+
+
+def _changes(patched: Obj, old: Obj) -> Obj:
+    """What a patch has changed, metadata field by field."""
+    changed, metadata = _changed(patched, old), patched.get("metadata")
+    if isinstance(metadata, dict):
+        changed["metadata"] = _changed(metadata, old["metadata"])
+    return changed
+
+
+def _completed(new: Obj, patched: Obj, old: Obj) -> Obj:
+    """The changes that were read, with all that was not changed."""
+    metadata = patched.get("metadata")
+    if isinstance(metadata, dict):
+        _fill_in(new["metadata"], metadata, old["metadata"])
+    _fill_in(new, patched, {**old, "metadata": None})
+    return new
 
 
 def _changed(patched: Obj, old: Obj) -> Obj:

@@ -21,7 +21,7 @@ from jobrelay.control import Controller, Result
 from jobrelay.kube import Client
 from jobrelay.kube.errors import NotFound
 from jobrelay.kube.objects import Key, Object
-from jobrelay.kube.patch import strategic_patch
+from jobrelay.kube.patch import merge_patch
 from jobrelay.kube.resource import PODS
 
 WORKERS = 32
@@ -43,6 +43,14 @@ class _Pod(msgspec.Struct):
     metadata: _Metadata
     spec: _Spec
     status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _ConditionList(msgspec.Struct):
+    conditions: list[dict[str, Any]] = []
+
+
+class _Conditions(msgspec.Struct):
+    status: _ConditionList = msgspec.field(default_factory=_ConditionList)
 
 
 class _Whole(msgspec.Struct):
@@ -101,8 +109,9 @@ class ScriptedRuntime:
             life.stop(now + min(life.script.stop, grace or 0))
         life.advance(now, self._clock.now())
         if life.changed and not (pod.deleting and life.stage == "ended" and not pod.metadata.finalizers):
-            change = {"metadata": {"uid": pod.uid}, "status": life.status(self._clock.now())}
-            await self._client.patch(PODS, pod.name, strategic_patch(change), pod.namespace, subresource="status")
+            known = {"uid": pod.uid, "resourceVersion": pod.resource_version}
+            change = merge_patch({"metadata": known, "status": self._status(pod, life)})
+            await self._client.patch(PODS, pod.name, change, pod.namespace, subresource="status")
         life.changed = False
         if life.stage == "ended":
             self._lives.pop(pod.key, None)
@@ -111,6 +120,13 @@ class ScriptedRuntime:
             return None
         due = life.next_due()
         return None if due == math.inf else Result(requeue_after=max(due - self._clock.monotonic(), 0))
+
+    def _status(self, pod: Object, life: Life) -> dict[str, Any]:
+        """The status to write, with the conditions that others have put there: a merge patch replaces lists."""
+        status = life.status(self._clock.now())
+        own = {condition["type"] for condition in status["conditions"]}
+        others = [each for each in pod.decode(_Conditions).status.conditions if each["type"] not in own]
+        return {**status, "conditions": [*status["conditions"], *others]}
 
     def _begin(self, pod: Object, now: float) -> Life:
         whole = pod.decode(_Whole)
