@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrelay.kinds.job import RULES, broken_rules, is_job_finished, validate_job_status_update
+from jobrelay.kinds.job.write import Write
 
 from .workloads import texts
 
@@ -125,3 +126,10 @@ def test_finished_means_complete_or_failed() -> None:
 def test_writing_the_same_status_again_breaks_no_change_rule(status: dict[str, Any], spec: dict[str, Any]) -> None:
     always = {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S25", "S26", "S27"}
     assert {rule.name for rule, _ in broken_rules(*write(spec, status, status))} <= always
+
+
+@given(st.sampled_from(CASES), st.sampled_from([c[3] for c in CASES]))
+def test_rules_about_fields_that_did_not_change_are_kept(case: Any, old: dict[str, Any]) -> None:
+    after, before = write(case[1], old, {**old, **case[3]})
+    checked = [rule.name for rule in RULES for _ in rule.check(Write(after, before), rule)]
+    assert sorted(rule.name for rule, _ in broken_rules(after, before)) == sorted(checked)

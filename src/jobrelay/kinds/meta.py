@@ -89,6 +89,8 @@ def validate_object_meta_update(
     if new.get("generation", 0) < old.get("generation", 0):
         errors.append(invalid(path.child("generation"), new.get("generation", 0), "must not be decremented"))
     for name in _FIXED:
+        if new.get(name) == old.get(name):
+            continue
         unset = None if name in _NULL_WHEN_UNSET else ""
         errors += validate_immutable_field(new.get(name, unset), old.get(name, unset), path.child(name))
     errors += _labels_annotations_owners(_changed(new, old), path)

@@ -216,6 +216,7 @@ def canonical(fields: Any) -> Fields:
     return out if len(out) > 1 or SELF not in out else LEAF
 
 
+@functools.lru_cache(4096)
 def sort_key(element: str) -> tuple[Any, ...]:
     kind, value = parse_element(element)
     if kind == "k":

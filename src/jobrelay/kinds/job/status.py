@@ -8,6 +8,7 @@ errors are told.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -27,13 +28,17 @@ Check = Callable[[Write, "Rule"], Iterable[FieldError]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its number, the status field that its error names, the error's text, its meaning, and its check."""
+    """One rule: its number, the status field that its error names, the error's text, its meaning, and its check.
+
+    `touches`: only a write that changes one of these status fields can break the rule; none means that any write can.
+    """
 
     name: str
     field: str
     text: str
     meaning: str
     check: Check
+    touches: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -165,52 +170,56 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("S7", _UNCOUNTED, "", "A pod is uncounted once, either as succeeded or as failed.", _repeated_uids),
     Rule("S8", "conditions", "cannot set Complete=True and Failed=true conditions",
          "A Job does not become both Complete and Failed.",
-         _when(lambda w: w.new.complete and w.new.failed and w.turned("complete", "failed"))),
+         _when(lambda w: w.new.complete and w.new.failed and w.turned("complete", "failed")), ("conditions",)),
     Rule("S9", "conditions", "cannot set Complete=True and FailureTarget=true conditions",
          "A Job that is going to fail does not become Complete.",
-         _when(lambda w: w.new.complete and w.new.failure_target and w.turned("complete", "failure_target"))),
+         _when(lambda w: w.new.complete and w.new.failure_target and w.turned("complete", "failure_target")),
+         ("conditions",)),
     Rule("S10", "completionTime", "cannot set completionTime when there is no Complete=True condition",
          "Only a Complete Job has a completion time.",
-         _value(lambda w: not w.new.complete and w.new.get("completionTime") is not None and _completion_touched(w))),
+         _value(lambda w: not w.new.complete and w.new.get("completionTime") is not None and _completion_touched(w)),
+         ("conditions", "completionTime")),
     Rule("S11", "completionTime", "completionTime is required for Complete jobs",
          "A Complete Job has a completion time.",
-         _needs(lambda w: w.new.complete and w.new.get("completionTime") is None and _completion_touched(w))),
+         _needs(lambda w: w.new.complete and w.new.get("completionTime") is None and _completion_touched(w)),
+         ("conditions", "completionTime")),
     Rule("S12", "completionTime", "must be equal to or after `startTime`",
-         "A Job does not complete before it starts.", _value(_before_start)),
+         "A Job does not complete before it starts.", _value(_before_start), ("startTime", "completionTime")),
     Rule("S13", "conditions", "cannot set Failed=True condition without the FailureTarget=true condition",
          "A Job that becomes Failed, or whose failed indexes change, says FailureTarget too.",
          _when(lambda w: w.new.failed and not w.new.failure_target
-               and (w.turned("failed") or w.changed("failedIndexes")))),
+               and (w.turned("failed") or w.changed("failedIndexes"))), ("conditions", "failedIndexes")),
     Rule("S14", "conditions", "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
          "A Job that becomes Complete says SuccessCriteriaMet too.",
-         _when(lambda w: w.new.complete and not w.new.success and w.turned("complete", "success"))),
+         _when(lambda w: w.new.complete and not w.new.success and w.turned("complete", "success")), ("conditions",)),
     Rule("S15", "active", "active>0 is invalid for finished job", "A finished Job has no active pods.",
          _count(lambda w: w.new.finished and w.new.count("active") > 0
-                and (w.turned("finished") or w.counted("active")))),
+                and (w.turned("finished") or w.counted("active"))), ("conditions", "active")),
     Rule("S16", "startTime", "startTime is required for finished job",
          "A finished Job has a start time, unless it is suspended and wants no completions.",
-         _needs(_finished_unstarted)),
+         _needs(_finished_unstarted), ("conditions", "startTime")),
     Rule("S17", _UNCOUNTED, "must be empty for finished job", "A finished Job has counted all its pods.",
-         _uncounted_when_finished),
+         _uncounted_when_finished, ("conditions", _UNCOUNTED)),
     Rule("S18", "completedIndexes", "error parsing completedIndexes: ",
-         "Completed indexes are an increasing list below completions.", _bad_completed_indexes),
+         "Completed indexes are an increasing list below completions.", _bad_completed_indexes, ("completedIndexes",)),
     Rule("S19", "failedIndexes", "error parsing failedIndexes: ",
-         "Failed indexes are an increasing list below completions.", _bad_failed_indexes),
+         "Failed indexes are an increasing list below completions.", _bad_failed_indexes, ("failedIndexes",)),
     Rule("S20", "completedIndexes", "cannot set non-empty completedIndexes when non-indexed completion mode",
          "Only an Indexed Job has completed indexes.",
-         _value(lambda w: bool(w.new.get("completedIndexes")) and not w.new.indexed and w.changed("completedIndexes"))),
+         _value(lambda w: bool(w.new.get("completedIndexes")) and not w.new.indexed and w.changed("completedIndexes")),
+         ("completedIndexes",)),
     Rule("S21", "failedIndexes", "cannot set non-null failedIndexes when backoffLimitPerIndex is null",
          "Only a Job with a backoff limit per index has failed indexes.",
          _value(lambda w: w.new.get("failedIndexes") is not None and "backoffLimitPerIndex" not in w.new.spec
-                and w.changed("failedIndexes"))),
+                and w.changed("failedIndexes")), ("failedIndexes",)),
     Rule("S22", "failedIndexes", "failedIndexes and completedIndexes overlap at index: ",
-         "No index is both completed and failed.", _overlapping_indexes),
+         "No index is both completed and failed.", _overlapping_indexes, ("completedIndexes", "failedIndexes")),
     Rule("S23", "terminating", "terminating>0 is invalid for finished job", "A finished Job has no terminating pods.",
          _value(lambda w: w.new.finished and w.new.count("terminating") > 0
-                and (w.turned("finished") or w.changed("terminating")))),
+                and (w.turned("finished") or w.changed("terminating"))), ("conditions", "terminating")),
     Rule("S24", "ready", "cannot set more ready pods than active", "Ready pods are active.",
          _value(lambda w: w.new.get("ready") is not None and w.new.get("ready") > w.new.count("active")
-                and (w.changed("ready") or w.counted("active")))),
+                and (w.changed("ready") or w.counted("active"))), ("ready", "active")),
     Rule("S25", "conditions", "cannot set SuccessCriteriaMet=True and Failed=true conditions",
          "A Job that met its success criteria is not Failed.", _when(lambda w: w.new.success and w.new.failed)),
     Rule("S26", "conditions", "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
@@ -219,29 +228,37 @@ RULES: Final[tuple[Rule, ...]] = (
          "A Complete Job with a success policy has met it.",
          _when(lambda w: w.new.complete and not w.new.success and "successPolicy" in w.new.spec)),
     Rule("S28", "conditions", "cannot disable the terminal {}=True condition",
-         "Failed, Complete and FailureTarget are final.", _disabled_terminal),
+         "Failed, Complete and FailureTarget are final.", _disabled_terminal, ("conditions",)),
     Rule("S29", "failed", "cannot decrease the failed counter", "Failures are not taken back.",
-         _count(lambda w: w.new.count("failed") < w.old.count("failed"))),
+         _count(lambda w: w.new.count("failed") < w.old.count("failed")), ("failed",)),
     Rule("S30", "succeeded", "cannot decrease the succeeded counter",
          "Successes are not taken back, unless an Indexed Job with as many completions as parallelism was scaled down.",
-         _count(_fewer_succeeded)),
+         _count(_fewer_succeeded), ("succeeded",)),
     Rule("S31", "completionTime", "field is immutable", "The completion time does not change.",
          _value(lambda w: w.new.get("completionTime") is not None and w.old.get("completionTime") is not None
-                and w.changed("completionTime"))),
+                and w.changed("completionTime")), ("completionTime",)),
     Rule("S32", "startTime", "startTime cannot be removed for unsuspended job",
-         "The start time of a running Job stays, unless the Job is being resumed.", _needs(_start_time_taken)),
+         "The start time of a running Job stays, unless the Job is being resumed.", _needs(_start_time_taken),
+         ("startTime",)),
     Rule("S33", "conditions", "cannot disable the SuccessCriteriaMet=True condition", "SuccessCriteriaMet is final.",
-         _when(lambda w: w.old.success and not w.new.success)),
+         _when(lambda w: w.old.success and not w.new.success), ("conditions",)),
     Rule("S34", "conditions", "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
          "SuccessCriteriaMet does not come after Complete.",
-         _when(lambda w: w.old.complete and not w.old.success and w.new.success)),
+         _when(lambda w: w.old.complete and not w.old.success and w.new.success), ("conditions",)),
 )  # fmt: skip
+
+
+@functools.lru_cache(1024)
+def _breakable(changed: frozenset[str]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if not rule.touches or not changed.isdisjoint(rule.touches))
 
 
 def broken_rules(new: Obj, old: Obj) -> list[tuple[Rule, FieldError]]:
     """Every violation with its rule, in the server's order."""
     write = Write(new, old)
-    found = [(rule, error) for rule in RULES for error in rule.check(write, rule)]
+    after, before = write.new.status, write.old.status
+    changed = frozenset(name for name in after.keys() | before.keys() if after.get(name) != before.get(name))
+    found = [(rule, error) for rule in _breakable(changed) for error in rule.check(write, rule)]
     return found if len(found) < 2 else _interleaved(found, write)
 
 
