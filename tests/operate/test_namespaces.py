@@ -13,12 +13,16 @@ import pytest
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
+from jobrelay.relay.decide import Commit, decide
+from jobrelay.relay.model import State
 from jobrelay.relay.names import NAMESPACES as SERVES
+from jobrelay.relay.tend import tend
 from jobrelay.relay.workers import Way, WorkerLink, WorkerSpec
 from jobrelay.relay.workers.spec import served_namespaces
 from tests.relay.workers.support import ORIGIN_HERE, Recording, advance, job, running
 from tests.relay.worlds import job as original
-from tests.relay.worlds import situation, worker
+from tests.relay.worlds import mirror, situation, worker
+from tests.relay.worlds import running as running_status
 
 VERBS = ["get", "list", "watch", "create", "patch", "delete"]
 
@@ -130,6 +134,26 @@ def test_a_job_of_another_namespace_is_not_placed_there() -> None:
 
 def test_a_job_of_a_served_namespace_is() -> None:
     assert situation(original(), [worker("west", namespaces=("a", "team"))]).place().chosen == "west"
+
+
+@pytest.mark.parametrize("state", [State.OPEN, State.DRAINING])
+def test_what_may_run_unseen_is_not_started_again(state: State) -> None:
+    now = situation(original(cluster="west"), [worker("west", namespaces=("a",), state=state), worker("east")])
+    decision = decide(now)
+    assert decision.act is None
+    assert "west no longer serves namespace team" in decision.sentence
+    assert tend(now, "west", "train").act is None
+
+
+def test_what_is_still_seen_goes_on() -> None:
+    west = worker("west", namespaces=("a",))
+    now = situation(original(cluster="west"), [west], {"west": mirror(status=running_status())})
+    assert "It runs on west" in decide(now).sentence
+
+
+def test_a_worker_that_is_declared_lost_lets_go_of_it() -> None:
+    west = worker("west", namespaces=("a",), state=State.LOST, lost=60)
+    assert isinstance(decide(situation(original(cluster="west"), [west, worker("east")])).act, Commit)
 
 
 @pytest.mark.parametrize(

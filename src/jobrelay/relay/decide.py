@@ -170,6 +170,8 @@ def _assigned(now: Situation, to: Assignment) -> Decision:
         return _place(now, {}, Stage.PLACING, f"{to.cluster} stopped it when its lease ran out.")
     if mirror is not None and mirror.facts.end is not None:
         return _return(now, mirror)
+    if mirror is None and not worker.serves(now.obj.namespace):
+        return _out_of_sight(now, to)
     if worker.state in (State.DRAINING, State.LOST):
         moved = _place(now, {to.cluster: f"it is {worker.state}"}, Stage.MOVING, f"{to.cluster} is {worker.state}.")
         if isinstance(moved.act, Commit | Probe) or mirror is None:
@@ -218,6 +220,16 @@ def _awaited(now: Situation, to: Assignment) -> Decision:
         return Decision(Stage.MIRRORING, f"Its mirror is created when {to.cluster} is connected.")
     trouble = f"; the last try failed: {now.trouble}" if now.trouble else ""
     return Decision(Stage.MIRRORING, f"Its mirror is being created on {to.cluster}{trouble}.")
+
+
+def _out_of_sight(now: Situation, to: Assignment) -> Decision:
+    """Its mirror may run where nobody may look, so it is started nowhere else."""
+    place = now.obj.namespace
+    sentence = (
+        f"{to.cluster} no longer serves namespace {place}, and what may run there cannot be seen; "
+        f"have it serve {place} again, or declare it lost."
+    )
+    return Decision(Stage.MIRRORING, sentence, tell=(Tell("NotServed", sentence, "Warning"),))
 
 
 def _reachable(now: Situation, name: str) -> bool:

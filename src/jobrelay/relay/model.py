@@ -72,6 +72,10 @@ class WorkerFacts:
     namespaces: tuple[str, ...] = ()
     """The only namespaces that it serves; all if empty."""
 
+    def serves(self, namespace: str) -> bool:
+        """Whether workloads of a namespace may run there, and can be seen."""
+        return not self.namespaces or namespace in self.namespaces
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

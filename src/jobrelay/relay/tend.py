@@ -83,7 +83,9 @@ def _create(now: Situation, worker: str, name: str) -> Tending:
         return NOTHING
     facts = now.workers.get(worker)
     others = (now.workers.get(other) for other in now.mirrors if other != worker)
-    if facts is None or not facts.connected or any(other is not None and other.connected for other in others):
+    if facts is None or not facts.serves(now.obj.namespace):
+        return NOTHING
+    if not facts.connected or any(other is not None and other.connected for other in others):
         return NOTHING
     return Tending(Create(now.adapter.mirror(now.obj, marks(now, None, name))))
 

@@ -85,11 +85,6 @@ def _why_not_selected(case: Case) -> Refuse:
     )
 
 
-def _elsewhere(case: Case) -> bool:
-    served = case.worker.namespaces
-    return bool(served) and case.wish.namespace not in served
-
-
 def _why_elsewhere(case: Case) -> Refuse:
     served = case.worker.namespaces
     many = "namespace" if len(served) == 1 else "namespaces"
@@ -178,7 +173,7 @@ GUARDS: Final = (
         _why_not_selected,
         lambda wish: not wish.selector.empty,
     ),
-    Guard(_elsewhere, _why_elsewhere, lambda wish: bool(wish.namespace)),
+    Guard(lambda case: not case.worker.serves(case.wish.namespace), _why_elsewhere, lambda wish: bool(wish.namespace)),
     Guard(_not_standing, _why_not_standing),
     Guard(lambda case: case.worker.name in case.wish.excluded, _why_excluded, lambda wish: bool(wish.excluded)),
     Guard(_hopeless, _why_hopeless),
