@@ -9,13 +9,23 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from jobrelay.kube import AlreadyExists, Client, Connection, Kubeconfig, SystemClock, connect, find_connection
+from jobrelay.kube import (
+    AlreadyExists,
+    Client,
+    Connection,
+    Kubeconfig,
+    LeaderElection,
+    SystemClock,
+    connect,
+    find_connection,
+)
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
 from jobrelay.kube.resource import NAMESPACES, SECRETS
 from jobrelay.operate.applying import apply, ignore
 from jobrelay.operate.joining import Joining, join
 from jobrelay.operate.leaving import Leaving, leave
 from jobrelay.operate.management import NAME, Installation, manifests
+from jobrelay.relay.endpoint import ENDPOINT
 from jobrelay.relay.relay import Relay, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import ObjectSource, ensure_crds
@@ -90,7 +100,10 @@ async def installed_relay(it: Fleet, **settings: Any) -> AsyncIterator[tuple[Rel
     async with connect(await install(it)) as client:
         source = ObjectSource(client, namespace=NAMESPACE, clock=SystemClock())
         origin = await find_origin(client)
-        relay = Relay(client, source, Settings(origin, **settings), namespace=NAMESPACE, timing=QUICK)
+        election = LeaderElection(client, NAME, NAMESPACE, "tests", annotations={ENDPOINT: "http://127.0.0.1:1"})
+        relay = Relay(
+            client, source, Settings(origin, **settings), namespace=NAMESPACE, timing=QUICK, election=election
+        )
         running = asyncio.create_task(relay.run())
         try:
             await relay.registry.wait_ready(10)

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import Client, Forbidden, Key, NotFound, merge_patch
-from jobrelay.kube.resource import JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
+from jobrelay.kube import Client, FakeClock, Forbidden, Key, NotFound, connect, merge_patch
+from jobrelay.kube.resource import EVENTS, JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.identity import HOME
 from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 from jobrelay.relay.originals import Task
 from jobrelay.relay.relay import find_origin
-from tests.relay.fleets import Fleet, MakeFleet, job
+from jobrelay.relay.workers import LossRecord
+from jobrelay.relay.workers.objects import CLUSTERS
+from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job
 
-from .fleets import TEAMS, as_relay, installed_relay, joined, make_namespaces
+from .fleets import TEAMS, as_relay, install, installed_relay, joined, make_namespaces
 
 REAL = pytest.mark.real
 OTHERS = "others"
@@ -37,6 +39,20 @@ async def test_jobs_run_under_these_identities(fleet: MakeFleet) -> None:
                 await it.submit(f"job-{number}", TEAMS[number % 2])
             for number in range(6):
                 assert (await it.finished(f"job-{number}", TEAMS[number % 2]))["succeeded"] == 1
+
+
+async def test_it_tells_of_jobs_and_workers(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it, joined(it):
+        await make_namespaces(it.client, *TEAMS)
+        async with installed_relay(it):
+            await it.submit("train", "team-a")
+
+            async def told() -> bool:
+                events = (await it.client.list(EVENTS, "team-a")).items
+                conditions = (await it.client.get(CLUSTERS["v1beta2"], "worker-1")).decode().get("status", {})
+                return any(each.decode()["reason"] == "Placed" for each in events) and "Active" in str(conditions)
+
+            await it.until(told)
 
 
 async def test_a_job_that_is_deleted_takes_its_mirror_along(fleet: MakeFleet) -> None:
@@ -65,6 +81,36 @@ async def test_a_job_of_another_namespace_is_told_why_it_waits(fleet: MakeFleet)
                 return found is not None and "it serves only namespace team-a" in str(found)
 
             await it.until(told)
+
+
+async def test_the_record_of_losses_can_be_kept_and_read_again(fleet: MakeFleet) -> None:
+    async with fleet(0, start=False) as it, connect(await install(it)) as client:
+        clock = FakeClock()
+        record = LossRecord(client, NAMESPACE, clock=clock)
+        await record.load()
+        record.lost("west", clock.now(), "gone")
+        running = asyncio.create_task(record.run())
+
+        async def written() -> bool:
+            await clock.advance(10)
+            again = LossRecord(client, NAMESPACE, clock=clock)
+            await again.load()
+            return "west" in again.losses
+
+        await it.until(written)
+        running.cancel()
+        await asyncio.wait({running})
+
+
+async def test_what_the_relay_may_not_do_on_the_management_cluster(fleet: MakeFleet) -> None:
+    async with fleet(0, start=False) as it, connect(await install(it)) as client:
+        await _refused(client.create(JOBS, job()))
+        await _refused(client.delete(JOBS, "train", "default"))
+        await _refused(client.list(PODS))
+        await _refused(client.list(SECRETS))
+        await _refused(client.list(SECRETS, "default"))
+        await _refused(client.create(SECRETS, {"metadata": {"name": "s"}}, NAMESPACE))
+        await _refused(client.create(ROLEBINDINGS, {"metadata": {"name": "p"}}, NAMESPACE))
 
 
 async def _refused(work: Any) -> None:

@@ -16,9 +16,21 @@ from jobrelay.cli.management import Management, failure, run
 if TYPE_CHECKING:
     from jobrelay.operate.applying import Step
 
+
+def _origin_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from jobrelay.kinds.names import is_dns1123_label
+
+    if value is not None and is_dns1123_label(value):
+        raise click.BadParameter(f"{value!r} cannot name an identity: lower case letters, digits and '-'.")
+    return value
+
+
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 _ORIGIN = click.option(
-    "--origin", metavar="NAME", help="The relay's --origin, if it has one of its own.  [default: by management cluster]"
+    "--origin",
+    metavar="NAME",
+    callback=_origin_name,
+    help="The relay's --origin, if it has one of its own.  [default: by management cluster]",
 )
 _OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to tell."

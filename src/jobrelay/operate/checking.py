@@ -17,7 +17,19 @@ import msgspec
 
 from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.registry import get_cluster, worker_connection
-from jobrelay.kube import Client, Clock, Connection, Forbidden, KubeError, Object, Request, StatusError, connect, serves
+from jobrelay.kube import (
+    Client,
+    Clock,
+    Connection,
+    Forbidden,
+    KubeError,
+    Object,
+    Request,
+    Resource,
+    StatusError,
+    connect,
+    serves,
+)
 from jobrelay.kube.clock import format_time
 from jobrelay.kube.discovery import Version
 from jobrelay.kube.errors import error_from_response
@@ -127,7 +139,7 @@ async def _rights(worker: _Worker, way: Connection, secret: Object | None, clock
     return list(found)
 
 
-async def _kind(worker: _Worker, resource: Any, places: tuple[str, ...]) -> Finding:
+async def _kind(worker: _Worker, resource: Resource, places: tuple[str, ...]) -> Finding:
     if not await serves(worker.client, resource):
         return worker.found(str(resource), MISSING, f"the worker does not have {resource.api_version} {resource.kind}")
     rights = [Right(verb, resource, place) for place in places or ("",) for verb in VERBS]

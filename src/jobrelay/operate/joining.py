@@ -13,7 +13,18 @@ from typing import Final
 
 from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.registry import check_kubeconfig, register
-from jobrelay.kube import Client, Clock, Connection, Forbidden, KubeError, SystemClock, Unauthorized, connect, serves
+from jobrelay.kube import (
+    Client,
+    Clock,
+    Connection,
+    Forbidden,
+    Kubeconfig,
+    KubeError,
+    SystemClock,
+    Unauthorized,
+    connect,
+    serves,
+)
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import (
     CLUSTERROLEBINDINGS,
@@ -140,8 +151,6 @@ async def _remove_surplus(worker: Client, asked: Joining, tell: Tell) -> None:
 
 async def _wait_for_rights(text: bytes, asked: Joining, clock: Clock) -> None:
     """API servers learn of new roles by watching, so a right is there a moment after it was given."""
-    from jobrelay.kube import Kubeconfig
-
     way = Kubeconfig.inline(text).connection()
     async with connect(way) as client:
         for place in asked.namespaces:
