@@ -21,7 +21,7 @@ help:
 	@echo 'make deploy-files  write deploy/ anew'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
-	@echo 'make kube-assets   real etcd, kube-apiserver, kube-controller-manager and kubectl, for lanes oracle and real; needs Go'
+	@echo 'make kube-assets   build a real etcd, kube-apiserver, kube-controller-manager and kubectl, once; needs Go'
 	@echo 'make clean    remove what the others have made'
 
 $(VENV)/bin/python:
