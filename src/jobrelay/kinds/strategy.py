@@ -67,12 +67,14 @@ class Strategy:
     (label, kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
     subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize: what
     defaulting adds once more when the stored object is read. late_labels: labels that canonicalize adds are not stored at
-    first, so that the next write is one even when it changes nothing.
+    first, so that the next write is one even when it changes nothing. validates_metadata: validate_create looks at all
+    of the metadata, more strictly than is done for every kind.
     """
 
     default: Callable[[Obj], None] = _nothing
     prepare_create: Callable[[Obj], None] = _nothing
     validate_create: Callable[[Obj], list[FieldError]] = _no_errors
+    validates_metadata: bool = False
     warn_create: Callable[[Obj], list[str]] = _no_warnings
     canonicalize: Callable[[Obj], None] = _nothing
     late_labels: bool = False

@@ -94,13 +94,15 @@ def prepare_create(attempt: Attempt) -> None:
 
 
 def validate_create(attempt: Attempt) -> None:
-    found = attempt.served.strategy.validate_create(attempt.new)
-    found = found or validate_object_meta(
-        attempt.metadata,
-        namespaced=attempt.served.namespaced,
-        name_fn=name_is_path_segment,
-        known_finalizers=False,
-    )
+    strategy = attempt.served.strategy
+    found = strategy.validate_create(attempt.new)
+    if not found and not strategy.validates_metadata:
+        found = validate_object_meta(
+            attempt.metadata,
+            namespaced=attempt.served.namespaced,
+            name_fn=name_is_path_segment,
+            known_finalizers=False,
+        )
     if found:
         raise attempt.invalid(found)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import random
-import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 
-_RANDOM = random.SystemRandom()
+_RANDOM = random.Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -27,7 +27,11 @@ def random_suffix(length: int = 5) -> str:
 
 
 def new_uid() -> str:
-    return str(uuid.uuid4())
+    """A random uid (RFC 4122, version 4)."""
+    raw = os.urandom(16)
+    digits = raw.hex()
+    variant = "89ab"[raw[8] >> 6]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 @dataclass(slots=True)

@@ -111,6 +111,7 @@ JOB: Final = Strategy(
     default=default_job,
     prepare_create=_prepare_create,
     validate_create=validate_job,
+    validates_metadata=True,
     warn_create=_warn_create,
     canonicalize=_canonicalize,
     late_labels=True,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from jobrelay.kinds.decode import json_kind
 from jobrelay.kinds.patch.errors import bad_request
+
+_CONTAINERS: Final = frozenset({dict, list})
 
 
 def check_merge_patch(body: Any, *, strict: bool) -> Any:
@@ -39,5 +41,7 @@ def apply_merge_patch(document: dict[str, Any], patch: Any) -> Any:
 def prune(value: Any) -> Any:
     """The value without the members of its objects that are null."""
     if isinstance(value, dict):
-        return {key: prune(item) for key, item in value.items() if item is not None}
+        return {
+            key: prune(item) if type(item) in _CONTAINERS else item for key, item in value.items() if item is not None
+        }
     return [prune(item) for item in value] if isinstance(value, list) else value

@@ -190,6 +190,7 @@ PODS: Final = Strategy(
     default=default_pod,
     prepare_create=_prepare_create,
     validate_create=validate_pod_create,
+    validates_metadata=True,
     warn_create=_warn_create,
     update=Update(_prepare_update, validate_pod_update),
     subresources={
