@@ -91,13 +91,19 @@ async def reached(plane: ControlPlane) -> AsyncIterator[RealCluster]:
 
 async def empty(client: Client) -> None:
     """Remove everything that tests make; return when it is gone."""
-    await _remove(client, NAMESPACES, lambda each: each.name not in GIVEN)
+    await asyncio.gather(
+        _remove(client, NAMESPACES, lambda each: each.name not in GIVEN),
+        _remove_jobs(client),
+        _remove(client, CUSTOMRESOURCEDEFINITIONS),
+        *(_remove(client, resource, _is_of_a_test) for resource in (LEASES, SECRETS, CONFIGMAPS)),
+    )
+    await _remove(client, EVENTS_CORE)
+
+
+async def _remove_jobs(client: Client) -> None:
+    """Jobs first: they would make their pods anew."""
     await _remove(client, JOBS)
     await _remove(client, PODS)
-    for resource in (LEASES, SECRETS, CONFIGMAPS):
-        await _remove(client, resource, _is_of_a_test)
-    await _remove(client, CUSTOMRESOURCEDEFINITIONS)
-    await _remove(client, EVENTS_CORE)
 
 
 def _is_of_a_test(each: Object) -> bool:

@@ -17,5 +17,5 @@ PAIRS = int(os.environ.get("JOBRELAY_PAIRS", "20000"))
 
 @pytest.mark.real
 async def test_no_returned_status_is_refused(planes: Planes) -> None:
-    async with Endpoint.from_text(planes.get(["management"])[0].address) as server:
+    async with Endpoint.from_text(planes.get(["pairs"])[0].address) as server:
         assert await replay(server, "pairs", pairs(PAIRS, seed=1)) == []
