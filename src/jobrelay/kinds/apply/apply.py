@@ -8,7 +8,6 @@ the request forces it. An apply that changes nothing leaves everything as it is,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.kinds.apply import lastapplied
@@ -110,7 +109,7 @@ def apply_object(
     if merged is not base:
         merged = _converted(merged, config, schema)
         if applier.identity in after:
-            after[applier.identity] = replace(after[applier.identity], time=now)
+            after[applier.identity] = after[applier.identity]._replace(time=now)
     if manager == KUBECTL:
         merged = lastapplied.record(merged, config)
     return merged, write(after)
@@ -178,7 +177,7 @@ class _Apply:
         last = managers.get(identity)
         wanted = recursive_difference(field_set(self.config, root), self.kind.excluded)
         current = last or self.applier
-        managers = {**managers, identity: replace(current, version=self.applier.version, fields=wanted)}
+        managers = {**managers, identity: current._replace(version=self.applier.version, fields=wanted)}
         try:
             merged = merge(self.live, self.config, root)
         except TypedError as error:

@@ -23,7 +23,9 @@ class Comparison(NamedTuple):
     removed: Fields
 
     def without(self, excluded: Fields) -> Comparison:
-        return Comparison(*(recursive_difference(fields, excluded) for fields in self)) if excluded else self
+        if not excluded:
+            return self
+        return Comparison(*[recursive_difference(fields, excluded) if fields else fields for fields in self])
 
 
 NOTHING: Final = Comparison(LEAF, LEAF, LEAF)
@@ -50,10 +52,9 @@ class _Result:
         return Comparison(self.added, self.modified, self.removed)
 
     def take(self, element: str, below: _Result) -> None:
-        for name in self.__slots__:
-            fields = getattr(below, name)
+        pairs = (self.added, below.added), (self.modified, below.modified), (self.removed, below.removed)
+        for mine, fields in pairs:
             if fields:
-                mine = getattr(self, name)
                 mine[element] = union(mine[element], fields) if element in mine else fields
 
 
@@ -101,7 +102,15 @@ def _compare_item(element: str, old: Any, new: Any, node: Node, result: _Result)
     elif new is ABSENT:
         result.removed[element] = everything(old, node)
     elif old != new or isinstance(old, bool) is not isinstance(new, bool):
-        _compare_unequal(element, old, new, node, result)
+        kind = type(new)
+        if kind is not type(old):
+            _compare_unequal(element, old, new, node, result)
+        elif kind is dict and node.map is not None:
+            _descend_map(element, old, new, node, result)
+        elif kind is str and node.scalar:
+            result.modified[element] = LEAF
+        else:
+            _compare_unequal(element, old, new, node, result)
 
 
 def _compare_unequal(element: str, old: Any, new: Any, node: Node, result: _Result) -> None:

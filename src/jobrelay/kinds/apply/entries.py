@@ -7,8 +7,7 @@ manager per version. The list on the wire has appliers first, then the oldest; i
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -24,8 +23,7 @@ class ManagedFieldsError(ValueError):
     """managedFields that cannot be read; the text is the server's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One manager's fields, in the server's order. `time` is "" when the manager joined without changing anything."""
 
     manager: str
@@ -140,7 +138,7 @@ def cap(managers: Managers) -> Managers:
             out[bucket.identity] = bucket.with_fields(out.pop(first[entry.version].identity).fields)
         joined = ordered(union(entry.fields, out[bucket.identity].fields))
         del out[entry.identity]
-        out[bucket.identity] = replace(bucket, fields=joined, time=entry.time)
+        out[bucket.identity] = bucket._replace(fields=joined, time=entry.time)
         excess -= 1
     return out
 

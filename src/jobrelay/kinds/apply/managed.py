@@ -155,13 +155,16 @@ class Versions:
 def settle(managers: Managers, writer: str, versions: Versions) -> Managers:
     """The managers after a change: nobody but the writer keeps what changed, and nobody what is gone."""
     out: Managers = {}
+    taken: dict[str, Fields] = {}
     for identity, entry in managers.items():
         fields = entry.fields
         if identity != writer:
             seen = versions.compare(entry.version)
             if seen is None:
                 continue
-            lost = intersection(fields, union(seen.modified, seen.added))
+            if entry.version not in taken:
+                taken[entry.version] = union(seen.modified, seen.added)
+            lost = intersection(fields, taken[entry.version])
             fields = difference(difference(fields, lost), seen.removed)
         if fields:
             out[identity] = entry if fields is entry.fields else entry.with_fields(fields)

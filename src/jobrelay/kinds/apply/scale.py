@@ -7,7 +7,6 @@ the real server, this forgets the time on the way back, and updaters of the repl
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.kinds.apply.entries import Managers, Wire, read, write
@@ -26,7 +25,7 @@ def to_scale(parent: Wire | None, path: tuple[str, ...], versions: frozenset[str
     found: Managers = {}
     for identity, entry in read(parent, trusted=True).items():
         if entry.version in versions and has(entry.fields, elements):
-            found[identity] = replace(entry, version=SCALE_VERSION, fields=_SCALE_FIELDS)
+            found[identity] = entry._replace(version=SCALE_VERSION, fields=_SCALE_FIELDS)
     return write(found)
 
 
@@ -46,7 +45,7 @@ def to_parent(
             found[identity] = entry.with_fields(rest)
     for identity, entry in writers.items():
         if has(entry.fields, _REPLICAS):
-            found[identity] = replace(entry, version=version, fields=owned, time="")
+            found[identity] = entry._replace(version=version, fields=owned, time="")
     return write(found)
 
 
