@@ -18,7 +18,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, cast
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -41,7 +41,7 @@ START_SECONDS: Final = 180
 
 
 class ControlPlane:
-    """One cluster. `kubeconfig` is its administrator's, `address` the same as `URL/TOKEN`, `pids` are its processes by program."""
+    """One cluster. `kubeconfig` is its administrator's, `address` the same as `URL/TOKEN`."""
 
     def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path) -> None:
         self.name, self.programs, self.folder = name, programs, folder
@@ -50,8 +50,8 @@ class ControlPlane:
         self.address = f"{self.url}/{TOKEN}"
         self.kubeconfig = folder / f"{name}.kubeconfig"
         self._key, self._public = folder / "accounts.key", folder / "accounts.pub"
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self.pids: dict[str, int] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._group = 0
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
@@ -88,9 +88,13 @@ class ControlPlane:
             "--max-mutating-requests-inflight=1000",
         )
 
+    def wait(self) -> None:
+        """Wait for the API server."""
+        self._wait_for("/readyz")
+
     def finish(self) -> None:
         """Wait for the API server, then start the controllers, and wait until they work."""
-        self._wait_for("/readyz")
+        self.wait()
         self._write_kubeconfig()
         self._run(
             "kube-controller-manager",
@@ -107,11 +111,23 @@ class ControlPlane:
         )
         self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """The processes by program, for whoever measures or hurts them."""
+        return {program: process.pid for program, process in self._processes.items()}
+
+    def restart(self, program: str) -> None:
+        """Kill a program and start it as before; `wait` then waits for it."""
+        process = self._processes.pop(program)
+        process.kill()
+        process.wait()
+        self._start([str(part) for part in cast("list[str]", process.args)])
+
     def stop(self) -> None:
         """End everything at once: nobody will want what is stored."""
-        for process in self._processes:
+        for process in self._processes.values():
             process.kill()
-        for process in self._processes:
+        for process in self._processes.values():
             process.wait()
         self._processes.clear()
         if self._guardian is not None:
@@ -144,14 +160,18 @@ class ControlPlane:
         self.kubeconfig.write_text(json.dumps(config))
 
     def _run(self, program: str, *arguments: str) -> None:
-        group = self._processes[0].pid if self._processes else 0
-        with (self.folder / f"{program}.log").open("wb") as log:
-            line = [str(self.programs / program), *arguments]
-            process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=group)
-        self._processes.append(process)
-        self.pids[program] = process.pid
+        self._start([str(self.programs / program), *arguments])
+
+    def _start(self, line: list[str]) -> None:
+        program = pathlib.Path(line[0]).name
+        with (self.folder / f"{program}.log").open("ab") as log:
+            process = subprocess.Popen(
+                line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=self._group
+            )
+        self._processes[program] = process
         if self._guardian is None:
-            script = f"read -r _; kill -s KILL -- -{process.pid}"
+            self._group = process.pid
+            script = f"read -r _; kill -s KILL -- -{self._group}"
             self._guardian = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, process_group=0)
 
     def _wait_for(self, path: str) -> None:
@@ -163,7 +183,7 @@ class ControlPlane:
                 with urllib.request.urlopen(request, context=trusting, timeout=5):
                     return
             except OSError as error:
-                if any(each.poll() is not None for each in self._processes) or time.monotonic() > end:
+                if any(each.poll() is not None for each in self._processes.values()) or time.monotonic() > end:
                     raise RuntimeError(f"{self.name} did not answer {path}\n{self._logs()}") from error
                 time.sleep(0.1)
 
