@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import secrets
 import socket
@@ -86,6 +87,7 @@ async def _serve(plan: Plan, connection: Connection) -> None:
             while True:
                 await _candidacy(plan, client, origin, namespace, identity, endpoint, first=first)
                 first = False
+                gc.collect()  # all that the last one knew hangs together, and would stay beside what the next one learns
         finally:
             await endpoint.__aexit__()
 
