@@ -52,9 +52,12 @@ class Writes:
 
 @contextmanager
 def relay(management: Cluster, workers: Sequence[Cluster], *options: str) -> Iterator[RelayProcess]:
-    """Starts a relay with default settings but for `options`, and yields once it leads and has reached the workers."""
+    """Starts a relay with default settings but for `options`, and yields once it leads and has reached the workers.
+
+    It leads without a Lease: on a busy machine it would lose that now and then, begin anew, and count from zero.
+    """
     flags = [part for each in workers for part in ("--worker", f"{each.name}={each.kubeconfig}")]
-    where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error"]
+    where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error", "--no-leader-election"]
     command = [sys.executable, "-m", "jobrelay", "relay", "run", *where, *flags, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     try:
