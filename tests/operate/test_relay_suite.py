@@ -1,7 +1,7 @@
 """The relay's own suite once more, with no more rights than `install` and `join` give.
 
 Left out is what these identities are not to do: making namespaces, serving others than those that were named, and being a worker by
-the rights of the management cluster.
+the rights of the management cluster. Tests that are about nodes get the right to read them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ NOT_FOR_THEM = (
 )
 
 
-async def _limit(it: Fleet, stack: AsyncExitStack) -> None:
+async def _limit(it: Fleet, stack: AsyncExitStack, *, cluster_wide: bool) -> None:
     """Exchanges the ways to all clusters, and says what they serve."""
-    await stack.enter_async_context(joined(it, namespaces=(PLACE,), origin=ORIGIN))
+    await stack.enter_async_context(joined(it, namespaces=(PLACE,), origin=ORIGIN, cluster_wide=cluster_wide))
     it.home = FaultyTransport(await stack.enter_async_context(NetworkTransport(await install(it))))
     for name in it.workers:
         way = Kubeconfig.inline(await worker_kubeconfig(it, name)).connection()
@@ -49,7 +49,7 @@ def fleet(planes: Planes) -> MakeFleet:
     @asynccontextmanager
     async def limited(workers: int = 2, *, start: bool = True, **more: Any) -> AsyncIterator[Fleet]:
         async with make(workers, start=False, **more) as it, AsyncExitStack() as stack:
-            await _limit(it, stack)
+            await _limit(it, stack, cluster_wide="nodes" in more)
             stack.push_async_callback(it.kill)
             if start:
                 await it.start()
