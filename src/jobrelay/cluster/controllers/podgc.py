@@ -50,19 +50,25 @@ class PodGarbageCollector:
         self._nodes: Cache = context.cache(NODES)
         self._bound: dict[str, set[Key]] = {}
         """Pods by their node; "" for those without."""
+        self._places: dict[Key, str] = {}
+        """The node of each pod."""
         self._missing: dict[str, float] = {}
         """Nodes that pods are bound to and that are not there, with the time until which they may still come."""
         self._pods.subscribe(self._pod_changed)
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None:
-            node = _node(old)
+            node = self._places.get(old.key, "")
+            if node and new is not None and new.uid == old.uid:
+                return  # a pod stays where it is
+            self._places.pop(old.key, None)
             keys = self._bound.get(node, set())
             keys.discard(old.key)
             if not keys:
                 self._bound.pop(node, None)
         if new is not None:
-            self._bound.setdefault(_node(new), set()).add(new.key)
+            node = self._places[new.key] = _node(new)
+            self._bound.setdefault(node, set()).add(new.key)
 
     async def run(self) -> None:
         while True:

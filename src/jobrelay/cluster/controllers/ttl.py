@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.times import parse_time
-from jobrelay.kube import Key
+from jobrelay.kube import Key, Object
 from jobrelay.kube.errors import Conflict, NotFound
 from jobrelay.kube.resource import JOBS
 
@@ -22,6 +23,11 @@ def expires(job: dict[str, Any]) -> dt.datetime | None:
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return parse_time(condition["lastTransitionTime"]) + dt.timedelta(seconds=ttl)
     return None
+
+
+def _with_ttl(old: Object | None, new: Object | None) -> Iterable[Key]:
+    """Only Jobs that ask for it are looked at: most never do."""
+    return (new.key,) if new is not None and b'"ttlSecondsAfterFinished"' in new.raw else ()
 
 
 def set_up(context: Context) -> None:
@@ -46,5 +52,5 @@ def set_up(context: Context) -> None:
         return None
 
     controller: Controller[Key] = Controller("ttl-after-finished-controller", reconcile, clock=context.clock)
-    controller.watch(jobs)
+    controller.watch(jobs, _with_ttl)
     context.manager.add(controller)

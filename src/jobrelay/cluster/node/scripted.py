@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -25,6 +25,8 @@ from jobrelay.kube.patch import merge_patch
 from jobrelay.kube.resource import PODS
 
 WORKERS = 32
+_BOUND: Final = b'"nodeName":"'
+_OVER: Final = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -79,6 +81,8 @@ class ScriptedRuntime:
             if b'"Succeeded"' not in new.raw and b'"Failed"' not in new.raw:
                 return ()  # the echo of an own write
             return (new.key,) if known.stage != "ended" else ()
+        if known is None and not new.deleting and (_BOUND not in new.raw or any(over in new.raw for over in _OVER)):
+            return ()  # it is on no node yet, or over
         return (new.key,)
 
     async def _look(self, key: Key) -> Result | None:
