@@ -35,16 +35,21 @@ class _Index:
     def __init__(self, indexer: Indexer) -> None:
         self.indexer = indexer
         self.keys: dict[str, dict[Key, None]] = {}
+        self._values: dict[Key, tuple[str, ...]] = {}
 
-    def update(self, key: Key, old: Object | None, new: Object | None) -> None:
-        before = set(self.indexer(old)) if old is not None else set()
-        after = set(self.indexer(new)) if new is not None else set()
-        for value in before - after:
+    def update(self, key: Key, new: Object | None) -> None:
+        before = self._values.pop(key, ())
+        after = tuple(self.indexer(new)) if new is not None else ()
+        if after:
+            self._values[key] = after
+        if before == after:
+            return
+        for value in set(before).difference(after):
             bucket = self.keys[value]
             del bucket[key]
             if not bucket:
                 del self.keys[value]
-        for value in after - before:
+        for value in set(after).difference(before):
             self.keys.setdefault(value, {})[key] = None
 
 
@@ -76,7 +81,7 @@ class Store:
             raise ValueError(f"there is already an index named {name!r}")
         index = self._indexes[name] = _Index(indexer)
         for key, obj in self._objects.items():
-            index.update(key, None, obj)
+            index.update(key, obj)
 
     def by_index(self, name: str, value: str) -> tuple[Object, ...]:
         """The objects that have this value in this index."""
@@ -127,6 +132,6 @@ class Store:
         else:
             self._objects[key] = new
         for index in self._indexes.values():
-            index.update(key, old, new)
+            index.update(key, new)
         for handler in tuple(self._handlers.values()):
             handler(last or old, new)
