@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jobrelay.kinds.job import format_indexes
 from jobrelay.kinds.patch.merge import apply_merge_patch
 from jobrelay.kube.resource import JOBS
-from jobrelay.workloads import ADAPTERS, Demand, status_patch
+from jobrelay.workloads import ADAPTERS, Demand, Haste, status_patch
 from jobrelay.workloads.job.indexes import join, read_indexes, without, write_indexes
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
@@ -67,20 +67,20 @@ class TestIdle:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "urgent"),
+    ("old", "new", "haste"),
     [
-        ({"active": 1}, {"active": 2, "ready": 1}, False),
-        ({}, {"startTime": T1, "active": 1}, False),
-        ({"startTime": T1}, {"startTime": T1, "conditions": [SUSPENDED]}, True),
-        ({"conditions": [SUSPENDED]}, {"conditions": [RESUMED]}, True),
-        ({"startTime": T1}, {"startTime": T1, "terminating": 1, "conditions": [TARGET]}, True),
-        ({"startTime": T1, "active": 1}, {"startTime": T1, "conditions": [MET]}, False),
-        ({"startTime": T1, "conditions": [MET]}, {"startTime": T1, "completionTime": T2, "conditions": [MET, COMPLETE]}, True),
-        ({"startTime": T1}, LOST, True),
+        ({"active": 1}, {"active": 2, "ready": 1}, Haste.SOON),
+        ({}, {"startTime": T1, "active": 1}, Haste.SOON),
+        ({"startTime": T1}, {"startTime": T1, "conditions": [SUSPENDED]}, Haste.NOW),
+        ({"conditions": [SUSPENDED]}, {"conditions": [RESUMED]}, Haste.NOW),
+        ({"startTime": T1}, {"startTime": T1, "terminating": 1, "conditions": [TARGET]}, Haste.NOW),
+        ({"startTime": T1, "active": 1}, {"startTime": T1, "conditions": [MET]}, Haste.LATER),
+        ({"startTime": T1, "conditions": [MET]}, {"startTime": T1, "completionTime": T2, "conditions": [MET, COMPLETE]}, Haste.NOW),
+        ({"startTime": T1}, LOST, Haste.NOW),
     ],
 )  # fmt: skip
-def test_only_counts_a_start_and_an_end_that_follows_at_once_may_wait(old: Obj, new: Obj, urgent: bool) -> None:
-    assert ADAPTER.urgent(as_object(job(old)), new) is urgent
+def test_only_counts_a_start_and_an_end_that_follows_at_once_may_wait(old: Obj, new: Obj, haste: Haste) -> None:
+    assert ADAPTER.haste(as_object(job(old)), new) is haste
 
 
 class TestDemand:

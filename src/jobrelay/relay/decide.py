@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from jobrelay.kube.clock import format_time
 from jobrelay.relay.admission import Waiting, admit
@@ -27,8 +27,13 @@ from jobrelay.relay.health import lost_at
 from jobrelay.relay.model import State
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.situation import Mirror, Situation
+from jobrelay.workloads import Haste
 
 __all__ = ["Commit", "Decision", "Probe", "Stage", "Tell", "WriteStatus", "decide"]
+
+
+_PATIENCE: Final = {Haste.NOW: 0.0, Haste.SOON: 1.0, Haste.LATER: 8.0}
+"""How long a status waits for what follows it, in times of the setting."""
 
 
 class Stage(StrEnum):
@@ -243,8 +248,9 @@ def _return(now: Situation, mirror: Mirror) -> Decision:
     stage, sentence = Stage.RUNNING, _where(now, mirror)
     if status is None:
         return Decision(stage, sentence)
-    if now.waited < now.settings.coalesce and not now.adapter.urgent(now.obj, status):
-        return Decision(stage, sentence, look_again=now.settings.coalesce - now.waited, holding=True)
+    wait = _PATIENCE[now.adapter.haste(now.obj, status)] * now.settings.coalesce
+    if now.waited < wait:
+        return Decision(stage, sentence, look_again=wait - now.waited, holding=True)
     told: tuple[Tell, ...] = ()
     if mirror.facts.started is not None and now.job.started is None:
         told = (Tell("Started", f"Started on {mirror.worker}"),)

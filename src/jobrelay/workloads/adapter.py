@@ -10,13 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from fractions import Fraction
 from typing import Any, Protocol
 
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import Key
 
-__all__ = ["Adapter", "Demand", "End", "Marks", "PodSet", "Workload"]
+__all__ = ["Adapter", "Demand", "End", "Haste", "Marks", "PodSet", "Workload"]
+
+
+class Haste(Enum):
+    """How long a new status may wait for what follows it, so that both are one write."""
+
+    NOW = "now"
+    """It says something that people and programs wait for."""
+    SOON = "soon"
+    """It changes counts."""
+    LATER = "later"
+    """It only announces what is about to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,6 @@ class Adapter(Protocol):
         """The whole new status of an original that has no mirror because it is suspended, None if it says so already."""
         ...
 
-    def urgent(self, obj: Object, status: Mapping[str, Any]) -> bool:
-        """Whether a new status says more than counts and a start, so that it must not wait for others."""
+    def haste(self, obj: Object, status: Mapping[str, Any]) -> Haste:
+        """How soon a new status has to be written."""
         ...

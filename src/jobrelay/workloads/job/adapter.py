@@ -11,7 +11,7 @@ from typing import Any, Final
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
-from jobrelay.workloads.adapter import Demand, End, Marks, Workload
+from jobrelay.workloads.adapter import Demand, End, Haste, Marks, Workload
 from jobrelay.workloads.job import demand, mirrors, returns
 from jobrelay.workloads.job.views import COMPLETE, FAILED, Facts, FactStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
@@ -59,8 +59,8 @@ class JobAdapter:
     def idle(self, obj: Object, now: datetime) -> dict[str, Any] | None:
         return returns.idle(obj, now)
 
-    def urgent(self, obj: Object, status: Mapping[str, Any]) -> bool:
-        return returns.urgent(obj, status)
+    def haste(self, obj: Object, status: Mapping[str, Any]) -> Haste:
+        return returns.haste(obj, status)
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -34,6 +34,7 @@ from msgspec.structs import replace
 from jobrelay.kinds.job import broken_rules
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
+from jobrelay.workloads.adapter import Haste
 from jobrelay.workloads.job.fate import merged_conditions, start_time, suspension
 from jobrelay.workloads.job.indexes import count_indexes, join, read_indexes, without, write_indexes
 from jobrelay.workloads.job.views import (
@@ -48,7 +49,7 @@ from jobrelay.workloads.job.views import (
     Status,
 )
 
-__all__ = ["idle", "returned", "subsets", "urgent"]
+__all__ = ["haste", "idle", "returned", "subsets"]
 
 _INTERIM: Final = frozenset({SUCCESS_CRITERIA_MET, FAILURE_TARGET})
 _FATES: Final = _INTERIM | {COMPLETE, FAILED}
@@ -173,16 +174,15 @@ def idle(obj: Object, now: datetime) -> dict[str, Any] | None:
     return _whole(obj, replace(old, conditions=tuple(conditions.values()), **gone))
 
 
-def urgent(obj: Object, status: Mapping[str, Any]) -> bool:
-    """Whether conditions differ, so that the write should not wait for more.
+def haste(obj: Object, status: Mapping[str, Any]) -> Haste:
+    """Conditions are written at once, counts and the start soon.
 
-    One of them may wait: an end that is announced when no pod is left. The end itself follows at once, and both fit in one
-    write. So does a start: its pods follow at once where there is room for them.
+    An end that is announced when no pod is left may wait longest: the end itself follows at once, and both fit in one write.
     """
     old, new = obj.decode(Job).status, msgspec.convert(status, Status)
     known = set(old.conditions)
     types = {one.type for one in new.conditions if one not in known}
-    if len(new.conditions) < len(old.conditions):
-        return True
-    pods_left = new.active or new.terminating
-    return bool(types - _INTERIM) or bool(types and pods_left)
+    pods_left = bool(new.active or new.terminating)
+    if len(new.conditions) < len(old.conditions) or types - _INTERIM or (types and pods_left):
+        return Haste.NOW
+    return Haste.LATER if types else Haste.SOON
