@@ -1,7 +1,8 @@
 """The relay's own suite once more, with no more rights than `install` and `join` give.
 
 Left out is what these identities are not to do: making namespaces, serving others than those that were named, and being a worker by
-the rights of the management cluster. Tests that are about nodes get the right to read them.
+the rights of the management cluster. Tests that are about nodes get the right to read them. Crashes at every step, which
+take long, are no matter of rights.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from jobrelay.kube import FaultyTransport, Kubeconfig
 from jobrelay.kube.network import NetworkTransport
 from tests.real.clusters import Planes
 from tests.real.fleet import RealFleets
-from tests.relay import test_crashes, test_relay, test_trouble
+from tests.relay import test_relay, test_trouble
 from tests.relay.fleets import ORIGIN, Fleet, MakeFleet
 
 from .fleets import install, joined, worker_kubeconfig
@@ -65,4 +66,4 @@ def _tests(*modules: ModuleType) -> Iterator[tuple[str, Any]]:
                 yield name, test
 
 
-globals().update(_tests(test_relay, test_trouble, test_crashes))
+globals().update(_tests(test_relay, test_trouble))
