@@ -60,17 +60,20 @@ def histogram(reasons: Counter[str]) -> str:
 def place(demand: Demand, nodes: Sequence[NodeInfo], usage: Mapping[str, Usage]) -> Placement:
     """The best node for a pod, or the reasons why there is none."""
     refused: dict[str, Refusal] = {}
-    best: tuple[tuple[int, Fraction], str] | None = None
+    fitting: list[NodeInfo] = []
     for node in nodes:
-        used = usage.get(node.name, _EMPTY)
-        refusal = refuse(demand, node, used)
-        if refusal is not None:
+        refusal = refuse(demand, node, usage.get(node.name, _EMPTY))
+        if refusal is None:
+            fitting.append(node)
+        else:
             refused[node.name] = refusal
-            continue
-        score = (_preference(demand, node), _room(demand, node, used))
-        if best is None or score > best[0]:
-            best = (score, node.name)
-    return Placement(best[1]) if best is not None else Placement("", refused)
+
+    def score(node: NodeInfo) -> tuple[int, Fraction]:
+        return _preference(demand, node), _room(demand, node, usage.get(node.name, _EMPTY))
+
+    if not fitting:
+        return Placement("", refused)
+    return Placement((max(fitting, key=score) if len(fitting) > 1 else fitting[0]).name)
 
 
 def refuse(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None:
