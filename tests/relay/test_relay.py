@@ -321,6 +321,12 @@ async def test_a_burst_is_spread_over_workers_by_what_was_promised_to_them(fleet
     async with fleet(2, nodes=nodes) as it:
         template = job(seconds=1000)["spec"]["template"]
         template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+        await it.until(lambda: rooms_are_known(it))
         await asyncio.gather(*(it.submit(f"job-{number}", template=template) for number in range(8)))
         places = [await it.runs(f"job-{number}") for number in range(8)]
         assert sorted(places) == ["worker-1"] * 4 + ["worker-2"] * 4
+
+
+async def rooms_are_known(it: Fleet) -> bool:
+    assert it.relay is not None
+    return all(link.capacity.is_known for link in it.relay.registry.links.values())

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from jobrelay.kube import Object
@@ -37,6 +39,21 @@ def assigned_cluster(obj: Object) -> Iterator[str]:
         yield to.cluster
 
 
+class _Starting(NamedTuple):
+    """Whose mirror it is, and how many pods it has."""
+
+    origin_uid: str
+    pods: int
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    active: int = 0
+
+
+class _Counted(msgspec.Struct, frozen=True, gc=False):
+    status: _Status = _Status()
+
+
 class _Hand:
     """One worker: its mirrors' controller, and what to undo when it goes."""
 
@@ -46,6 +63,8 @@ class _Hand:
         self.tasks: list[asyncio.Task[None]] = []
         self.echoes: asyncio.Task[None] | None = None
         self.undo: list[Callable[[], None]] = []
+        self.starting: dict[str, _Starting] = {}
+        """Mirrors by uid that have started, but whose pods the worker does not show on nodes yet."""
 
     def listen(self, echoes: Echoes) -> None:
         """Hear of its warnings while it is connected."""
@@ -146,6 +165,8 @@ class Hands:
             hand.silence()
             self._metrics.losses.labels(hand.link.name).inc()
             self._all_assigned(hand.link.name)
+        for mirror_uid in list(hand.starting):
+            self._release(hand, mirror_uid)
         self._see_originals().waiting.changed()
 
     def _survey(self, hand: _Hand) -> None:
@@ -194,8 +215,9 @@ class Hands:
         memory = self._known.memories.peek(uid)
         if old is not None and memory.changed_at is None:
             memory.changed_at = self._known.clock.monotonic()
-        if facts.started is not None:
-            self._known.ledger.started(uid)
+        if facts.started is not None and self._known.ledger.reserves(uid):
+            hand.starting[new.uid] = _Starting(uid, new.decode(_Counted).status.active)
+            self._release(hand, new.uid)
         self._judge(hand.link.name, kind, new)
         if (
             old is None
@@ -205,6 +227,14 @@ class Hands:
             or (facts.end is not None and self._reported(kind, task))
         ):
             hand.mirrors.tend(task)
+
+    def _release(self, hand: _Hand, mirror_uid: str) -> None:
+        """What a mirror's pods ask for is reserved until they are counted on nodes: a Job starts before its pods are bound."""
+        origin_uid, pods = hand.starting[mirror_uid]
+        capacity = hand.link.capacity
+        if not capacity.is_known or capacity.bound(mirror_uid) >= pods:
+            del hand.starting[mirror_uid]
+            self._known.ledger.started(origin_uid)
 
     def _reported(self, kind: Kind, task: Task) -> bool:
         """Whether an original's end is written down; until then its mirror stays, whatever became of it."""
@@ -216,6 +246,7 @@ class Hands:
         stale = self._known.stale.get(hand.link.name)
         if stale is not None:
             stale.discard(mirror.uid)
+        hand.starting.pop(mirror.uid, None)
         original = self._known.kinds[task.kind].originals.get(task.key)
         to = assignment_of(original) if original is not None else None
         hand.mirrors.tend(task)

@@ -1,7 +1,7 @@
 """How much work each worker has been given: counted as assignments come and go, never by asking.
 
-A workload is *live* on a worker from its assignment to its end. Until its mirror has started, its pods are not among
-those that the worker shows, so what they ask for is *reserved*: without that a burst of workloads would all be sent to
+A workload is *live* on a worker from its assignment to its end. Until its pods are on nodes they are not among those that
+the worker shows, so what they ask for is *reserved*: without that a burst of workloads would all be sent to
 the one worker that looks empty.
 """
 
@@ -44,6 +44,11 @@ class Ledger:
         """Where a workload is counted."""
         entry = self._entries.get(uid)
         return entry.cluster if entry is not None else None
+
+    def reserves(self, uid: str) -> bool:
+        """Whether something is reserved for a workload."""
+        entry = self._entries.get(uid)
+        return entry is not None and entry.reserved
 
     def __len__(self) -> int:
         return len(self._entries)

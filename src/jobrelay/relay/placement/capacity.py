@@ -89,6 +89,10 @@ class CapacityTracker:
         """Say that nodes and pods are read completely, or why they are not."""
         self._unknown = unknown
 
+    @property
+    def is_known(self) -> bool:
+        return not self._unknown
+
     def node(self, old: Object | None, new: Object | None) -> None:
         """A node was added, changed or removed."""
         obj = new or old
