@@ -141,8 +141,11 @@ def _closer(answer: aiohttp.ClientResponse) -> Callable[[], Awaitable[None]]:
     async def close() -> None:
         if answer.content.at_eof():
             answer.release()
-        else:
-            answer.close()
+            return
+        connection = answer.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()  # a farewell would have to be waited for
+        answer.close()
 
     return close
 
