@@ -21,7 +21,7 @@ COMPLETIONS: Final = 10_000
 PARALLELISM: Final = 500
 CLIENTS: Final = 20
 IDLE: Final = 20.0
-SETTLE: Final = 5.0
+SETTLE: Final = 15.0  # the last events are still being written
 
 
 def lives(folder: pathlib.Path) -> list[Figure]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,6 +41,8 @@ def check(names: tuple[str, ...], origin: str | None, output: str, management: M
 
 
 async def _check(names: tuple[str, ...], origin: str | None, management: Management) -> list[Finding]:
+    import asyncio
+
     from jobrelay.fleet.registry import clusters
     from jobrelay.kube import SystemClock
     from jobrelay.operate.checking import check as check_worker
