@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from jobrelay.kube import Clock, EventRecorder, Object
+from jobrelay.kube import Clock, EventRecorder, Object, Reference
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.decide import Tell
 
@@ -25,14 +25,16 @@ class Telling:
         self._recorder, self._clock = recorder, clock
         self._pause, self._burst = 1.0 / rate, burst
         self._tokens, self._filled_at = float(burst), 0.0
-        self._unsaid: dict[str, tuple[Object, list[Tell]]] = {}
+        self._unsaid: dict[str, tuple[Reference, list[Tell]]] = {}
         self._wake = asyncio.Event()
 
     def tell(self, about: Object, tells: Sequence[Tell]) -> None:
         """Notes what happened to an original and returns at once."""
         for tell in tells:
-            _, noted = self._unsaid.setdefault(about.uid, (about, []))
-            noted.append(tell)
+            found = self._unsaid.get(about.uid)
+            if found is None:  # by reference: what waits here must not keep versions of objects alive
+                found = self._unsaid[about.uid] = Reference.of(about), []
+            found[1].append(tell)
             if self._allowed():
                 self._say(about.uid)
             else:

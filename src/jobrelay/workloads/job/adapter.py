@@ -18,7 +18,7 @@ from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
 __all__ = ["JobAdapter"]
 
-_REMEMBERED: Final = 4096
+_REMEMBERED: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
