@@ -40,7 +40,7 @@ from jobrelay.cluster.plane import ControlPlane
 from jobrelay.cluster.ports import HOST, listen, listen_anywhere
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kinds.names import is_dns1123_label
-from jobrelay.kube import Client
+from jobrelay.kube import Client, Clock
 
 ADMIN: Final = User("kubernetes-admin", ("system:masters",))
 CONTROLLERS: Final = User("system:kube-controller-manager", ("system:masters",))
@@ -52,8 +52,8 @@ class Cluster:
 
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` keeps no objects on disk.
     `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or names, as of
-    kube-controller-manager. `nodes` says what pods run on; without it they stay pending. Raises ClusterError when it
-    cannot start.
+    kube-controller-manager. `nodes` says what pods run on; without it they stay pending. `clock` is the time that the
+    cluster lives in: with a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Cluster:
         port: int | None = None,
         controllers: str = "all",
         nodes: NodeSettings | None = None,
+        clock: Clock | None = None,
     ) -> None:
         if problems := is_dns1123_label(name):
             raise ValueError(f"cluster name {name!r}: {problems[0]}")
@@ -81,6 +82,7 @@ class Cluster:
         self._plane: ControlPlane | None = None
         self._controllers = chosen(controllers)
         self._nodes = nodes or NodeSettings(runtime="none")
+        self._clock = clock
 
     @property
     def api(self) -> ApiServer:
@@ -152,12 +154,16 @@ class Cluster:
         """The API server over the store, with what a cluster always holds."""
         self._store = Store(None if self._memory else SqliteBackend(self._files.store))
         services = Services(self._store, ResourceTable())
+        if self._clock is not None:
+            services.now = self._clock.now
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)
         await self._store.settled()
         transport = InProcessTransport(lambda: self._api, CONTROLLERS)
         nodes = dataclasses.replace(self._nodes, folder=self._files.path / "pods", api_address=address)
-        self._plane = ControlPlane(services, transport, authority.pair.certificate, self._controllers, nodes)
+        self._plane = ControlPlane(
+            services, transport, authority.pair.certificate, self._controllers, nodes, self._clock
+        )
         return api
 
     def _publish(self, authority: Authority) -> None:

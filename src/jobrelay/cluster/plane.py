@@ -13,6 +13,7 @@ from jobrelay.cluster.controllers.catalog import AT_ONCE, NAMESPACE, THROUGH_API
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.namespaces import Namespaces
 from jobrelay.cluster.node import NodeSettings
+from jobrelay.kube.clock import Clock
 from jobrelay.kube.transport import Transport
 
 log = structlog.get_logger(__name__)
@@ -28,10 +29,11 @@ class ControlPlane:
         authority: bytes,
         names: frozenset[str],
         nodes: NodeSettings,
+        clock: Clock | None = None,
     ) -> None:
         self._services, self._names, self._nodes = services, names, nodes
         self._namespaces = Namespaces(services, authority)
-        self._context = Context(transport)
+        self._context = Context(transport, clock=clock)
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
