@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +27,7 @@ async def pass_time(clock: FakeClock, seconds: int) -> None:
     """In steps, each with a moment for what follows from it."""
     for _ in range(10):
         await clock.advance(seconds / 10)
-        await asyncio.sleep(0.02)
+        await clock.settle(1000)
 
 
 async def test_a_job_of_a_day_ends_after_a_day_of_the_clusters_own_time() -> None:
