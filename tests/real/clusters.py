@@ -28,6 +28,7 @@ from jobrelay.kube.resource import (
     JOBS,
     LEASES,
     NAMESPACES,
+    NODES,
     PODS,
     SECRETS,
 )
@@ -101,9 +102,10 @@ async def empty(client: Client) -> None:
 
 
 async def _remove_jobs(client: Client) -> None:
-    """Jobs first: they would make their pods anew."""
+    """Jobs first: they would make their pods anew. Nodes last: nobody runs them any more, but pods would go there."""
     await _remove(client, JOBS)
     await _remove(client, PODS)
+    await _remove(client, NODES)
 
 
 def _is_of_a_test(each: Object) -> bool:

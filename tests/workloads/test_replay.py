@@ -12,7 +12,7 @@ from tests.real.clusters import Planes
 from .pairs import pairs
 from .replay import replay
 
-PAIRS = int(os.environ.get("JOBRELAY_PAIRS", "20000"))
+PAIRS = int(os.environ.get("JOBRELAY_PAIRS", "4000"))
 
 
 @pytest.mark.real
