@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from typing import Any
 
 from jobrelay.cluster import NodeSettings
 from jobrelay.kube import merge_patch
 from jobrelay.kube.objects import Key
-from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES
+from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES, PODS
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.model import State
 from jobrelay.relay.originals import Task
@@ -281,6 +282,63 @@ async def test_a_warning_about_a_pod_on_the_worker_is_told_on_the_job(fleet: Mak
             return any("[worker-1] pod train-x7k2p: Back-off" in each.decode()["message"] for each in found.items)
 
         await it.until(heard)
+
+
+async def test_a_namespace_may_have_a_placement_policy_of_its_own(fleet: MakeFleet) -> None:
+    async with fleet(2, start=False) as it:
+        change = {"metadata": {"annotations": {"jobrelay.dev/placement": "ordered"}}}
+        await it.client.patch(NAMESPACES, "default", merge_patch(change))
+        await it.start()
+        for number in range(6):
+            await it.submit(f"job-{number}")
+        places = {(await it.finished(f"job-{number}"), await it.place(f"job-{number}"))[1] for number in range(6)}
+        assert places == {"worker-1"}
+        change = {"metadata": {"annotations": {"jobrelay.dev/placement": None}}}
+        await it.client.patch(NAMESPACES, "default", merge_patch(change))
+
+
+FENCED = {"jobrelay.dev/fencing": "true"}
+
+
+def fenced_template() -> dict[str, Any]:
+    template: dict[str, Any] = job(seconds=1000)["spec"]["template"]
+    template["spec"]["terminationGracePeriodSeconds"] = 1
+    return template
+
+
+async def test_the_lease_of_a_fenced_job_is_renewed(fleet: MakeFleet) -> None:
+    async with fleet(1, lease=3.0) as it:
+        await it.submit(template=fenced_template(), annotations=FENCED)
+        where = await it.runs()
+
+        async def renewed() -> bool:
+            return bool((await it.mirrors())[where].decode()["spec"]["activeDeadlineSeconds"] > 8)
+
+        await it.until(renewed)
+        assert (await it.job())["status"]["active"] == 1
+        assert "activeDeadlineSeconds" not in (await it.job())["spec"]
+
+
+async def test_a_fenced_job_on_a_worker_that_is_cut_off_stops_there_before_it_starts_elsewhere(
+    fleet: MakeFleet,
+) -> None:
+    async with fleet(3, lost_timeout=0.5, lease=3.0, margin=1.0) as it:
+        await it.submit(template=fenced_template(), annotations=FENCED)
+        lost = await it.runs()
+        it.links[lost].partition()
+
+        async def pods_left() -> bool:
+            found = (await it.on(lost).list(PODS, "default")).items
+            return any(pod.decode()["status"].get("phase") in ("Pending", "Running") for pod in found)
+
+        async def elsewhere() -> bool:
+            others = [mirror for name, mirror in (await it.mirrors()).items() if name != lost]
+            assert not others or not await pods_left(), "it runs twice"
+            return bool(others)
+
+        assert await pods_left()
+        await it.until(elsewhere)
+        assert (await it.job())["status"].get("conditions", []) == []
 
 
 async def gone(it: Fleet) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import Client, FaultyTransport, LeaderElection
+from jobrelay.kube import Client, FaultyTransport, LeaderElection, LeadershipLost
 from jobrelay.kube.faults import Answer, Cut, Delay, Fault, Hang, LoseReply, Refuse, Repeat
 from jobrelay.kube.resource import EVENTS_CORE, JOBS
 from jobrelay.relay.model import State
@@ -236,6 +236,30 @@ async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over(
         assert relays[1 - leader].leads()
         tasks[1 - leader].cancel()
         await asyncio.wait({tasks[1 - leader]})
+
+
+async def test_a_deposed_leader_breaks_off_what_it_has_begun_before_another_begins(fleet: MakeFleet) -> None:
+    """Its request for the mirror sets off so late that the lease has passed on by then: it must not set off at all."""
+    lease = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.5}
+    async with fleet(1, start=False) as it:
+        way_to_lease = FaultyTransport(it.management.transport())
+        election = LeaderElection(Client(way_to_lease), "relay", fleets.NAMESPACE, "first", **lease)
+        relay = Relay(Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election)
+        running = asyncio.create_task(relay.run())
+        seen: list[str] = []
+        _listen(it.links[ONE], seen)
+        it.links[ONE].add(Delay(4.0), REAL_CREATE, times=None)
+        await it.submit()
+        await it.until(lambda: _assigned(it))
+        way_to_lease.partition()
+        ended, _ = await asyncio.wait({running}, timeout=10)
+        assert isinstance(next(iter(ended)).exception(), LeadershipLost)
+        await asyncio.sleep(2.0)  # longer than the rest of the delay
+        assert [each for each in seen if each.startswith("POST") and "dryRun" not in each] == []
+
+
+async def _assigned(it: Fleet) -> bool:
+    return bool(await it.place())
 
 
 async def test_jobs_are_found_by_their_uid_and_not_by_their_name(fleet: MakeFleet) -> None:

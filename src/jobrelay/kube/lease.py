@@ -88,6 +88,11 @@ class LeaderElection:
         self._renewed_at: float | None = None
 
     @property
+    def spare(self) -> float:
+        """How many seconds lie between a leader's giving up and the earliest moment at which another may begin."""
+        return self._lease_duration - self._renew_deadline
+
+    @property
     def is_leader(self) -> bool:
         """Whether this candidate may act as leader at this very moment."""
         return self._renewed_at is not None and self._clock.monotonic() < self._renewed_at + self._renew_deadline

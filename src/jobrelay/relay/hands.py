@@ -80,8 +80,11 @@ class _Hand:
 class Hands:
     """Keeps one hand on every worker."""
 
-    def __init__(self, knowledge: Knowledge, telling: Telling, metrics: Metrics, *, leads: Callable[[], bool]) -> None:
-        self._known, self._telling, self._metrics, self._leads = knowledge, telling, metrics, leads
+    def __init__(
+        self, knowledge: Knowledge, telling: Telling, metrics: Metrics, *, leads: Callable[[], bool], grace: float
+    ) -> None:
+        self._known, self._telling, self._metrics = knowledge, telling, metrics
+        self._leads, self._grace = leads, grace
         self._hands: dict[str, _Hand] = {}
         self._originals: Originals | None = None
 
@@ -134,7 +137,15 @@ class Hands:
 
     def _lay_on(self, link: WorkerLink) -> None:
         originals = self._see_originals()
-        mirrors = Mirrors(self._known, link, self._telling, self._metrics, look=originals.look, leads=self._leads)
+        mirrors = Mirrors(
+            self._known,
+            link,
+            self._telling,
+            self._metrics,
+            look=originals.look,
+            leads=self._leads,
+            grace=self._grace,
+        )
         hand = self._hands[link.name] = _Hand(link, mirrors)
         for name, kind in self._known.kinds.items():
             cache = link.mirrors[kind.adapter.resource]
@@ -224,6 +235,7 @@ class Hands:
             or old.metadata.generation != new.metadata.generation
             or old.metadata.annotations != new.metadata.annotations
             or old.metadata.labels != new.metadata.labels
+            or kind.adapter.read(old).started != facts.started
             or (facts.end is not None and self._reported(kind, task))
         ):
             hand.mirrors.tend(task)

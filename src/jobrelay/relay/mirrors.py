@@ -62,6 +62,7 @@ class Mirrors:
         *,
         look: Callable[[Task], None],
         leads: Callable[[], bool],
+        grace: float,
     ) -> None:
         self._known, self._link, self._telling, self._metrics = knowledge, link, telling, metrics
         self._look, self._leads = look, leads
@@ -70,7 +71,7 @@ class Mirrors:
         clock = knowledge.clock
         queue: WorkQueue[Task] = WorkQueue(clock=clock, base_delay=0.2, max_delay=30.0)
         name = f"mirrors on {link.name}"
-        self.controller = Controller(name, self.reconcile, workers=_AT_ONCE, queue=queue, clock=clock, grace=5.0)
+        self.controller = Controller(name, self.reconcile, workers=_AT_ONCE, queue=queue, clock=clock, grace=grace)
 
     @property
     def _shapes(self) -> dict[str, Refusal | None]:

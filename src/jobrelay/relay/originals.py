@@ -50,12 +50,15 @@ class Originals:
         nudge: Callable[[Task, str], None],
         probe: Callable[[Task, str], None],
         leads: Callable[[], bool],
+        grace: float,
     ) -> None:
         self._known, self._client, self._telling, self._metrics = knowledge, client, telling, metrics
         self._nudge, self._probe, self._leads = nudge, probe, leads
         clock = knowledge.clock
         queue: WorkQueue[Task] = WorkQueue(clock=clock, max_delay=30.0)
-        self.controller = Controller("originals", self.reconcile, workers=_WORKERS, queue=queue, clock=clock)
+        self.controller = Controller(
+            "originals", self.reconcile, workers=_WORKERS, queue=queue, clock=clock, grace=grace
+        )
         self.waiting: Waiting[Task] = Waiting(clock, queue.add)
         self._own_write = False
         for name, kind in knowledge.kinds.items():

@@ -1,8 +1,8 @@
 """The relay as a whole: caches, workers and both sides, put together and run.
 
-Everything that watches runs in every replica; what writes runs only in the one that holds the lease. Every write is
-preceded by a look at the lease, and requests are given up sooner than the lease can pass on, so a deposed leader's
-last write is over before its successor's first.
+Everything that watches runs in every replica; what writes runs only in the one that holds the lease. Nothing is begun
+without a look at the lease. A leader that could not renew it gives up before another may begin, and what it was in the
+middle of is broken off within that spare time, so its last write is over before its successor's first.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ __all__ = ["Relay", "find_origin"]
 
 log = structlog.get_logger(__name__)
 
-REQUEST_TIMEOUT = 4.0
-"""Less than what lies between a leader's giving up and its lease's end."""
+REQUEST_TIMEOUT = 15.0
+GRACE = 5.0
+"""How long work that has begun may take to end when the relay is stopped, if nobody else takes over."""
 
 SILENCE = 150.0
 """How long the management cluster may say nothing on a watch; it sends a bookmark about every minute."""
@@ -94,7 +95,8 @@ class Relay:
         )
         recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
         self._telling = Telling(recorder, clock)
-        self.hands = Hands(self.knowledge, self._telling, self.metrics, leads=self.leads)
+        grace = GRACE if election is None else min(GRACE, election.spare / 2)
+        self.hands = Hands(self.knowledge, self._telling, self.metrics, leads=self.leads, grace=grace)
         self.originals = Originals(
             self.knowledge,
             client,
@@ -103,6 +105,7 @@ class Relay:
             nudge=self.hands.nudge,
             probe=self.hands.probe,
             leads=self.leads,
+            grace=grace,
         )
         self.hands.join(self.originals)
         self.knowledge.backlog = self.hands.backlog
