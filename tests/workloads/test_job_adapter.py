@@ -33,6 +33,10 @@ class TestRead:
         assert (facts.managed_by, facts.suspended, facts.deadline) == (RELAY, True, 5)
         assert (facts.started, facts.end, facts.deleting) == (None, None, False)
 
+    def test_a_job_that_runs(self) -> None:
+        facts = ADAPTER.read(as_object(job({"startTime": T1, "active": 3, "ready": 1})))
+        assert (facts.started, facts.active, facts.end) == (NOW, 3, None)
+
     def test_a_complete_job(self) -> None:
         facts = ADAPTER.read(as_object(job(DONE)))
         assert facts.started == NOW

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import msgspec
 import structlog
 
 from jobrelay.kube import Object
@@ -44,14 +43,6 @@ class _Starting(NamedTuple):
 
     origin_uid: str
     pods: int
-
-
-class _Status(msgspec.Struct, frozen=True, gc=False):
-    active: int = 0
-
-
-class _Counted(msgspec.Struct, frozen=True, gc=False):
-    status: _Status = _Status()
 
 
 class _Hand:
@@ -227,7 +218,7 @@ class Hands:
         if old is not None and memory.changed_at is None:
             memory.changed_at = self._known.clock.monotonic()
         if facts.started is not None and self._known.ledger.reserves(uid):
-            hand.starting[new.uid] = _Starting(uid, new.decode(_Counted).status.active)
+            hand.starting[new.uid] = _Starting(uid, facts.active)
             self._release(hand, new.uid)
         self._judge(hand.link.name, kind, new)
         if (

@@ -50,6 +50,8 @@ class Workload:
     managed_by: str | None = None
     suspended: bool = False
     started: datetime | None = None
+    active: int = 0
+    """How many of its pods run or wait for a node, as its status counts them."""
     end: End | None = None
     deleting: bool = False
     deadline: int | None = None

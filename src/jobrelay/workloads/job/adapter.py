@@ -74,6 +74,7 @@ def _read(raw: bytes) -> Workload:
         managed_by=facts.spec.managed_by,
         suspended=facts.spec.suspend,
         started=facts.status.start_time,
+        active=facts.status.active,
         end=_end(facts.status),
         deleting=obj.deleting,
         deadline=facts.spec.active_deadline_seconds,

@@ -41,6 +41,7 @@ class FactStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     conditions: tuple[FactCondition, ...] = ()
     start_time: datetime | None = None
     completion_time: datetime | None = None
+    active: int = 0
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
