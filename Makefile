@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types tables deploy-files bench kube-assets clean
+.PHONY: help demo test lint format types tables deploy-files bench bench-real kube-assets clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make deploy-files  write deploy/ anew'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
+	@echo 'make bench-real    the relay on real clusters, and embedded clusters beside real ones; needs kube-assets'
 	@echo 'make kube-assets   build a real etcd, kube-apiserver, kube-controller-manager and kubectl, once; needs Go'
 	@echo 'make clean    remove what the others have made'
 
@@ -65,6 +66,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
+
+bench-real: $(VENV)/.dev
+	$(BIN)/python -m bench.real $(ARGS)
 
 kube-assets:
 	@test -n '$(PYTHON)' || { echo 'error: Python 3.11 or newer is needed' >&2; exit 2; }

@@ -1,6 +1,7 @@
 """Connections as light as they get, so that the load costs less than what it measures.
 
-Requests are whole byte strings made beforehand. Of an answer only the status and the length are looked at.
+Requests are whole byte strings made beforehand. Of an answer only the status and the length are looked at, or its end where it
+comes in chunks.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import pathlib
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 _END: Final = b"\r\n\r\n"
+_LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
+_CHUNKED: Final = b"transfer-encoding: chunked"
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -26,28 +31,71 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-def tls(kubeconfig: str) -> ssl.SSLContext:
-    """The admin's side of TLS: the cluster's authority and a client certificate."""
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where an API server is, and the admin's credential: a certificate in the context, or a header with a token."""
+
+    host: str
+    port: int
+    context: ssl.SSLContext
+    header: bytes = b""
+
+    def sign(self, request: bytes) -> bytes:
+        """The request with the credential."""
+        return request.replace(b"\r\n", b"\r\n" + self.header, 1) if self.header else request
+
+
+def access(url: str, kubeconfig: str) -> Access:
+    """What a kubeconfig in JSON says about its only cluster and user."""
+    where = urlsplit(url)
+    assert where.hostname is not None
+    assert where.port is not None
     config: dict[str, Any] = json.loads(pathlib.Path(kubeconfig).read_text())
     user, cluster = config["users"][0]["user"], config["clusters"][0]["cluster"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
     context = ssl.create_default_context(cadata=authority)
+    if "token" in user:
+        return Access(where.hostname, where.port, context, f"Authorization: Bearer {user['token']}\r\n".encode())
     with tempfile.NamedTemporaryFile() as pair:
         for part in ("client-certificate-data", "client-key-data"):
             pair.write(base64.b64decode(user[part]) + b"\n")
         pair.flush()
         context.load_cert_chain(pair.name)
-    return context
+    return Access(where.hostname, where.port, context)
+
+
+class Unchunked:
+    """Takes HTTP's framing off an answer that goes on and on."""
+
+    def __init__(self) -> None:
+        self._rest, self._head = b"", True
+
+    def feed(self, data: bytes) -> bytes:
+        """What the chunks hold that are complete by now."""
+        data, at, whole = self._rest + data, 0, []
+        if self._head:
+            at = data.find(_END) + 4
+            self._head = at < 4
+        while not self._head and (line := data.find(b"\r\n", at)) >= 0:
+            end = line + 2 + int(data[at:line], 16)
+            if end + 2 > len(data):
+                break
+            whole.append(data[line + 2 : end])
+            at = end + 2
+        self._rest = data[at:] if not self._head else data
+        return b"".join(whole)
 
 
 class Sender(asyncio.Protocol):
     """Sends requests one after the other, each as soon as the answer to the one before is complete."""
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._requests: Iterator[bytes] = iter(())
         self._wanted = b""
         self._done: asyncio.Future[int] | None = None
         self._buffer, self._missing, self._answered = b"", -1, 0
+        self._chunked = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -64,25 +112,40 @@ class Sender(asyncio.Protocol):
         if request is None:
             self._finish(None)
         else:
-            self._transport.write(request)
+            self._transport.write(self._access.sign(request))
 
     def data_received(self, data: bytes) -> None:
-        if self._missing < 0:
-            self._buffer += data
-            end = self._buffer.find(_END)
-            if end < 0:
-                return
-            if not self._buffer.startswith(self._wanted):
-                self._fail(self._buffer[:2000])
-                return
-            self._missing = _length(self._buffer[:end]) + end + 4 - len(self._buffer)
-            self._buffer = b""
+        if self._chunked:
+            self._chunks(data)
+        elif self._missing < 0:
+            self._begin(data)
         else:
             self._missing -= len(data)
         if self._missing == 0:
-            self._missing = -1
+            self._missing, self._chunked = -1, False
             self._answered += 1
             self._next()
+
+    def _begin(self, data: bytes) -> None:
+        self._buffer += data
+        end = self._buffer.find(_END)
+        if end < 0:
+            return
+        if not self._buffer.startswith(self._wanted):
+            self._fail(self._buffer[:2000])
+            return
+        head, rest, self._buffer = self._buffer[:end].lower(), self._buffer[end + 2 :], b""
+        if _CHUNKED in head:
+            self._chunked = True
+            self._chunks(rest)
+        else:
+            self._missing = _length(head) + 2 - len(rest)
+
+    def _chunks(self, data: bytes) -> None:
+        """Nothing else in an answer looks like its last chunk: JSON has no line ends of its own."""
+        self._buffer = (self._buffer + data)[-len(_LAST_CHUNK) :]
+        if self._buffer == _LAST_CHUNK:
+            self._missing, self._buffer = 0, b""
 
     def _fail(self, answer: bytes) -> None:
         self._finish(RuntimeError(f"unexpected answer: {answer!r}"))
@@ -102,12 +165,11 @@ class Sender(asyncio.Protocol):
 
 
 def _length(head: bytes) -> int:
-    lower = head.lower()
-    at = lower.index(b"content-length:") + 15
-    return int(lower[at:].split(b"\r\n", 1)[0])
+    at = head.index(b"content-length:") + 15
+    return int(head[at:].split(b"\r\n", 1)[0])
 
 
-async def connect(host: str, port: int, context: ssl.SSLContext) -> Sender:
+async def connect(where: Access) -> Sender:
     loop = asyncio.get_running_loop()
-    _, sender = await loop.create_connection(Sender, host, port, ssl=context)
+    _, sender = await loop.create_connection(lambda: Sender(where), where.host, where.port, ssl=where.context)
     return sender

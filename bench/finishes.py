@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from typing import Final, cast
 
 from bench import jobs
+from bench.connection import Access
 
 _COMPLETE: Final = re.compile(rb'"type":"Complete","status":"True"')
 _NAME: Final = re.compile(rb'"metadata":\{"name":"([^"]+)"')
@@ -55,7 +55,8 @@ class Finishes(asyncio.Protocol):
             await self._done
 
 
-async def follow(host: str, port: int, context: ssl.SSLContext) -> Finishes:
-    _, finishes = await asyncio.get_running_loop().create_connection(Finishes, host, port, ssl=context)
+async def follow(where: Access) -> Finishes:
+    loop = asyncio.get_running_loop()
+    _, finishes = await loop.create_connection(Finishes, where.host, where.port, ssl=where.context)
     await finishes.opened
     return finishes

@@ -12,10 +12,9 @@ import json
 import sys
 import time
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench import jobs
-from bench.connection import Sender, connect, loop_factory, tls
+from bench.connection import Sender, access, connect, loop_factory
 from bench.finishes import Finishes, follow
 
 
@@ -52,17 +51,15 @@ async def _do(senders: list[Sender], finishes: Finishes | None, order: dict[str,
 
 
 async def main(url: str, kubeconfig: str, connections: int) -> None:
-    where, context = urlsplit(url), tls(kubeconfig)
-    assert where.hostname is not None
-    assert where.port is not None
-    senders = [await connect(where.hostname, where.port, context) for _ in range(connections)]
+    where = access(url, kubeconfig)
+    senders = [await connect(where) for _ in range(connections)]
     finishes: Finishes | None = None
     loop = asyncio.get_running_loop()
     print(json.dumps({"ready": True}), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         order = json.loads(line)
         if order["do"] == "run" and finishes is None:
-            finishes = await follow(where.hostname, where.port, context)
+            finishes = await follow(where)
         print(json.dumps(await _do(senders, finishes, order)), flush=True)
 
 

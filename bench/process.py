@@ -34,31 +34,40 @@ class Cluster:
     kubeconfig: str
 
 
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process has used so far, all threads, user and system."""
+    schedstat = [int(path.read_text().split()[0]) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    if schedstat:
+        return sum(schedstat) / 1e9
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def memory_of(pid: int) -> int:
+    """Resident bytes."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
 class Server:
     """`jobrelay cluster start` in a process of its own."""
 
     def __init__(self, process: subprocess.Popen[str], clusters: list[Cluster], seconds: float) -> None:
         self._process, self.clusters, self.seconds = process, clusters, seconds
 
-    def cpu(self) -> float:
-        """Seconds of CPU that the server has used so far, all threads, user and system."""
-        schedstat = [int(path.read_text().split()[0]) for path in self._tasks("schedstat")]
-        if schedstat:
-            return sum(schedstat) / 1e9
-        fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
-    def _tasks(self, name: str) -> list[pathlib.Path]:
-        return list(pathlib.Path(f"/proc/{self._process.pid}/task").glob(f"*/{name}"))
+    def cpu(self) -> float:
+        return cpu_of(self.pid)
+
+    def memory(self) -> int:
+        return memory_of(self.pid)
 
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
-
-    def memory(self) -> int:
-        """Resident bytes."""
-        status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-        return int(line.split()[1]) * 1024
 
 
 def compile_package() -> None:
@@ -97,6 +106,10 @@ class Helper:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def ask(self, **what: Any) -> dict[str, Any]:
         self.tell(**what)
         return self.hear()
@@ -110,7 +123,7 @@ class Helper:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"a load generator ended with code {self._process.wait()}")
+            raise RuntimeError(f"{self._process.args!r} ended with code {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from bench.process import Cluster, Server, environment, server
 _CALLS: Final = re.compile(
     r'^jobrelay_api_calls_total\{cluster="([^"]+)",code="[^"]*",verb="([A-Z]+)"\} (\S+)$', re.MULTILINE
 )
+_BEGAN: Final = re.compile(r"^jobrelay_status_defects_created (\S+)$", re.MULTILINE)
 _WRITES: Final = ("POST", "PATCH", "DELETE")  # PUT is how the lease is renewed
 
 
@@ -29,15 +31,36 @@ class RelayProcess(Server):
     def __init__(self, process: subprocess.Popen[str], endpoint: str) -> None:
         super().__init__(process, [], 0.0)
         self._endpoint = endpoint
+        self._began = _began(self._metrics())
 
     def calls(self) -> dict[tuple[str, str], int]:
         """Requests so far, by cluster and verb."""
-        with urllib.request.urlopen(f"{self._endpoint}/metrics", timeout=60) as answer:
-            text = answer.read().decode()
         found: dict[tuple[str, str], int] = defaultdict(int)
-        for cluster, verb, count in _CALLS.findall(text):
+        for cluster, verb, count in _CALLS.findall(self.check()):
             found[cluster, verb] += int(float(count))
         return found
+
+    def check(self) -> str:
+        """The metrics. A relay that has lost its lease begins anew, and its counters from zero: its figures are void."""
+        try:
+            text = self._metrics()
+        except urllib.error.HTTPError as error:
+            raise RuntimeError("the relay has lost its lease and is not ready again") from error
+        if _began(text) != self._began:
+            raise RuntimeError("the relay has lost its lease and begun anew: the machine is too busy to measure")
+        return text
+
+    def _metrics(self) -> str:
+        with urllib.request.urlopen(f"{self._endpoint}/metrics", timeout=60) as answer:
+            text: str = answer.read().decode()
+            return text
+
+
+def _began(metrics: str) -> str:
+    """When the counters were made, which is when the relay became a candidate."""
+    found = _BEGAN.search(metrics)
+    assert found is not None
+    return found[1]
 
 
 class Writes:
@@ -54,10 +77,10 @@ class Writes:
 def relay(management: Cluster, workers: Sequence[Cluster], *options: str) -> Iterator[RelayProcess]:
     """Starts a relay with default settings but for `options`, and yields once it leads and has reached the workers.
 
-    It leads without a Lease: on a busy machine it would lose that now and then, begin anew, and count from zero.
+    Fails if it has lost its lease meanwhile: whatever was measured includes a new beginning then.
     """
     flags = [part for each in workers for part in ("--worker", f"{each.name}={each.kubeconfig}")]
-    where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error", "--no-leader-election"]
+    where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error"]
     command = [sys.executable, "-m", "jobrelay", "relay", "run", *where, *flags, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     try:
@@ -65,7 +88,9 @@ def relay(management: Cluster, workers: Sequence[Cluster], *options: str) -> Ite
         ready = json.loads(process.stdout.readline())
         if not ready["leads"]:
             raise RuntimeError(f"the relay does not lead: {ready}")
-        yield RelayProcess(process, ready["endpoint"])
+        ours = RelayProcess(process, ready["endpoint"])
+        yield ours
+        ours.check()
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=30)

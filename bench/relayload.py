@@ -1,10 +1,11 @@
-"""The load on a fleet: creates delegated Jobs on the management cluster and watches what becomes of them.
+"""The load on a fleet, or on one cluster of either kind: creates Jobs and watches what becomes of them.
 
 python -m bench.relayload CONNECTIONS URL KUBECONFIG [WORKER_URL WORKER_KUBECONFIG ...]
 {"prefix": "a", "count": 1000}               as fast as it goes, until all are complete
 {"prefix": "b", "count": 500, "rate": 50}    so many a second
+    "job": "plain"     Jobs for the cluster's own controller rather than delegated ones, or "held": those that nobody runs
     "run": 0.3         how long a pod runs
-    "until": "ready"   wait only until all have a ready pod
+    "until": "ready"   wait only until all have a ready pod, or "created": for nothing
     "quiet": 3.0       give up when nothing has become complete for so long
 ->  {"seconds": 9.1, "creating": 3.0, "done": 1000, "latency": [p50, p95, p99], "lag": [p50, p95, p99], "cpu": 0.6}
 
@@ -18,25 +19,25 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 from bench import jobs
-from bench.connection import Sender, connect, loop_factory, tls
+from bench.connection import Access, Sender, Unchunked, access, connect, loop_factory
 
 _PATH: Final = "/apis/batch/v1/namespaces/default/jobs"
 _NAME: Final = re.compile(rb'"metadata":\{"name":"([^"]+)"')
 _STAGES: Final = (b'"startTime":"', b'"ready":1', b'"type":"Complete","status":"True"')
-_READY: Final = 2
+_UNTIL: Final = {"created": 0, "ready": 2, "complete": 3}
 _COMPLETE: Final = 3
 _PATIENCE: Final = 900.0
 
 
-def _job(name: str, seconds: float) -> bytes:
+def _job(name: str, kind: str, seconds: float) -> bytes:
+    if kind == "held":
+        return jobs.request("POST", _PATH, jobs.body(name))
     template = {
         "metadata": {"annotations": {"jobrelay.dev/run-seconds": str(seconds)}},
         "spec": {
@@ -46,7 +47,7 @@ def _job(name: str, seconds: float) -> bytes:
             ],
         },
     }
-    spec = {"managedBy": "jobrelay.dev/relay", "template": template}
+    spec = {"template": template} | ({"managedBy": "jobrelay.dev/relay"} if kind == "delegated" else {})
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
     return jobs.request("POST", _PATH, json.dumps(job, separators=(",", ":")).encode())
 
@@ -54,14 +55,15 @@ def _job(name: str, seconds: float) -> bytes:
 class Stages(asyncio.Protocol):
     """One watch of Jobs: when each reached which stage. Events are not decoded, only searched."""
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.seen: dict[bytes, list[float]] = {}
         self.lost = False
-        self._rest = b""
+        self._access, self._body, self._rest = access, Unchunked(), b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.Transport", transport).write(jobs.request("GET", f"{_PATH}?watch=1&resourceVersion=0"))
+        request = jobs.request("GET", f"{_PATH}?watch=1&resourceVersion=0")
+        cast("asyncio.Transport", transport).write(self._access.sign(request))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
@@ -70,7 +72,7 @@ class Stages(asyncio.Protocol):
         if not self.opened.done():
             self.opened.set_result(None)
         now = time.perf_counter()
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        *lines, self._rest = (self._rest + self._body.feed(data)).split(b"\n")
         for line in lines:
             stage = next((number for number in (3, 2, 1) if _STAGES[number - 1] in line), 0)
             if stage and (found := _NAME.search(line)):
@@ -90,8 +92,9 @@ class Load:
 
     async def run(self, order: dict[str, Any]) -> dict[str, Any]:
         names = [f"{order['prefix']}-{number:06d}" for number in range(order["count"])]
-        requests = [(name.encode(), _job(name, order.get("run", 0))) for name in names]
-        stage = _READY if order.get("until") == "ready" else _COMPLETE
+        kind = order.get("job", "delegated")
+        requests = [(name.encode(), _job(name, kind, order.get("run", 0))) for name in names]
+        stage = _UNTIL[order.get("until", "complete")]
         sent: dict[bytes, float] = {}
         begin, cpu = time.perf_counter(), time.process_time()
         if "rate" in order:
@@ -100,7 +103,7 @@ class Load:
             each = _noting(requests, sent)
             await asyncio.gather(*(sender.restart(each, b"201") for sender in self._senders))
         creating = time.perf_counter() - begin
-        done = await self._wait(list(sent), stage, order.get("quiet", _PATIENCE))
+        done = await self._wait(list(sent) if stage else [], stage, order.get("quiet", _PATIENCE))
         latency = [at - sent[name] for name, at in done.items()]
         return {
             "seconds": max(done.values(), default=begin) - begin,
@@ -167,29 +170,22 @@ def _percentiles(values: list[float]) -> list[float]:
     return [ordered[min(int(len(ordered) * share), len(ordered) - 1)] for share in (0.5, 0.95, 0.99)]
 
 
-async def _follow(host: str, port: int, context: ssl.SSLContext) -> Stages:
-    _, stages = await asyncio.get_running_loop().create_connection(Stages, host, port, ssl=context)
+async def _follow(where: Access) -> Stages:
+    loop = asyncio.get_running_loop()
+    _, stages = await loop.create_connection(lambda: Stages(where), where.host, where.port, ssl=where.context)
     await stages.opened
     return stages
 
 
 async def main(connections: int, *where: str) -> None:
-    ways = [(_address(url), tls(kubeconfig)) for url, kubeconfig in zip(where[::2], where[1::2], strict=True)]
-    (host, port), context = ways[0]
-    senders = [await connect(host, port, context) for _ in range(connections)]
-    management, *workers = [await _follow(*address, context) for address, context in ways]
+    ways = [access(url, kubeconfig) for url, kubeconfig in zip(where[::2], where[1::2], strict=True)]
+    senders = [await connect(ways[0]) for _ in range(connections)]
+    management, *workers = [await _follow(way) for way in ways]
     load = Load(senders, management, workers)
     loop = asyncio.get_running_loop()
     print(json.dumps({"ready": True}), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         print(json.dumps(await load.run(json.loads(line))), flush=True)
-
-
-def _address(url: str) -> tuple[str, int]:
-    found = urlsplit(url)
-    assert found.hostname is not None
-    assert found.port is not None
-    return found.hostname, found.port
 
 
 if __name__ == "__main__":

@@ -10,13 +10,11 @@ import asyncio
 import json
 import re
 import resource
-import ssl
 import sys
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 from bench import jobs
-from bench.connection import loop_factory, tls
+from bench.connection import Access, access, loop_factory
 
 _PATIENCE: Final = 60.0
 _AT_ONCE: Final = 20  # handshakes
@@ -44,7 +42,7 @@ class Watcher(asyncio.Protocol):
             self.opened.set_result(None)
 
 
-async def _open(where: tuple[str, int], context: ssl.SSLContext, count: int) -> list[Watcher]:
+async def _open(where: Access, count: int) -> list[Watcher]:
     loop = asyncio.get_running_loop()
     request = jobs.request("GET", f"{jobs.PATH}?watch=1&resourceVersion=0")
     gate = asyncio.Semaphore(_AT_ONCE)
@@ -52,7 +50,7 @@ async def _open(where: tuple[str, int], context: ssl.SSLContext, count: int) -> 
     async def one(number: int) -> Watcher:
         async with gate:
             _, watcher = await loop.create_connection(
-                lambda: Watcher(request, keep=number == 0), where[0], where[1], ssl=context
+                lambda: Watcher(request, keep=number == 0), where.host, where.port, ssl=where.context
             )
             await watcher.opened
             return watcher
@@ -72,10 +70,7 @@ async def _wait(watchers: list[Watcher], events: int) -> dict[str, Any]:
 async def main(url: str, kubeconfig: str, count: int) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    where = urlsplit(url)
-    assert where.hostname is not None
-    assert where.port is not None
-    watchers = await _open((where.hostname, where.port), tls(kubeconfig), count)
+    watchers = await _open(access(url, kubeconfig), count)
     loop = asyncio.get_running_loop()
     print(json.dumps({"ready": True}), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -1,0 +1,180 @@
+"""The measurements, one after the other: kinds of clusters take turns, so that all of them see the same neighbours.
+
+While one is measured the others are idle. The relay is a process of its own that is started for each of its turns, so that plain
+Jobs run where no relay watches.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from bench.process import Cluster, Helper, compile_package, helper
+from bench.real.clusters import Measured, embedded, real
+from bench.real.runs import Creates, Lives, Runs, Start, Written
+from bench.relayfleet import RelayProcess, Writes, relay
+
+T = TypeVar("T")
+CLIENTS: Final = 20
+WARM_UP: Final = 50
+HELD: Final = 1_000
+PACED: Final = 100
+PACE: Final = 5.0  # Jobs a second
+WRITTEN: Final = 100
+WORKERS: Final = ("worker-1", "worker-2")
+SWEEP_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    folder: pathlib.Path
+    programs: pathlib.Path
+    jobs: int
+    rounds: int
+
+
+def run(plan: Plan) -> Runs:
+    """Measures everything."""
+    compile_package()
+    runs = Runs()
+    _say(f"starting an embedded and a real cluster in turn, {plan.rounds} times")
+    for number in range(plan.rounds):
+        _starts(plan, number, runs)
+    _say("starting a management cluster, two workers and an embedded cluster")
+    with (
+        embedded(plan.folder / "embedded") as ours,
+        real(plan.folder / "fleet", plan.programs, ["management", *WORKERS], WORKERS) as fleet,
+        _load(ours.cluster) as on_ours,
+        _load(fleet[1].cluster) as on_real,
+        _load(fleet[0].cluster) as on_management,
+    ):
+        sides = [_Side("embedded", ours, on_ours), _Side("real", fleet[1], on_real)]
+        relayed = _Relayed(fleet, on_management)
+        runs.written = _noted(relayed.written())
+        for side in sides:
+            side.load.ask(prefix="warm-up", count=WARM_UP, job="plain")
+        for number in range(plan.rounds):
+            _say(f"round {number + 1} of {plan.rounds}")
+            runs.creates += [_noted(side.create(number)) for side in sides]
+            runs.lives += [_noted(side.live(number, plan.jobs)) for side in sides]
+            runs.lives.append(_noted(relayed.live(number, plan.jobs)))
+        runs.paced = _noted(relayed.paced())
+    return runs
+
+
+def _starts(plan: Plan, number: int, runs: Runs) -> None:
+    with embedded(plan.folder / f"embedded-{number}") as ours:
+        runs.starts.append(_noted(Start("embedded", ours.seconds, ours.memory())))
+    with real(plan.folder / f"real-{number}", plan.programs, ["alone"], ["alone"]) as (theirs,):
+        runs.starts.append(_noted(Start("real", theirs.seconds, theirs.memory())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A cluster that runs plain Jobs."""
+
+    kind: str
+    measured: Measured
+    load: Helper
+
+    def create(self, number: int) -> Creates:
+        done = self.load.ask(prefix=f"held-{number}", count=HELD, job="held", until="created")
+        return Creates(self.kind, HELD, done["creating"])
+
+    def live(self, number: int, jobs: int) -> Lives:
+        begin = self.measured.cpu()
+        done = self.load.ask(prefix=f"plain-{number}", count=jobs, job="plain")
+        used = {name: value - begin[name] for name, value in self.measured.cpu().items()}
+        return _lives(self.kind, done, used, self.measured.memory())
+
+
+@dataclass(frozen=True, slots=True)
+class _Relayed:
+    """The fleet, with a relay that comes and goes."""
+
+    fleet: Sequence[Measured]
+    load: Helper
+
+    def live(self, number: int, jobs: int) -> Lives:
+        with self._relay() as ours:
+            self.load.ask(prefix=f"warm-up-{number}", count=WARM_UP)
+            return self._lives(ours, "relay", prefix=f"fast-{number}", count=jobs)
+
+    def paced(self) -> Lives:
+        with self._relay() as ours:
+            self.load.ask(prefix="paced-warm-up", count=WARM_UP)
+            return self._lives(ours, "paced", prefix="paced", count=PACED, rate=PACE)
+
+    def written(self) -> Written:
+        """With mirrors that are removed at once, so that this is counted too; comes first, when there are no others."""
+        with self._relay("--keep-finished", "1s") as ours:
+            before = ours.calls()
+            self.load.ask(prefix="written-warm-up", count=WARM_UP)
+            _deletions(ours, before, WARM_UP)
+            time.sleep(2.0)  # the last Events
+            before = ours.calls()
+            self.load.ask(prefix="written", count=WRITTEN)
+            _deletions(ours, before, WRITTEN)
+            time.sleep(2.0)
+            made = Writes(before, ours.calls())
+        return Written(WRITTEN, made.needed, made.events)
+
+    @contextmanager
+    def _relay(self, *options: str) -> Iterator[RelayProcess]:
+        management, *workers = [each.cluster for each in self.fleet]
+        with relay(management, workers, *options) as ours:
+            yield ours
+
+    def _lives(self, ours: RelayProcess, kind: str, **order: Any) -> Lives:
+        begin = self._cpu(ours)
+        done = self.load.ask(**order)
+        used = {name: value - begin[name] for name, value in self._cpu(ours).items()}
+        ours.check()
+        return _lives(kind, done, used, {"relay": ours.memory()})
+
+    def _cpu(self, ours: RelayProcess) -> dict[str, float]:
+        of_fleet = {f"{each.cluster.name}/{name}": value for each in self.fleet for name, value in each.cpu().items()}
+        return {"relay": ours.cpu(), **of_fleet}
+
+
+def _deletions(ours: RelayProcess, before: dict[tuple[str, str], int], wanted: int) -> None:
+    """Waits until so many mirrors are removed."""
+    end = time.monotonic() + SWEEP_SECONDS
+    while (made := Writes(before, ours.calls())).deletions < wanted:
+        if time.monotonic() > end:
+            raise RuntimeError(f"only {made.deletions} of {wanted} mirrors were removed in {SWEEP_SECONDS:g} s")
+        time.sleep(0.5)
+
+
+def _lives(kind: str, done: dict[str, Any], cpu: dict[str, float], memory: dict[str, int]) -> Lives:
+    middle, most, nearly_all = done["latency"]
+    return Lives(
+        kind,
+        done["done"],
+        done["seconds"],
+        done["creating"],
+        (middle, most, nearly_all),
+        {**cpu, "load": done["cpu"]},
+        memory,
+    )
+
+
+@contextmanager
+def _load(cluster: Cluster) -> Iterator[Helper]:
+    with helper("bench.relayload", str(CLIENTS), cluster.url, cluster.kubeconfig) as load:
+        load.hear()
+        yield load
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _noted(what: T) -> T:
+    _say(f"  {what}")
+    return what
