@@ -35,7 +35,7 @@ from jobrelay.kube.resource import (
 from tools.kube import assets
 from tools.kube.control_plane import ControlPlane, control_planes
 
-GIVEN = ("default", "kube-system", "kube-public", "kube-node-lease", "jobrelay-system")
+GIVEN = ("default", "kube-system", "kube-public", "kube-node-lease", "jobrelay-system", "jobrelay-worker")
 EMPTY_SECONDS = 90
 
 
@@ -54,11 +54,15 @@ def _what_helps() -> str:
 
 
 class Planes:
-    """Control planes by name, started when they are first asked for; they end with the stack."""
+    """Control planes by name, started when they are first asked for; they end with the stack.
+
+    `ways` are those of the relay, with what they were asked for: identities are made once for all tests.
+    """
 
     def __init__(self, stack: ExitStack, folder: pathlib.Path) -> None:
         self._stack, self._folder = stack, folder
         self._running: dict[str, ControlPlane] = {}
+        self.ways: dict[str, tuple[object, Connection]] = {}
 
     def get(self, names: Sequence[str]) -> list[ControlPlane]:
         if missing := [name for name in names if name not in self._running]:

@@ -128,6 +128,16 @@ class Fleet:
                 raise error
             self._running = self.relay = None
 
+    async def open_namespace(self, namespace: str, *workers: str) -> None:
+        """Make a namespace on the management cluster and on some workers."""
+        for client in (self.client, *map(self.on, workers)):
+            await client.create(NAMESPACES, {"metadata": {"name": namespace}})
+
+    async def be_own_worker(self, worker: str) -> None:
+        """Let the management cluster take the place of a worker."""
+        self.workers[worker] = self.management
+        self.links[worker] = FaultyTransport(self.management.transport())
+
     async def submit(self, name: str = "train", namespace: str = "default", **more: Any) -> Object:
         return await self.client.create(JOBS, job(name, namespace, **more))
 

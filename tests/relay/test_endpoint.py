@@ -9,11 +9,11 @@ from typing import Any
 import aiohttp
 
 from jobrelay.relay.endpoint import Endpoint
-from tests.relay.fleets import Fleet, fleet
+from tests.relay.fleets import Fleet, MakeFleet
 
 
 @asynccontextmanager
-async def answering() -> AsyncIterator[tuple[Fleet, Endpoint]]:
+async def answering(fleet: MakeFleet) -> AsyncIterator[tuple[Fleet, Endpoint]]:
     async with fleet() as it, Endpoint() as endpoint:
         assert it.relay is not None
         await it.relay.manager.ready.wait()
@@ -43,16 +43,16 @@ async def test_without_a_relay_it_is_alive_but_not_ready() -> None:
         assert (await asked(endpoint, "/workers"))[0] == 503
 
 
-async def test_workers_are_listed_with_their_room() -> None:
-    async with answering() as (_, endpoint):
+async def test_workers_are_listed_with_their_room(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (_, endpoint):
         status, workers = await asked(endpoint, "/workers")
         assert (status, [each["name"] for each in workers]) == (200, ["worker-1", "worker-2"])
         assert all(each["connected"] and each["state"] == "open" and each["jobs"] == 0 for each in workers)
         assert (await asked(endpoint, "/readyz")) == (200, "ok")
 
 
-async def test_workloads_are_listed_and_can_be_chosen_by_namespace() -> None:
-    async with answering() as (it, endpoint):
+async def test_workloads_are_listed_and_can_be_chosen_by_namespace(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (it, endpoint):
         await it.submit()
         await it.submit("standard", managed_by=None)
         await it.finished()
@@ -61,8 +61,8 @@ async def test_workloads_are_listed_and_can_be_chosen_by_namespace() -> None:
         assert await asked(endpoint, "/workloads?namespace=other") == (200, [])
 
 
-async def test_one_workload_is_explained_under_any_name_of_its_kind() -> None:
-    async with answering() as (it, endpoint):
+async def test_one_workload_is_explained_under_any_name_of_its_kind(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (it, endpoint):
         await it.submit(seconds=1000)
         await it.runs()
         for kind in ("job", "Job", "jobs", "jobs.batch"):
@@ -70,15 +70,15 @@ async def test_one_workload_is_explained_under_any_name_of_its_kind() -> None:
             assert (status, found["stage"], len(found["workers"])) == (200, "Running", 2)
 
 
-async def test_what_there_is_not_is_told() -> None:
-    async with answering() as (_, endpoint):
+async def test_what_there_is_not_is_told(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (_, endpoint):
         assert await asked(endpoint, "/explain/default/job/nix") == (404, {"error": "there is no job default/nix"})
         status, found = await asked(endpoint, "/explain/default/pod/nix")
         assert (status, found["error"]) == (404, "the relay does not know the kind 'pod'")
 
 
-async def test_metrics_are_for_prometheus() -> None:
-    async with answering() as (it, endpoint):
+async def test_metrics_are_for_prometheus(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (it, endpoint):
         await it.submit()
         await it.finished()
         status, text = await asked(endpoint, "/metrics")

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.relay.fleets import fleet
+from tests.relay.fleets import MakeFleet
 
 
 @pytest.mark.parametrize("side", ["originals", "mirrors"])
-async def test_what_is_seen_meanwhile_is_done_after(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_seen_meanwhile_is_done_after(
+    side: str, fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with fleet(1) as it:
         assert it.relay is not None
         originals, mirrors = it.relay.originals, it.relay.hands._hands["worker-1"].mirrors

@@ -178,8 +178,7 @@ async def test_a_drained_worker_hands_over_and_never_runs_beside_the_next(fleet:
 
 async def test_a_worker_without_the_namespace_is_set_aside_and_the_next_one_takes_the_job(fleet: MakeFleet) -> None:
     async with fleet() as it:
-        for client in (it.client, it.on("worker-2")):
-            await client.create(NAMESPACES, {"metadata": {"name": "team"}})
+        await it.open_namespace("team", "worker-2")
         for number in range(4):
             await it.submit(f"job-{number}", "team")
         for number in range(4):
@@ -233,10 +232,8 @@ async def test_a_mirror_that_someone_edits_is_set_back(fleet: MakeFleet) -> None
 
 
 async def test_the_management_cluster_can_be_a_worker(fleet: MakeFleet) -> None:
-    async with fleet(1) as it:
-        it.links["worker-1"] = it.home
-        it.workers["worker-1"] = it.management
-        await it.kill()
+    async with fleet(1, start=False) as it:
+        await it.be_own_worker("worker-1")
         await it.start()
         await it.submit(seconds=1000)
 

@@ -218,7 +218,7 @@ async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over(
         relays, tasks = [], []
         for number in range(2):
             lease = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.5}
-            election = LeaderElection(it.client, "relay", fleets.NAMESPACE, f"relay-{number}", **lease)
+            election = LeaderElection(Client(it.home), "jobrelay", fleets.NAMESPACE, f"relay-{number}", **lease)
             relay = Relay(
                 Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election
             )
@@ -242,8 +242,8 @@ async def test_a_deposed_leader_breaks_off_what_it_has_begun_before_another_begi
     """Its request for the mirror sets off so late that the lease has passed on by then: it must not set off at all."""
     lease = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.5}
     async with fleet(1, start=False) as it:
-        way_to_lease = FaultyTransport(it.management.transport())
-        election = LeaderElection(Client(way_to_lease), "relay", fleets.NAMESPACE, "first", **lease)
+        way_to_lease = FaultyTransport(it.home)
+        election = LeaderElection(Client(way_to_lease), "jobrelay", fleets.NAMESPACE, "first", **lease)
         relay = Relay(Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election)
         running = asyncio.create_task(relay.run())
         seen: list[str] = []
