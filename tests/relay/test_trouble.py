@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import Client, FaultyTransport, LeaderElection, LeadershipLost
+from jobrelay.kube import Client, FaultyTransport, LeaderElection, LeadershipLost, Request, Response
 from jobrelay.kube.faults import Answer, Cut, Delay, Fault, Hang, LoseReply, Refuse, Repeat
 from jobrelay.kube.resource import EVENTS_CORE, JOBS
 from jobrelay.relay.model import State
@@ -127,6 +127,52 @@ async def test_refused_by_all_it_waits_says_why_and_is_asked_again(fleet: MakeFl
         await it.submit()
         assert (await it.finished())["succeeded"] == 1
         await it.until(lambda: told(it, frozenset({"Refused", "NotPlaced", "Placed"})))
+
+
+async def test_a_status_that_is_refused_in_every_form_is_not_told_and_is_tried_again(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False, ask_again=0.1) as it:
+        it.home.add(ILLEGAL, STATUS, times=None)
+        await it.start()
+        await it.submit()
+        await it.until(lambda: told(it, frozenset({"StatusRefused"})))
+        await it.until(lambda: _mirror_complete(it))
+        tried = it.home.injected
+        await it.until(lambda: _injected(it.home, tried + 20))
+        assert not await told(it, frozenset({"Started"}))
+        assert not await told(it, frozenset({"Finished"}))
+        it.home.clear()
+        assert (await it.finished())["succeeded"] == 1
+        await it.until(lambda: told(it, frozenset({"Started", "Finished"})))
+
+
+async def _mirror_complete(it: Fleet) -> bool:
+    found = (await it.mirrors()).values()
+    return any(one["type"] == "Complete" for each in found for one in each.decode()["status"].get("conditions", ()))
+
+
+async def _injected(link: FaultyTransport, wanted: int) -> bool:
+    return link.injected >= wanted
+
+
+async def test_an_end_that_is_refused_is_not_told_although_counts_are_written(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False, ask_again=0.1) as it:
+        home, refusing = it.home._inner, FaultyTransport(it.home._inner)
+        refusing.add(ILLEGAL, times=None)
+
+        class RefusesEnds:
+            async def send(self, request: Request) -> Response:
+                ends = b'"Complete"' in (request.body or b"") and "/jobs/train/status" in str(request)
+                return await (refusing if ends else home).send(request)
+
+        it.home._inner = RefusesEnds()
+        await it.start()
+        await it.submit()
+        await it.until(lambda: _injected(refusing, 20))
+        assert (await it.job())["status"]["succeeded"] == 1
+        assert not await told(it, frozenset({"Finished"}))
+        refusing.clear()
+        await it.finished()
+        await it.until(lambda: told(it, frozenset({"Finished"})))
 
 
 async def test_a_hung_worker_does_not_hold_up_the_others(fleet: MakeFleet) -> None:

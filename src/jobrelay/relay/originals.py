@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import structlog
@@ -149,8 +150,7 @@ class Originals:
         else:
             self.waiting.placed(task)
         self._hold(situation, decision)
-        await self._carry_out(task, situation, decision)
-        return Result(requeue_after=decision.look_again) if decision.look_again is not None else None
+        return await self._carry_out(task, situation, decision)
 
     def _hold(self, situation: Situation, decision: Decision) -> None:
         if decision.holding:
@@ -158,19 +158,23 @@ class Originals:
             if memory.status_since is None:
                 memory.status_since = self._known.clock.monotonic()
 
-    async def _carry_out(self, task: Task, situation: Situation, decision: Decision) -> None:
+    async def _carry_out(self, task: Task, situation: Situation, decision: Decision) -> Result | None:
         obj = situation.obj
         try:
             match decision.act:
                 case Commit(assignment):
                     obj = await self._commit(task, situation, assignment)
                 case WriteStatus(status):
-                    obj = await self._write_status(task, situation, dict(status))
+                    written = await self._write_status(task, situation, dict(status))
+                    if written is None or _lacks_end(situation, written):
+                        return Result(requeue_after=self._known.settings.ask_again)
+                    obj = written
                 case Probe(worker):
                     self._probe(task, worker)
         except NotFound:
-            return  # it is gone; the watch will say so
+            return None  # it is gone; the watch will say so
         self._tell(obj, decision.tell, situation)
+        return Result(requeue_after=decision.look_again) if decision.look_again is not None else None
 
     async def _commit(self, task: Task, situation: Situation, assignment: Assignment) -> Object:
         """Counts the assignment before it is written, so that the next placement reckons with it."""
@@ -194,31 +198,31 @@ class Originals:
             self._nudge(task, before.cluster)
         return new
 
-    async def _write_status(self, task: Task, situation: Situation, status: dict[str, Any]) -> Object:
-        memory = self._known.memories.of(situation.obj.uid)
+    async def _write_status(self, task: Task, situation: Situation, status: dict[str, Any]) -> Object | None:
+        """Writes the status, or the largest part of it that the API server takes; None if it takes nothing."""
         mirror = situation.mirror
-        version = mirror.obj.resource_version if mirror is not None else ""
-        tries = [status]
-        if memory.defect and memory.defect == version and mirror is not None:
-            tries = situation.adapter.subsets(situation.obj, mirror.obj)
-        for attempt in tries:
-            try:
-                new = await self._patch_status(situation, attempt)
-            except Invalid as error:
-                if mirror is None:
-                    raise
-                if memory.defect != version:
-                    self._report_defect(situation, mirror.obj, error)
-                    memory.defect = version
-                    tries += situation.adapter.subsets(situation.obj, mirror.obj)
-            else:
-                if mirror is not None:
-                    began, now = memory.changed_at, self._known.clock.monotonic()
-                    self._metrics.returned(mirror.worker, now - began if began is not None else None)
-                memory.status_since = memory.changed_at = None
-                self._observe(task, new)
-                return new
-        return situation.obj
+        try:
+            new = await self._patch_status(situation, status)
+        except Invalid as error:
+            if mirror is None:
+                raise
+            self._report_defect(situation, mirror.obj, error)
+            new = await self._write_part(situation, mirror.obj)
+        if new is None:
+            return None
+        memory = self._known.memories.of(situation.obj.uid)
+        if mirror is not None:
+            began, now = memory.changed_at, self._known.clock.monotonic()
+            self._metrics.returned(mirror.worker, now - began if began is not None else None)
+        memory.status_since = memory.changed_at = None
+        self._observe(task, new)
+        return new
+
+    async def _write_part(self, situation: Situation, mirror: Object) -> Object | None:
+        for part in situation.adapter.subsets(situation.obj, mirror):
+            with suppress(Invalid):
+                return await self._patch_status(situation, part)
+        return None
 
     async def _patch_status(self, situation: Situation, status: dict[str, Any]) -> Object:
         obj = situation.obj
@@ -234,8 +238,12 @@ class Originals:
         )
 
     def _report_defect(self, situation: Situation, mirror: Object, error: Invalid) -> None:
-        """A refused status is a defect of ours: both states are needed to mend it."""
+        """A refused status is a defect of ours: both states are needed to mend it, once for each version of the mirror."""
         obj = situation.obj
+        memory = self._known.memories.of(obj.uid)
+        if memory.defect == mirror.resource_version:
+            return
+        memory.defect = mirror.resource_version
         self._metrics.defects.inc()
         log.error(
             "the API server refused a status that should be legal: please report this",
@@ -264,6 +272,12 @@ class Originals:
         self._telling.tell(obj, fresh)
         if any(tell.reason == "Finished" for tell in tells):
             self._known.memories.forget(obj.uid)
+
+
+def _lacks_end(situation: Situation, written: Object) -> bool:
+    """Whether a mirror's end is not in what could be written of its status."""
+    mirror = situation.mirror
+    return mirror is not None and mirror.facts.end is not None and situation.adapter.read(written).end is None
 
 
 def _this(obj: Object) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Settings:
     coalesce: float = 0.25
     """How long counts wait for more counts before they are written back."""
     ask_again: float = 60.0
-    """When a worker that refused a workload is asked again."""
+    """When a cluster that refused a workload or its status is asked again."""
     loss_told: float = 10.0
     """How long a worker must be unreachable before its workloads are told."""
     freeze_window: float = 60.0
