@@ -201,6 +201,7 @@ class Originals:
     async def _write_status(self, task: Task, situation: Situation, status: dict[str, Any]) -> Object | None:
         """Writes the status, or the largest part of it that the API server takes; None if it takes nothing."""
         mirror = situation.mirror
+        new: Object | None
         try:
             new = await self._patch_status(situation, status)
         except Invalid as error:
