@@ -7,14 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from jobrelay.kinds.job import format_indexes
 from jobrelay.kinds.patch.merge import apply_merge_patch
 from jobrelay.kube.resource import JOBS
 from jobrelay.workloads import ADAPTERS, Demand, Haste, status_patch
-from jobrelay.workloads.job.indexes import join, read_indexes, without, write_indexes
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
 from .jobs import ADAPTER, COMPLETE, DONE, LOST, MET, POD, RESUMED, SUSPENDED, T1, T2, TARGET, Obj, as_object, job
@@ -147,31 +143,3 @@ def template(**container: Any) -> Obj:
 def test_a_patch_says_what_vanished(old: Obj, new: Obj, patch: Obj) -> None:
     assert status_patch(old, new) == patch
     assert apply_merge_patch(old, patch) == new
-
-
-class TestIndexes:
-    @pytest.mark.parametrize(
-        ("left", "right", "both", "rest"),
-        [
-            ("", "", "", ""), ("0", "", "0", "0"), ("0-4", "2", "0-4", "0,1,3,4"), ("0,1", "2", "0-2", "0,1"),
-            ("5,6", "0-2", "0-2,5,6", "5,6"), ("0-2,6-8", "2-6", "0-8", "0,1,7,8"),
-        ],
-    )  # fmt: skip
-    def test_sets(self, left: str, right: str, both: str, rest: str) -> None:
-        first, second = read_indexes(left, 10), read_indexes(right, 10)
-        assert write_indexes(join(first, second)) == both
-        assert write_indexes(without(first, second)) == rest
-
-    @given(st.sets(st.integers(0, 15)), st.sets(st.integers(0, 15)))
-    def test_they_are_sets_of_numbers(self, left: set[int], right: set[int]) -> None:
-        first, second = (read_indexes(format_indexes(sorted(one)), 16) for one in (left, right))
-        assert write_indexes(join(first, second)) == format_indexes(sorted(left | right))
-        assert write_indexes(join(without(join(first, ()), join(second, ())), ())) == format_indexes(
-            sorted(left - right)
-        )
-
-    @pytest.mark.parametrize(
-        ("text", "kept"), [("0-99", "0-4"), ("4,5", "4"), ("7", ""), ("a", ""), ("3-1", ""), ("-1", "")]
-    )
-    def test_what_is_too_large_or_malformed_is_left_out(self, text: str, kept: str) -> None:
-        assert write_indexes(read_indexes(text, 5)) == kept

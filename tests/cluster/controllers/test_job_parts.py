@@ -1,15 +1,12 @@
-"""The parts of a decision: index sets, delays, ranks, pods to create, counting, conditions."""
+"""The parts of a decision: delays, ranks, pods to create, counting, conditions."""
 
 from __future__ import annotations
 
 import datetime as dt
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jobrelay.cluster.controllers.job.backoff import Backoff
-from jobrelay.cluster.controllers.job.indexes import Indexes
 from jobrelay.cluster.controllers.job.podfailurepolicy import judge
 from jobrelay.cluster.controllers.job.pods import completion_index, finish_time
 from jobrelay.cluster.controllers.job.ranking import first_to_go
@@ -17,31 +14,8 @@ from jobrelay.cluster.controllers.job.situation import Memory
 from jobrelay.cluster.controllers.job.template import new_pod
 from jobrelay.cluster.controllers.job.tracking import Done, close, count_released, report
 from jobrelay.cluster.controllers.job.views import Pod, Status, Uncounted
-from jobrelay.kinds.job import format_indexes
 
 from .job_objects import FAILURES, INDEX, NOW, ago, decision, job, pod, status
-
-INDEX_SETS = st.sets(st.integers(0, 30))
-
-
-@given(INDEX_SETS, INDEX_SETS)
-def test_index_sets_are_sets(left: set[int], right: set[int]) -> None:
-    one, other = Indexes.of(left), Indexes.of(right)
-    assert one | other == Indexes.of(left | right)
-    assert one.common(other) == len(left & right)
-    assert list(one.missing(40)) == [index for index in range(40) if index not in left]
-    assert [index for index in range(40) if index in one] == sorted(left)
-    assert str(one) == format_indexes(sorted(left))
-
-
-@given(INDEX_SETS, st.integers(0, 31))
-def test_what_lies_beyond_the_completions_is_forgotten(indexes: set[int], completions: int) -> None:
-    kept = {index for index in indexes if index < completions}
-    assert Indexes.parse(str(Indexes.of(indexes)), completions) == Indexes.of(kept)
-
-
-def test_broken_intervals_are_skipped() -> None:
-    assert str(Indexes.parse("0,x,2-y,4", 9)) == "0,4"
 
 
 @pytest.mark.parametrize(("failures", "delay"), [(0, 0), (1, 10), (2, 20), (3, 40), (6, 320), (7, 600), (100, 600)])

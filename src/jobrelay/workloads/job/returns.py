@@ -32,11 +32,11 @@ import msgspec
 from msgspec.structs import replace
 
 from jobrelay.kinds.job import broken_rules
+from jobrelay.kinds.job.indexes import Indexes
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Haste
 from jobrelay.workloads.job.fate import merged_conditions, start_time, suspension
-from jobrelay.workloads.job.indexes import count_indexes, join, read_indexes, without, write_indexes
 from jobrelay.workloads.job.views import (
     COMPLETE,
     FAILED,
@@ -84,15 +84,14 @@ def _with_indexes(original: Job, mirror: Job, status: Status) -> Status:
     spec, old, seen = original.spec, original.status, mirror.status
     most = spec.completions or 0
     text = old.failed_indexes if seen.failed_indexes is None else seen.failed_indexes
-    failed = read_indexes(text or "", most)
-    completed = join(read_indexes(old.completed_indexes, most), read_indexes(seen.completed_indexes, most))
-    completed = without(completed, failed)
-    count = count_indexes(completed)
+    failed = Indexes.parse(text or "", most)
+    completed = (Indexes.parse(old.completed_indexes, most) | Indexes.parse(seen.completed_indexes, most)) - failed
+    count = len(completed)
     return replace(
         status,
         succeeded=count if spec.elastic else max(old.succeeded, count),
-        completed_indexes=write_indexes(completed),
-        failed_indexes=None if text is None or spec.backoff_limit_per_index is None else write_indexes(failed),
+        completed_indexes=str(completed),
+        failed_indexes=None if text is None or spec.backoff_limit_per_index is None else str(failed),
     )
 
 

@@ -13,12 +13,12 @@ from itertools import islice
 from typing import Any, Final
 
 from jobrelay.cluster.controllers.job.backoff import index_remaining
-from jobrelay.cluster.controllers.job.indexes import Indexes
 from jobrelay.cluster.controllers.job.pods import NO_INDEX, completion_index, is_terminating
 from jobrelay.cluster.controllers.job.ranking import pods_to_remove
 from jobrelay.cluster.controllers.job.situation import Situation
 from jobrelay.cluster.controllers.job.template import new_pod
 from jobrelay.cluster.controllers.job.views import Pod
+from jobrelay.kinds.job.indexes import Indexes
 
 MOST_AT_ONCE: Final = 500
 

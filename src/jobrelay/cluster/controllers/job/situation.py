@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from jobrelay.cluster.controllers.job import conditions
 from jobrelay.cluster.controllers.job.backoff import NEVER_FAILED, Backoff
 from jobrelay.cluster.controllers.job.deadline import restarted_too_often, until_deadline
-from jobrelay.cluster.controllers.job.indexes import NONE, Indexes
 from jobrelay.cluster.controllers.job.podfailurepolicy import fail_job_message, judge
 from jobrelay.cluster.controllers.job.pods import (
     completion_index,
@@ -33,6 +32,7 @@ from jobrelay.cluster.controllers.job.pods import (
 )
 from jobrelay.cluster.controllers.job.successpolicy import matched_rule
 from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Time
+from jobrelay.kinds.job.indexes import NONE, Indexes
 
 
 @dataclass(frozen=True, slots=True)

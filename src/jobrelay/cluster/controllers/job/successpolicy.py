@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.controllers.job.indexes import Indexes
 from jobrelay.cluster.controllers.job.views import Job, SuccessRule
+from jobrelay.kinds.job.indexes import Indexes
 
 
 def matched_rule(job: Job, succeeded: Indexes) -> str | None:

@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
-from jobrelay.cluster.controllers.job.indexes import Indexes
 from jobrelay.cluster.controllers.job.manage import Plan
 from jobrelay.cluster.controllers.job.podfailurepolicy import judge
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
 from jobrelay.cluster.controllers.job.situation import Situation
 from jobrelay.cluster.controllers.job.suspend import with_suspension
 from jobrelay.cluster.controllers.job.views import Condition, Pod, Status, Time, Uncounted
+from jobrelay.kinds.job.indexes import Indexes
 
 MOST_UNCOUNTED: Final = 500
 
