@@ -147,6 +147,9 @@ class Sender(asyncio.Protocol):
         if self._buffer == _LAST_CHUNK:
             self._missing, self._buffer = 0, b""
 
+    def close(self) -> None:
+        self._transport.close()
+
     def _fail(self, answer: bytes) -> None:
         self._finish(RuntimeError(f"unexpected answer: {answer!r}"))
         self._transport.close()

@@ -1,6 +1,7 @@
 """The processes of a measurement: the server under test and the helpers that put load on it, with their CPU and memory.
 
-Both are read from /proc, so that nothing runs inside the server that a user would not run.
+Both are read from /proc, so that nothing runs inside the server that a user would not run. Each process has a group of its own:
+Ctrl-C reaches only the measurement, which ends them in their order.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def server(folder: pathlib.Path, names: Sequence[str], runtime: str = "none", *m
     options = ["--dir", str(folder), "--runtime", runtime, *more]
     command = [sys.executable, "-m", "jobrelay", "cluster", "start", *names, *options]
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(), process_group=0)
     try:
         assert process.stdout is not None
         clusters = [_ready(process.stdout.readline()) for _ in names]
@@ -132,10 +133,13 @@ class Helper:
 def helper(module: str, *arguments: str) -> Iterator[Helper]:
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), process_group=0,
     )  # fmt: skip
     try:
         yield Helper(process)
+    except BaseException:
+        process.terminate()  # it may be in the midst of something
+        raise
     finally:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -82,10 +82,13 @@ def relay(management: Cluster, workers: Sequence[Cluster], *options: str) -> Ite
     flags = [part for each in workers for part in ("--worker", f"{each.name}={each.kubeconfig}")]
     where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error"]
     command = [sys.executable, "-m", "jobrelay", "relay", "run", *where, *flags, *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(), process_group=0)
     try:
         assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
+        line = process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the relay ended with code {process.wait()}")
+        ready = json.loads(line)
         if not ready["leads"]:
             raise RuntimeError(f"the relay does not lead: {ready}")
         ours = RelayProcess(process, ready["endpoint"])

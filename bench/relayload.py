@@ -85,10 +85,14 @@ class Stages(asyncio.Protocol):
 
 
 class Load:
-    """Connections to the management cluster, and watches there and on the workers."""
+    """Watches on the management cluster and on the workers, and connections that create Jobs.
 
-    def __init__(self, senders: list[Sender], management: Stages, workers: list[Stages]) -> None:
-        self._senders, self._management, self._workers = senders, management, workers
+    These are opened for each order: an API server closes what is idle for long.
+    """
+
+    def __init__(self, way: Access, connections: int, management: Stages, workers: list[Stages]) -> None:
+        self._way, self._connections = way, connections
+        self._management, self._workers = management, workers
 
     async def run(self, order: dict[str, Any]) -> dict[str, Any]:
         names = [f"{order['prefix']}-{number:06d}" for number in range(order["count"])]
@@ -96,13 +100,16 @@ class Load:
         requests = [(name.encode(), _job(name, kind, order.get("run", 0))) for name in names]
         stage = _UNTIL[order.get("until", "complete")]
         sent: dict[bytes, float] = {}
+        senders = [await connect(self._way) for _ in range(self._connections)]
         begin, cpu = time.perf_counter(), time.process_time()
         if "rate" in order:
-            await self._paced(requests, sent, order["rate"])
+            await _paced(senders, requests, sent, order["rate"])
         else:
             each = _noting(requests, sent)
-            await asyncio.gather(*(sender.restart(each, b"201") for sender in self._senders))
+            await asyncio.gather(*(sender.restart(each, b"201") for sender in senders))
         creating = time.perf_counter() - begin
+        for sender in senders:
+            sender.close()
         done = await self._wait(list(sent) if stage else [], stage, order.get("quiet", _PATIENCE))
         latency = [at - sent[name] for name, at in done.items()]
         return {
@@ -113,20 +120,6 @@ class Load:
             "lag": _percentiles(self._lags(done)),
             "cpu": time.process_time() - cpu,
         }
-
-    async def _paced(self, requests: list[tuple[bytes, bytes]], sent: dict[bytes, float], rate: float) -> None:
-        free: asyncio.Queue[Sender] = asyncio.Queue()
-        for sender in self._senders:
-            free.put_nowait(sender)
-        begin = time.perf_counter()
-
-        async def one(number: int, request: tuple[bytes, bytes]) -> None:
-            await asyncio.sleep(begin + number / rate - time.perf_counter())
-            sender = await free.get()
-            await sender.restart(_noting([request], sent), b"201")
-            free.put_nowait(sender)
-
-        await asyncio.gather(*(one(number, request) for number, request in enumerate(requests)))
 
     async def _wait(self, names: list[bytes], stage: int, quiet: float) -> dict[bytes, float]:
         """When each of the Jobs got so far."""
@@ -155,6 +148,23 @@ class Load:
         return lags
 
 
+async def _paced(
+    senders: list[Sender], requests: list[tuple[bytes, bytes]], sent: dict[bytes, float], rate: float
+) -> None:
+    free: asyncio.Queue[Sender] = asyncio.Queue()
+    for sender in senders:
+        free.put_nowait(sender)
+    begin = time.perf_counter()
+
+    async def one(number: int, request: tuple[bytes, bytes]) -> None:
+        await asyncio.sleep(begin + number / rate - time.perf_counter())
+        sender = await free.get()
+        await sender.restart(_noting([request], sent), b"201")
+        free.put_nowait(sender)
+
+    await asyncio.gather(*(one(number, request) for number, request in enumerate(requests)))
+
+
 def _noting(requests: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> Iterator[bytes]:
     """The requests; notes when each was taken to be sent."""
     for name, request in requests:
@@ -179,9 +189,8 @@ async def _follow(where: Access) -> Stages:
 
 async def main(connections: int, *where: str) -> None:
     ways = [access(url, kubeconfig) for url, kubeconfig in zip(where[::2], where[1::2], strict=True)]
-    senders = [await connect(ways[0]) for _ in range(connections)]
     management, *workers = [await _follow(way) for way in ways]
-    load = Load(senders, management, workers)
+    load = Load(ways[0], connections, management, workers)
     loop = asyncio.get_running_loop()
     print(json.dumps({"ready": True}), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -25,8 +25,7 @@ def shares(runs: Runs) -> list[float]:
 
 
 def _relay(runs: Runs) -> list[Figure]:
-    plain, relay, paced, written = runs.of("real"), runs.of("relay"), runs.paced, runs.written
-    assert paced is not None
+    plain, relay, written = runs.of("real"), runs.of("relay"), runs.written
     assert written is not None
     every = relay[0].jobs
     return [
@@ -36,10 +35,10 @@ def _relay(runs: Runs) -> list[Figure]:
                note=f"{_all(_rates(relay))}; {every} Jobs; {_cpu(relay)}"),
         Figure("share of the ceiling", _median(shares(runs)), "x", SHARE, at_least=True,
                note=f"{_all(shares(runs))}; each round over the plain Jobs just before it"),
-        *_latencies(relay, f"latency of {every} Jobs at once"),
-        *_latencies([paced], f"latency at {paced.jobs / paced.seconds:.0f} Jobs/s"),
+        *_latencies(relay, f"latency, {every} Jobs at once"),
+        *_paced(*runs.paced),
         Figure("relay writes per Job", written.needed / written.jobs, "", WRITES,
-               note=f"its own count of POST, PATCH and DELETE, until the mirror is removed; and {written.events / written.jobs:.2f} Events"),
+               note=f"until its mirror is removed; {_kept(relay)} before that; and {written.events / written.jobs:.2f} Events"),
         Figure("relay CPU per Job", _median(_each(relay, "relay")), "ms", RELAY_CPU, note=_all(_each(relay, "relay"))),
         Figure("relay memory", max(each.memory["relay"] for each in relay) / _MB, "MB",
                note="the largest, right after the Jobs"),
@@ -55,6 +54,14 @@ def _latencies(lives: Sequence[Lives], what: str) -> list[Figure]:
         for number, name in enumerate(("p50", "p95"))
         for found in ([each.latency[number] for each in lives],)
     ]
+
+
+def _paced(plain: Lives, relay: Lives) -> list[Figure]:
+    return [
+        Figure(f"latency, {relay.rate:.0f} Jobs/s, {name}", relay.latency[number], "s",
+               note=f"plain Jobs at that rate: {plain.latency[number]:.2f} s")
+        for number, name in enumerate(("p50", "p95"))
+    ]  # fmt: skip
 
 
 def _both(runs: Runs) -> list[Figure]:
@@ -100,6 +107,10 @@ def _all(values: Sequence[float]) -> str:
 def _cpu(lives: Sequence[Lives]) -> str:
     cores = _median(sum(each.cpu.values()) / each.seconds for each in lives)
     return f"{_median(each.cpu_each() for each in lives):.0f} ms CPU each, {cores:.1f} cores busy"
+
+
+def _kept(lives: Sequence[Lives]) -> str:
+    return f"{sum(each.writes or 0 for each in lives) / sum(each.jobs for each in lives):.2f}"
 
 
 def _memory(memory: Mapping[str, int]) -> str:

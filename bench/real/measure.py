@@ -23,7 +23,7 @@ T = TypeVar("T")
 CLIENTS: Final = 20
 WARM_UP: Final = 50
 HELD: Final = 1_000
-PACED: Final = 100
+PACED: Final = 60
 PACE: Final = 5.0  # Jobs a second
 WRITTEN: Final = 100
 WORKERS: Final = ("worker-1", "worker-2")
@@ -57,13 +57,15 @@ def run(plan: Plan) -> Runs:
         relayed = _Relayed(fleet, on_management)
         runs.written = _noted(relayed.written())
         for side in sides:
+            side.load.ask(prefix="held-warm-up", count=WARM_UP, job="held", until="created")
             side.load.ask(prefix="warm-up", count=WARM_UP, job="plain")
         for number in range(plan.rounds):
             _say(f"round {number + 1} of {plan.rounds}")
             runs.creates += [_noted(side.create(number)) for side in sides]
             runs.lives += [_noted(side.live(number, plan.jobs)) for side in sides]
             runs.lives.append(_noted(relayed.live(number, plan.jobs)))
-        runs.paced = _noted(relayed.paced())
+        _say(f"{PACE:g} Jobs a second")
+        runs.paced = [_noted(sides[1].paced()), _noted(relayed.paced())]
     return runs
 
 
@@ -87,8 +89,14 @@ class _Side:
         return Creates(self.kind, HELD, done["creating"])
 
     def live(self, number: int, jobs: int) -> Lives:
+        return self._lives(prefix=f"plain-{number}", count=jobs)
+
+    def paced(self) -> Lives:
+        return self._lives(prefix="paced", count=PACED, rate=PACE)
+
+    def _lives(self, **order: Any) -> Lives:
         begin = self.measured.cpu()
-        done = self.load.ask(prefix=f"plain-{number}", count=jobs, job="plain")
+        done = self.load.ask(job="plain", **order)
         used = {name: value - begin[name] for name, value in self.measured.cpu().items()}
         return _lives(self.kind, done, used, self.measured.memory())
 
@@ -103,12 +111,12 @@ class _Relayed:
     def live(self, number: int, jobs: int) -> Lives:
         with self._relay() as ours:
             self.load.ask(prefix=f"warm-up-{number}", count=WARM_UP)
-            return self._lives(ours, "relay", prefix=f"fast-{number}", count=jobs)
+            return self._lives(ours, prefix=f"fast-{number}", count=jobs)
 
     def paced(self) -> Lives:
         with self._relay() as ours:
             self.load.ask(prefix="paced-warm-up", count=WARM_UP)
-            return self._lives(ours, "paced", prefix="paced", count=PACED, rate=PACE)
+            return self._lives(ours, prefix="delegated-paced", count=PACED, rate=PACE)
 
     def written(self) -> Written:
         """With mirrors that are removed at once, so that this is counted too; comes first, when there are no others."""
@@ -130,12 +138,12 @@ class _Relayed:
         with relay(management, workers, *options) as ours:
             yield ours
 
-    def _lives(self, ours: RelayProcess, kind: str, **order: Any) -> Lives:
-        begin = self._cpu(ours)
+    def _lives(self, ours: RelayProcess, **order: Any) -> Lives:
+        begin, calls = self._cpu(ours), ours.calls()
         done = self.load.ask(**order)
         used = {name: value - begin[name] for name, value in self._cpu(ours).items()}
-        ours.check()
-        return _lives(kind, done, used, {"relay": ours.memory()})
+        writes = Writes(calls, ours.calls()).needed
+        return _lives("relay", done, used, {"relay": ours.memory()}, writes)
 
     def _cpu(self, ours: RelayProcess) -> dict[str, float]:
         of_fleet = {f"{each.cluster.name}/{name}": value for each in self.fleet for name, value in each.cpu().items()}
@@ -151,7 +159,9 @@ def _deletions(ours: RelayProcess, before: dict[tuple[str, str], int], wanted: i
         time.sleep(0.5)
 
 
-def _lives(kind: str, done: dict[str, Any], cpu: dict[str, float], memory: dict[str, int]) -> Lives:
+def _lives(
+    kind: str, done: dict[str, Any], cpu: dict[str, float], memory: dict[str, int], writes: int | None = None
+) -> Lives:
     middle, most, nearly_all = done["latency"]
     return Lives(
         kind,
@@ -161,6 +171,7 @@ def _lives(kind: str, done: dict[str, Any], cpu: dict[str, float], memory: dict[
         (middle, most, nearly_all),
         {**cpu, "load": done["cpu"]},
         memory,
+        writes,
     )
 
 

@@ -45,6 +45,8 @@ class Lives:
     latency: tuple[float, float, float]
     cpu: Mapping[str, float]
     memory: Mapping[str, int]
+    writes: int | None = None
+    """Of the relay, without Events and while mirrors are kept."""
 
     @property
     def rate(self) -> float:
@@ -80,7 +82,8 @@ class Runs:
     starts: list[Start] = field(default_factory=list)
     creates: list[Creates] = field(default_factory=list)
     lives: list[Lives] = field(default_factory=list)
-    paced: Lives | None = None
+    paced: list[Lives] = field(default_factory=list)
+    """So many a second as no cluster has trouble with: plain Jobs, then delegated ones."""
     written: Written | None = None
 
     def of(self, kind: str) -> list[Lives]:

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 _WIDTH: Final = 760
 _LEFT: Final = 200
-_BARS: Final = 440  # pixels of the longest bar
+_BARS: Final = 420  # pixels of the longest bar
 _ROW: Final = 26
 _HEIGHT: Final = 16
 _INK, _FAINT = "#1f2a44", "#5b6785"
