@@ -115,6 +115,7 @@ async def _begun_pods(client: Client, job: Object, cluster: str, end: float) -> 
 
 async def _pods(client: Client, job: Object) -> list[Object]:
     """All pods of a Job's mirror; it has another name where the worker is the management cluster itself."""
+    from jobrelay.kinds.job.names import CONTROLLER_UID
     from jobrelay.kube.resource import JOBS, PODS
     from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 
@@ -122,6 +123,6 @@ async def _pods(client: Client, job: Object) -> list[Object]:
     mirrors = [each for each in marked if each.metadata.annotations.get(ORIGIN_UID) == job.uid]
     found: list[Object] = []
     for mirror in mirrors:
-        selector = f"batch.kubernetes.io/controller-uid={mirror.uid}"
+        selector = f"{CONTROLLER_UID}={mirror.uid}"
         found += (await client.list(PODS, job.namespace, label_selector=selector)).items
     return found

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object, encode
 from jobrelay.kube.store import Store
 from jobrelay.relay.model import Capacity
 from jobrelay.relay.placement import CapacityTracker
-from jobrelay.relay.placement.capacity import CONTROLLER_UID
 
 
 def node(name: str = "n1", cpu: str = "4", version: int = 1, **spec: Any) -> Object:

@@ -22,8 +22,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jobrelay.kinds.job.names import INDEX_KEY
+
 PREFIX: Final = "jobrelay.dev/"
-INDEX: Final = "batch.kubernetes.io/job-completion-index"
 KILLED: Final = 137
 
 
@@ -70,7 +71,7 @@ def script_of(annotations: Mapping[str, str], restart_policy: str) -> Script:
         fail_restarts=_whole(own.get("fail-restarts")),
         exit_code=_whole(own.get("exit-code")),
         exit_codes=codes,
-        failing=_listed(own.get("fail-indexes", ""), annotations.get(INDEX, "")),
+        failing=_listed(own.get("fail-indexes", ""), annotations.get(INDEX_KEY, "")),
         reason=own.get("reason", ""),
         message=own.get("message", ""),
         pod_reason=own.get("pod-reason", ""),

@@ -1,9 +1,10 @@
 """batch/v1 Jobs: defaults, checks, and the rules for what may be said about their status."""
 
 from jobrelay.kinds.job.indexes import IndexesError, parse_indexes
+from jobrelay.kinds.job.names import BUILT_IN_CONTROLLER
 from jobrelay.kinds.job.status import RULES, Rule, broken_rules, validate_job_status_update
 from jobrelay.kinds.job.strategy import STRATEGIES
-from jobrelay.kinds.job.validation import BUILT_IN_CONTROLLER, managed_by_errors
+from jobrelay.kinds.job.validation import managed_by_errors
 from jobrelay.kinds.job.write import is_condition, is_job_finished
 
 __all__ = [

@@ -16,7 +16,8 @@ from typing import Final
 from jobrelay.kinds.field import NO_VALUE, FieldError, Path, duplicate, invalid, required
 from jobrelay.kinds.gostruct import json_value, struct_value
 from jobrelay.kinds.job.indexes import IndexesError, first_overlap, parse_indexes
-from jobrelay.kinds.job.write import COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED, Write, is_condition
+from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED
+from jobrelay.kinds.job.write import Write, is_condition
 from jobrelay.kinds.strategy import Obj
 
 _PATH: Final = Path("status")

@@ -7,17 +7,10 @@ from typing import Any, Final
 from jobrelay.kinds.field import Path, go_quote
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.job.defaults import default_job, own_labels, share_labels
+from jobrelay.kinds.job.names import CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME
 from jobrelay.kinds.job.policies import settle_policies, spec_changed
 from jobrelay.kinds.job.update import validate_job_update, validate_status_write
-from jobrelay.kinds.job.validation import (
-    CONTROLLER_UID,
-    JOB_NAME,
-    LEGACY_CONTROLLER_UID,
-    LEGACY_JOB_NAME,
-    LIMIT_FOR_MANY,
-    MANY_COMPLETIONS,
-    validate_job,
-)
+from jobrelay.kinds.job.validation import LIMIT_FOR_MANY, MANY_COMPLETIONS, validate_job
 from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kinds.pod import drop_disabled_template_fields, pod_template_warnings
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields

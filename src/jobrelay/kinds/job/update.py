@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from jobrelay.kinds.field import FieldError, Path, invalid
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, POD_TEMPLATE, json_value, struct_value
+from jobrelay.kinds.job.names import CONTROLLER_UID, JOB_NAME
 from jobrelay.kinds.job.policies import same_policy
 from jobrelay.kinds.job.status import validate_job_status_update
-from jobrelay.kinds.job.validation import CONTROLLER_UID, JOB_NAME, Spec, validate_job, validate_job_spec
+from jobrelay.kinds.job.validation import Spec, validate_job, validate_job_spec
 from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta_update
 from jobrelay.kinds.strategy import Obj
 

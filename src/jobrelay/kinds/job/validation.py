@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required, too_long
 from jobrelay.kinds.gostruct import LABEL_SELECTOR, json_value, struct_value
+from jobrelay.kinds.job.names import (
+    CONTROLLER_UID,
+    JOB_NAME,
+    LEGACY_CONTROLLER_UID,
+    LEGACY_JOB_NAME,
+)
 from jobrelay.kinds.job.policies import validate_failure_policy, validate_replacement_policy, validate_success_policy
 from jobrelay.kinds.meta import validate_label_selector, validate_non_negative, validate_object_meta
 from jobrelay.kinds.names import is_dns1123_label, is_domain_prefixed_path, name_is_dns_subdomain
 from jobrelay.kinds.pod import validate_pod_template_spec
 from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj
-
-JOB_NAME: Final = "batch.kubernetes.io/job-name"
-CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
-LEGACY_JOB_NAME: Final = "job-name"
-LEGACY_CONTROLLER_UID: Final = "controller-uid"
-BUILT_IN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 MAX_MANAGED_BY: Final = 63
 MAX_INDEXED_PARALLELISM: Final = 100_000

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
+from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from jobrelay.kinds.strategy import Obj
 
 Status = dict[str, Any]
-COMPLETE: Final = "Complete"
-FAILED: Final = "Failed"
-FAILURE_TARGET: Final = "FailureTarget"
-SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
-SUSPENDED: Final = "Suspended"
 
 
 def is_condition(status: Status, type_: str, value: str = "True") -> bool:

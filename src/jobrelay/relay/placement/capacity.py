@@ -18,15 +18,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.kinds import quantity
+from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.errors import ProtocolError
 from jobrelay.kube.objects import Key
 from jobrelay.relay.model import Capacity, NodeFacts
 from jobrelay.workloads.requests import pod_requests
 
-__all__ = ["CONTROLLER_UID", "CapacityTracker"]
+__all__ = ["CapacityTracker"]
 
-CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 """The label by which a Job's pods name their Job."""
 _ENDED: Final = ("Succeeded", "Failed")
 _Requests = tuple[tuple[str, Fraction], ...]

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kube import Metadata, Object, ProtocolError
-from jobrelay.relay.placement.capacity import CONTROLLER_UID
 
 __all__ = ["node_for_capacity", "pod_for_capacity", "sound", "trimmed"]
 

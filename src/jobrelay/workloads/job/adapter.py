@@ -8,12 +8,13 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
+from jobrelay.kinds.job.names import COMPLETE, FAILED
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
 from jobrelay.workloads.adapter import Demand, End, Haste, Marks, Workload
 from jobrelay.workloads.job import demand, mirrors, returns
-from jobrelay.workloads.job.views import COMPLETE, FAILED, Facts, FactStatus
+from jobrelay.workloads.job.views import Facts, FactStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
 __all__ = ["JobAdapter"]

@@ -22,16 +22,16 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from jobrelay.workloads.job.views import (
+from jobrelay.kinds.job.names import (
     COMPLETE,
     DEADLINE_EXCEEDED,
     FAILED,
     FAILURE_TARGET,
     SUCCESS_CRITERIA_MET,
     SUSPENDED,
-    Condition,
-    Job,
 )
+from jobrelay.kinds.job.views import JobCondition
+from jobrelay.workloads.job.views import Condition, Job
 
 __all__ = ["merged_conditions", "start_time", "suspension"]
 
@@ -68,15 +68,15 @@ def start_time(original: Job, mirror: Job) -> str | None:
     if old is None or seen == old:
         return seen
     if seen is None:
-        return None if original.spec.suspend and mirror.status.is_true(SUSPENDED) else old
+        return None if original.spec.suspend and mirror.status.true_condition(SUSPENDED) else old
     return seen if original.spec.suspend or _resumes(original, mirror) else old
 
 
 def suspension(suspended: bool, when: str | None) -> Condition:
     """The condition by which the Job controller tells that a Job was suspended or resumed."""
     if suspended:
-        return Condition(SUSPENDED, "True", when, when, "JobSuspended", "Job suspended")
-    return Condition(SUSPENDED, "False", when, when, "JobResumed", "Job resumed")
+        return JobCondition(SUSPENDED, "True", when, when, "JobSuspended", "Job suspended")
+    return JobCondition(SUSPENDED, "False", when, when, "JobResumed", "Job resumed")
 
 
 def _by_type(conditions: Iterable[Condition]) -> _Conditions:

@@ -33,21 +33,12 @@ from msgspec.structs import replace
 
 from jobrelay.kinds.job import broken_rules
 from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Haste
 from jobrelay.workloads.job.fate import merged_conditions, start_time, suspension
-from jobrelay.workloads.job.views import (
-    COMPLETE,
-    FAILED,
-    FAILURE_TARGET,
-    STATUS_FIELDS,
-    SUCCESS_CRITERIA_MET,
-    SUSPENDED,
-    Job,
-    RawStatus,
-    Status,
-)
+from jobrelay.workloads.job.views import STATUS_FIELDS, Job, RawStatus, Status
 
 __all__ = ["haste", "idle", "returned", "subsets"]
 
@@ -164,10 +155,11 @@ def idle(obj: Object, now: datetime) -> dict[str, Any] | None:
     old = original.status
     if old.finished or not original.spec.suspend:
         return None
-    if old.is_true(SUSPENDED) and not (old.active or old.ready or old.terminating):
+    suspended = old.true_condition(SUSPENDED) is not None
+    if suspended and not (old.active or old.ready or old.terminating):
         return None
     conditions = {one.type: one for one in old.conditions}
-    if not old.is_true(SUSPENDED):
+    if not suspended:
         conditions[SUSPENDED] = suspension(True, format_time(now))
     gone = {"active": 0, "ready": 0, "terminating": 0, "uncounted_terminated_pods": None}
     return _whole(obj, replace(old, conditions=tuple(conditions.values()), **gone))

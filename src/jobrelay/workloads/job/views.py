@@ -8,19 +8,14 @@ does not have this shape is refused on decoding.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-COMPLETE: Final = "Complete"
-FAILED: Final = "Failed"
-FAILURE_TARGET: Final = "FailureTarget"
-SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
-SUSPENDED: Final = "Suspended"
-DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
+from jobrelay.kinds.job.views import JobCondition, JobStatus
 
 Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Condition: TypeAlias = JobCondition[Time]
 
 
 class FactCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -49,40 +44,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     status: FactStatus = FactStatus()
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    type: str
-    status: str
-    last_probe_time: Time | None = None
-    last_transition_time: Time | None = None
-    reason: str = ""
-    message: str = ""
-
-    @property
-    def true(self) -> bool:
-        return self.status == "True"
-
-
-class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A Job's status; encoded, it leaves out what a server leaves out."""
-
-    conditions: tuple[Condition, ...] = ()
-    start_time: Time | None = None
-    completion_time: Time | None = None
-    active: Count = 0
-    succeeded: Count = 0
-    failed: Count = 0
-    ready: Count | None = None
-    terminating: Count | None = None
-    completed_indexes: str = ""
-    failed_indexes: str | None = None
-    uncounted_terminated_pods: dict[str, Any] | None = None
-
-    def is_true(self, type_: str) -> bool:
-        return any(one.type == type_ and one.true for one in self.conditions)
-
-    @property
-    def finished(self) -> bool:
-        return self.is_true(COMPLETE) or self.is_true(FAILED)
+class Status(JobStatus[Time], frozen=True):
+    """A Job's whole status."""
 
 
 class Spec(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,20 +6,14 @@ and are counted, by the terminal one (`Failed`, `Complete`) with the same reason
 
 from __future__ import annotations
 
-from typing import Final
-
 from jobrelay.cluster.controllers.job.views import Condition, Status, Time
-
-FAILURE_TARGET: Final = "FailureTarget"
-SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
-FAILED: Final = "Failed"
-COMPLETE: Final = "Complete"
-SUSPENDED: Final = "Suspended"
+from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from jobrelay.kinds.job.views import JobCondition
 
 
 def condition(type_: str, reason: str, message: str, now: Time, status: str = "True") -> Condition:
     when = now.replace(microsecond=0)
-    return Condition(type_, status, when, when, reason, message)
+    return JobCondition(type_, status, when, when, reason, message)
 
 
 def failure(reason: str, message: str, now: Time) -> Condition:

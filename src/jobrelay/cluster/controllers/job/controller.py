@@ -15,12 +15,13 @@ import structlog
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job.decoded import Decoded
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
-from jobrelay.cluster.controllers.job.orphans import JOB_UID, TRACKED_INDEX, OrphanKey, Orphans, tracked
+from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, Orphans, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
 from jobrelay.cluster.controllers.job.records import Record, Records
 from jobrelay.cluster.controllers.job.sync import JobSync, Tools
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
+from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kinds.selectors import selector_from_object
 from jobrelay.kube import Conflict, NotFound, Object, OwnerReference
 from jobrelay.kube.objects import Key
@@ -107,7 +108,7 @@ class JobController:
         wanted = self._decoded.of(job).spec.selector
         selector = str(selector_from_object(wanted))
         if selector:
-            job_uid = ((wanted or {}).get("matchLabels") or {}).get(JOB_UID, "")
+            job_uid = ((wanted or {}).get("matchLabels") or {}).get(CONTROLLER_UID, "")
             self._cleanup.queue.add(OrphanKey(job.namespace, selector=selector, job_uid=job_uid))
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from jobrelay.cluster.controllers.job.podcontrol import REMOVE_FINALIZER
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job
+from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kinds.selectors import parse_label_selector
 from jobrelay.kube import Cache, Client, NotFound, Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import PODS
 
 TRACKED_INDEX = "job-controller-tracked"
-JOB_UID = "batch.kubernetes.io/controller-uid"
 
 
 class OrphanKey(NamedTuple):
@@ -32,7 +32,7 @@ def tracked(pod: Object) -> tuple[str, ...]:
     """Index of pods that have the finalizer, by namespace and by the Job that their label names."""
     if TRACKING_FINALIZER not in pod.metadata.finalizers:
         return ()
-    job_uid = pod.metadata.labels.get(JOB_UID)
+    job_uid = pod.metadata.labels.get(CONTROLLER_UID)
     return (pod.namespace, f"{pod.namespace}/{job_uid}") if job_uid else (pod.namespace,)
 
 

@@ -10,7 +10,6 @@ from typing import Final
 from jobrelay.cluster.controllers.job.views import (
     FAILURE_COUNT,
     IGNORED_COUNT,
-    INDEX_KEY,
     TRACKING_FINALIZER,
     ContainerStatus,
     Job,
@@ -18,6 +17,7 @@ from jobrelay.cluster.controllers.job.views import (
     PodCondition,
     Time,
 )
+from jobrelay.kinds.job.names import INDEX_KEY
 
 NO_INDEX: Final = -1
 _EPOCH: Final = dt.datetime(1, 1, 1, tzinfo=dt.UTC)

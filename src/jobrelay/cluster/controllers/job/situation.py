@@ -33,6 +33,7 @@ from jobrelay.cluster.controllers.job.pods import (
 from jobrelay.cluster.controllers.job.successpolicy import matched_rule
 from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Time
 from jobrelay.kinds.job.indexes import NONE, Indexes
+from jobrelay.kinds.job.names import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,10 @@ def _judged(facts: Situation) -> Situation:
 
 def _announced(facts: Situation) -> Condition | None:
     """The outcome that is already in the status, whoever wrote it."""
-    success = facts.job.status.true_condition(conditions.SUCCESS_CRITERIA_MET)
+    success = facts.job.status.true_condition(SUCCESS_CRITERIA_MET)
     if success is not None:
         return success
-    failure = facts.job.status.true_condition(conditions.FAILURE_TARGET)
+    failure = facts.job.status.true_condition(FAILURE_TARGET)
     return conditions.terminal(failure, facts.now) if failure is not None else None
 
 
@@ -206,4 +207,4 @@ def _judged_by_indexes(facts: Situation) -> Condition | None:
     rule = matched_rule(job, facts.succeeded_indexes)
     if rule is None:
         return None
-    return conditions.condition(conditions.SUCCESS_CRITERIA_MET, "SuccessPolicy", rule, facts.now)
+    return conditions.condition(SUCCESS_CRITERIA_MET, "SuccessPolicy", rule, facts.now)

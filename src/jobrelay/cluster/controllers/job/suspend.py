@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
 from jobrelay.cluster.controllers.job.views import Status, Time
+from jobrelay.kinds.job.names import SUSPENDED
 
 
 def with_suspension(status: Status, *, suspend: bool, now: Time) -> Status | None:
@@ -14,9 +15,9 @@ def with_suspension(status: Status, *, suspend: bool, now: Time) -> Status | Non
     A resumed Job starts anew: its active deadline counts the time it runs without interruption.
     """
     if suspend:
-        new = conditions.condition(conditions.SUSPENDED, "JobSuspended", "Job suspended", now)
+        new = conditions.condition(SUSPENDED, "JobSuspended", "Job suspended", now)
     else:
-        new = conditions.condition(conditions.SUSPENDED, "JobResumed", "Job resumed", now, "False")
+        new = conditions.condition(SUSPENDED, "JobResumed", "Job resumed", now, "False")
     changed = conditions.with_condition(status, new)
     if changed is None:
         return None

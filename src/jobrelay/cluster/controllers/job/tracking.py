@@ -21,8 +21,10 @@ from jobrelay.cluster.controllers.job.podfailurepolicy import judge
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
 from jobrelay.cluster.controllers.job.situation import Situation
 from jobrelay.cluster.controllers.job.suspend import with_suspension
-from jobrelay.cluster.controllers.job.views import Condition, Pod, Status, Time, Uncounted
+from jobrelay.cluster.controllers.job.views import Condition, Pod, Status, Time
 from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from jobrelay.kinds.job.views import Uncounted
 
 MOST_UNCOUNTED: Final = 500
 
@@ -127,7 +129,7 @@ def _tracked(
     if facts.job.indexed:
         before, status = status, _with_indexes(facts, status, listing.indexes)
         changed = changed or _indexes(before) != _indexes(status)
-    if fate is not None and fate.type in (conditions.FAILURE_TARGET, conditions.SUCCESS_CRITERIA_MET):
+    if fate is not None and fate.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
         if status.true_condition(fate.type) is None:
             status, changed = replace(status, conditions=(*status.conditions, fate)), True
         fate = conditions.terminal(fate, facts.now)
@@ -195,7 +197,7 @@ class _Listing:
 
     def _fails_the_rest(self) -> bool:
         """A Job that fails takes its running pods along; one that succeeds does not blame them."""
-        return self.fate is not None and self.fate.type != conditions.SUCCESS_CRITERIA_MET
+        return self.fate is not None and self.fate.type != SUCCESS_CRITERIA_MET
 
     def _list_success(self, pod: Pod) -> None:
         if self.job.indexed:
@@ -243,7 +245,7 @@ def close(reported: Report, removed: Collection[str], now: Time) -> Closing:
         return Closing(status, changed)
     final = conditions.with_condition(status, conditions.condition(ending.type, ending.reason, ending.message, now))
     status = replace(status, conditions=final or status.conditions)
-    if ending.type == conditions.COMPLETE:
+    if ending.type == COMPLETE:
         status = replace(status, completion_time=ending.last_transition_time)
     return Closing(status, True, ending)
 

@@ -7,19 +7,20 @@ makes a new `Status`, it never edits the one it started from.
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from jobrelay.kinds.job.names import BUILT_IN_CONTROLLER
+from jobrelay.kinds.job.views import JobCondition, JobStatus
 from jobrelay.kube.objects import OwnerReference
 
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
-INDEX_KEY: Final = "batch.kubernetes.io/job-completion-index"
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
-BUILT_IN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 Time = dt.datetime
+Condition: TypeAlias = JobCondition[Time]
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -135,49 +136,8 @@ class JobSpec(msgspec.Struct, frozen=True, rename="camel"):
     template: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    type: str
-    status: str
-    last_probe_time: Time | None = None
-    last_transition_time: Time | None = None
-    reason: str = ""
-    message: str = ""
-
-
-class Uncounted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Pods that ended and are not in the counters yet: they still had their finalizer when this was written."""
-
-    succeeded: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
-
-
-class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    conditions: tuple[Condition, ...] = ()
-    start_time: Time | None = None
-    completion_time: Time | None = None
-    active: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    terminating: int | None = None
-    completed_indexes: str = ""
-    failed_indexes: str | None = None
-    uncounted_terminated_pods: Uncounted | None = None
-    ready: int | None = None
-
-    @property
-    def uncounted(self) -> Uncounted:
-        return self.uncounted_terminated_pods or Uncounted()
-
-    def condition(self, type_: str) -> Condition | None:
-        return next((one for one in self.conditions if one.type == type_), None)
-
-    def true_condition(self, type_: str) -> Condition | None:
-        found = self.condition(type_)
-        return found if found is not None and found.status == "True" else None
-
-    @property
-    def finished(self) -> bool:
-        return any(one.type in ("Complete", "Failed") and one.status == "True" for one in self.conditions)
+class Status(JobStatus[Time], frozen=True):
+    """The status that the controller writes."""
 
 
 class Job(msgspec.Struct, frozen=True):
