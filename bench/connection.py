@@ -65,9 +65,10 @@ def access(url: str, kubeconfig: str) -> Access:
 
 
 class Unchunked:
-    """Takes HTTP's framing off an answer that goes on and on."""
+    """Takes HTTP's framing off an answer that goes on and on; `ended` tells that it does not."""
 
     def __init__(self) -> None:
+        self.ended = False
         self._rest, self._head = b"", True
 
     def feed(self, data: bytes) -> bytes:
@@ -81,6 +82,7 @@ class Unchunked:
             if end + 2 > len(data):
                 break
             whole.append(data[line + 2 : end])
+            self.ended = end == line + 2
             at = end + 2
         self._rest = data[at:] if not self._head else data
         return b"".join(whole)

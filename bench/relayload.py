@@ -53,26 +53,53 @@ def _job(name: str, kind: str, seconds: float) -> bytes:
 
 
 class Stages(asyncio.Protocol):
-    """One watch of Jobs: when each reached which stage. Events are not decoded, only searched."""
+    """One watch of Jobs: when each reached which stage. Events are not decoded, only searched.
+
+    An API server ends the watch of a client that it finds slow, as happens on a busy machine. It is opened again then, and begins with
+    how all Jobs are by now.
+    """
 
     def __init__(self, access: Access) -> None:
-        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.seen: dict[bytes, list[float]] = {}
-        self.lost = False
         self._access, self._body, self._rest = access, Unchunked(), b""
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.Transport | None = None
+        self._again: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Returns when the watch has begun."""
+        loop, where = asyncio.get_running_loop(), self._access
+        self._body, self._rest, self._opened = Unchunked(), b"", loop.create_future()
+        await loop.create_connection(lambda: self, where.host, where.port, ssl=where.context)
+        await self._opened
+
+    def check(self) -> None:
+        """Raises if the watch has ended and cannot be opened again."""
+        if self._again is not None and self._again.done():
+            self._again.result()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         request = jobs.request("GET", f"{_PATH}?watch=1&resourceVersion=0")
-        cast("asyncio.Transport", transport).write(self._access.sign(request))
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(self._access.sign(request))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = True
+        if not self._opened.done():
+            self._opened.set_exception(ConnectionError(f"the watch has ended at once: {exc}"))
+            return
+        print("  the API server has ended a watch of the load generator; opening it again", file=sys.stderr, flush=True)
+        self._again = asyncio.get_running_loop().create_task(self.open())
 
     def data_received(self, data: bytes) -> None:
-        if not self.opened.done():
-            self.opened.set_result(None)
+        if not self._opened.done():
+            self._opened.set_result(None)
         now = time.perf_counter()
-        *lines, self._rest = (self._rest + self._body.feed(data)).split(b"\n")
+        self._take(self._body.feed(data), now)
+        if self._body.ended and self._transport is not None:
+            self._transport.close()  # the connection would stay, with nothing to come
+
+    def _take(self, data: bytes, now: float) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             stage = next((number for number in (3, 2, 1) if _STAGES[number - 1] in line), 0)
             if stage and (found := _NAME.search(line)):
@@ -127,8 +154,7 @@ class Load:
         last = time.perf_counter()
         missing = names
         while missing and time.perf_counter() - last < quiet:
-            if self._management.lost:
-                raise ConnectionError("the watch has ended")
+            self._management.check()
             await asyncio.sleep(0.1)
             fresh = {name: at for name in missing if (at := self._management.reached(name, stage)) is not None}
             if fresh:
@@ -181,9 +207,8 @@ def _percentiles(values: list[float]) -> list[float]:
 
 
 async def _follow(where: Access) -> Stages:
-    loop = asyncio.get_running_loop()
-    _, stages = await loop.create_connection(lambda: Stages(where), where.host, where.port, ssl=where.context)
-    await stages.opened
+    stages = Stages(where)
+    await stages.open()
     return stages
 
 

@@ -23,6 +23,9 @@ def cut(data: bytes, size: int) -> list[bytes]:
 def test_chunks_are_joined(size: int) -> None:
     body = Unchunked()
     assert b"".join(body.feed(part) for part in cut(CHUNKED, size)) == b"ab\nc\nd\ne"
+    assert not body.ended
+    assert body.feed(END) == b""
+    assert body.ended
 
 
 class Wire:
