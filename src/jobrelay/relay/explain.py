@@ -1,4 +1,7 @@
-"""Why a workload is where it is: one sentence and a structure, from the same functions that decide."""
+"""Why a workload is where it is: one sentence and a structure, from the same functions that decide.
+
+A `WorkloadView` is what a list shows of each workload; an `Explanation` adds the verdicts on all workers, which cost more.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import msgspec
 from jobrelay.relay.decide import Decision, Stage
 from jobrelay.relay.situation import Situation
 
-__all__ = ["Explanation", "WorkerVerdict", "explain"]
+__all__ = ["Explanation", "WorkerVerdict", "WorkloadView", "explain", "workload_view"]
 
 
 class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -23,8 +26,8 @@ class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     parts: tuple[dict[str, Any], ...] = ()
 
 
-class Explanation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """About one workload."""
+class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One delegated workload."""
 
     kind: str
     namespace: str
@@ -34,14 +37,33 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     cluster: str = ""
     epoch: int = 0
     mirror: str = ""
+
+
+class Explanation(WorkloadView, frozen=True):
+    """All about one workload."""
+
     fenced: bool = False
     workers: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
 
 
+def workload_view(now: Situation, decision: Decision) -> WorkloadView:
+    """Where it is, in short."""
+    to, mirror = now.assignment, now.mirror
+    return WorkloadView(
+        now.adapter.resource.kind,
+        now.obj.namespace,
+        now.obj.name,
+        decision.stage.value,
+        decision.sentence,
+        to.cluster if to is not None else "",
+        to.epoch if to is not None else 0,
+        mirror.obj.name if mirror is not None else "",
+    )
+
+
 def explain(now: Situation, decision: Decision) -> Explanation:
     """The whole story; the verdicts are those of a placement at this moment."""
-    to, mirror = now.assignment, now.mirror
     verdicts: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
     if decision.stage not in (Stage.NOT_OURS, Stage.FINISHED, Stage.DELETING):
@@ -58,16 +80,5 @@ def explain(now: Situation, decision: Decision) -> Explanation:
             )
             for each in placement.verdicts
         )
-    return Explanation(
-        now.adapter.resource.kind,
-        now.obj.namespace,
-        now.obj.name,
-        decision.stage.value,
-        decision.sentence,
-        to.cluster if to is not None else "",
-        to.epoch if to is not None else 0,
-        mirror.obj.name if mirror is not None else "",
-        now.fenced,
-        verdicts,
-        problems,
-    )
+    short = msgspec.structs.asdict(workload_view(now, decision))
+    return Explanation(**short, fenced=now.fenced, workers=verdicts, problems=problems)

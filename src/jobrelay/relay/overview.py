@@ -11,13 +11,14 @@ import msgspec
 
 from jobrelay.kube.clock import format_time
 from jobrelay.relay.decide import Stage
+from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.originals import Task
 
 if TYPE_CHECKING:
     from jobrelay.relay.relay import Relay
 
-__all__ = ["Room", "WorkerView", "WorkloadView", "worker_views", "workload_views"]
+__all__ = ["Room", "WorkerView", "worker_views", "workload_views"]
 
 _BREATH = 200
 
@@ -49,19 +50,6 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     management: bool = False
     """Whether it is the management cluster itself."""
     remarks: tuple[str, ...] = ()
-
-
-class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One delegated workload."""
-
-    kind: str
-    namespace: str
-    name: str
-    stage: str
-    sentence: str
-    cluster: str = ""
-    epoch: int = 0
-    mirror: str = ""
 
 
 def worker_views(relay: Relay) -> list[WorkerView]:
@@ -108,15 +96,4 @@ async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[Wor
             found = relay.originals.decision(Task(name, obj.key)) if namespace in ("", obj.namespace) else None
             if found is None or found[1].stage is Stage.NOT_OURS:
                 continue
-            now, decision = found
-            to, mirror = now.assignment, now.mirror
-            yield WorkloadView(
-                kind.adapter.resource.kind,
-                obj.namespace,
-                obj.name,
-                decision.stage.value,
-                decision.sentence,
-                to.cluster if to is not None else "",
-                to.epoch if to is not None else 0,
-                mirror.obj.name if mirror is not None else "",
-            )
+            yield workload_view(*found)
