@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -47,18 +47,18 @@ def logs(
     jobrelay logs job/train
     jobrelay logs job/train -f
     """
-    run(_logs(name, namespace, follow, container, tail, patience, management))
+    run(_logs(management, name, namespace, _Part(container, follow, tail), patience))
 
 
-async def _logs(
-    name: str,
-    namespace: str | None,
-    follow: bool,
-    container: str,
-    tail: int | None,
-    patience: float,
-    management: Management,
-) -> None:
+class _Part(NamedTuple):
+    """Which part of the logs to show."""
+
+    container: str
+    follow: bool
+    tail_lines: int | None
+
+
+async def _logs(management: Management, name: str, namespace: str | None, part: _Part, patience: float) -> None:
     from jobrelay.fleet.registry import worker_connection
     from jobrelay.kube import connect
 
@@ -69,7 +69,7 @@ async def _logs(
         connection = await worker_connection(client, cluster, management.relay_namespace)
     async with connect(connection) as there:
         for pod in await _begun_pods(there, job, cluster, end):
-            async with there.logs(pod.name, where, container=container, follow=follow, tail_lines=tail) as chunks:
+            async with there.logs(pod.name, where, **part._asdict()) as chunks:
                 async for chunk in chunks:
                     sys.stdout.buffer.write(chunk)
                     sys.stdout.buffer.flush()
