@@ -1,4 +1,4 @@
-"""Selecting nodes by labels and by name: the terms that volumes (and pods' affinities) carry."""
+"""Selecting nodes by labels and by name: the terms that volumes and pods' affinities carry."""
 
 from __future__ import annotations
 
@@ -36,11 +36,18 @@ def validate_node_selector(
         return [required(at, "must have at least one node selector term")]
     errors: list[FieldError] = []
     for i, term in enumerate(terms):
-        for j, requirement in enumerate(term.get("matchExpressions") or ()):
-            here = at.index(i).child("matchExpressions").index(j)
-            errors += _validate_label_requirement(requirement, here, allow_invalid_values)
-        for j, requirement in enumerate(term.get("matchFields") or ()):
-            errors += _validate_field_requirement(requirement, at.index(i).child("matchFields").index(j))
+        errors += validate_node_term(term, at.index(i), allow_invalid_values=allow_invalid_values)
+    return errors
+
+
+def validate_node_term(term: dict[str, Any], path: Path, *, allow_invalid_values: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, requirement in enumerate(term.get("matchExpressions") or ()):
+        errors += _validate_label_requirement(
+            requirement, path.child("matchExpressions").index(i), allow_invalid_values
+        )
+    for i, requirement in enumerate(term.get("matchFields") or ()):
+        errors += _validate_field_requirement(requirement, path.child("matchFields").index(i))
     return errors
 
 

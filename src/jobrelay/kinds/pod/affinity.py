@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from jobrelay.kinds.core.nodeselectors import validate_node_selector, validate_node_term
 from jobrelay.kinds.field import Path, forbidden, invalid, required
 from jobrelay.kinds.meta import validate_label_name, validate_label_selector
-from jobrelay.kinds.names import is_valid_label_value, name_is_dns_label, name_is_dns_subdomain
+from jobrelay.kinds.names import name_is_dns_label
 from jobrelay.kinds.pod.common import Errors, Fields, invalid_each
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -32,72 +33,13 @@ def _validate_node_affinity(affinity: Fields, path: Path) -> Errors:
     for i, term in enumerate(affinity.get(_PREFERRED) or ()):
         at = path.child(_PREFERRED).index(i)
         errors += _validate_weight(term, at)
-        errors += _validate_node_term(term.get("preference") or {}, at.child("preference"), any_values=True)
+        errors += validate_node_term(term.get("preference") or {}, at.child("preference"), allow_invalid_values=True)
     return errors
 
 
 def _validate_weight(term: Fields, path: Path) -> Errors:
     weight = term.get("weight", 0)
     return [] if 1 <= weight <= 100 else [invalid(path.child("weight"), weight, "must be in the range 1-100")]
-
-
-def validate_node_selector(selector: Fields, path: Path) -> Errors:
-    terms = selector.get("nodeSelectorTerms") or ()
-    if not terms:
-        return [required(path.child("nodeSelectorTerms"), "must have at least one node selector term")]
-    errors: Errors = []
-    for i, term in enumerate(terms):
-        errors += _validate_node_term(term, path.child("nodeSelectorTerms").index(i), any_values=False)
-    return errors
-
-
-def _validate_node_term(term: Fields, path: Path, *, any_values: bool) -> Errors:
-    errors: Errors = []
-    for i, requirement in enumerate(term.get("matchExpressions") or ()):
-        errors += _validate_node_requirement(
-            requirement, path.child("matchExpressions").index(i), any_values=any_values
-        )
-    for i, requirement in enumerate(term.get("matchFields") or ()):
-        errors += _validate_field_requirement(requirement, path.child("matchFields").index(i))
-    return errors
-
-
-def _validate_node_requirement(requirement: Fields, path: Path, *, any_values: bool) -> Errors:
-    errors: Errors = []
-    operator, values = requirement.get("operator", ""), requirement.get("values") or []
-    at = path.child("values")
-    if operator in ("In", "NotIn"):
-        if not values:
-            errors.append(required(at, "must be specified when `operator` is 'In' or 'NotIn'"))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            errors.append(forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            errors.append(required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
-    else:
-        errors.append(invalid(path.child("operator"), operator, "not a valid selector operator"))
-    errors += validate_label_name(requirement.get("key", ""), path.child("key"))
-    if not any_values:
-        for i, value in enumerate(values):
-            errors += invalid_each(at.index(i), value, is_valid_label_value(value))
-    return errors
-
-
-def _validate_field_requirement(requirement: Fields, path: Path) -> Errors:
-    errors: Errors = []
-    operator, values, key = requirement.get("operator", ""), requirement.get("values") or [], requirement.get("key", "")
-    if operator not in ("In", "NotIn"):
-        errors.append(invalid(path.child("operator"), operator, "not a valid selector operator"))
-    elif len(values) != 1:
-        text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        errors.append(required(path.child("values"), text))
-    if key != "metadata.name":
-        errors.append(invalid(path.child("key"), key, "not a valid field selector key"))
-        return errors
-    for i, value in enumerate(values):
-        errors += invalid_each(path.child("values").index(i), value, name_is_dns_subdomain(value, False))
-    return errors
 
 
 def _validate_pod_affinity(affinity: Fields, path: Path) -> Errors:

@@ -7,6 +7,7 @@ from typing import Final
 
 from jobrelay.kinds import quantity
 from jobrelay.kinds.core.claims import claim_spec_warnings
+from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
 from jobrelay.kinds.field import Path, go_quote
 from jobrelay.kinds.ips import ip_warnings
 from jobrelay.kinds.names import is_valid_label_value
@@ -35,16 +36,6 @@ _DEAD_VOLUMES: Final = (
     ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 )
-_DEAD_LABELS: Final = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
-    "app.kubernetes.io/created-by": "deprecated since v1.9",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
-    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
-}
 _SELECTS_NOTHING: Final = "a null labelSelector results in matching no pod"
 
 
@@ -101,9 +92,9 @@ def pod_warnings(pod: Fields) -> list[str]:
 
 def _node_warnings(spec: Fields, path: Path) -> list[str]:
     warnings = [
-        f"{path.child('nodeSelector').key(key)}: {_DEAD_LABELS[key]}"
+        f"{path.child('nodeSelector').key(key)}: {DEPRECATED_LABELS[key]}"
         for key in spec.get("nodeSelector") or ()
-        if key in _DEAD_LABELS
+        if key in DEPRECATED_LABELS
     ]
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     at = path.child("affinity", "nodeAffinity")
@@ -119,8 +110,8 @@ def node_term_warnings(term: Fields, path: Path, *, values: bool) -> list[str]:
     warnings = []
     for i, expression in enumerate(term.get("matchExpressions") or ()):
         at, key = path.child("matchExpressions").index(i), expression.get("key", "")
-        if key in _DEAD_LABELS:
-            warnings.append(f"{at.child('key')}: {key} is {_DEAD_LABELS[key]}")
+        if key in DEPRECATED_LABELS:
+            warnings.append(f"{at.child('key')}: {key} is {DEPRECATED_LABELS[key]}")
         for j, value in enumerate(expression.get("values") or () if values else ()):
             warnings += [f"{at.child('values').index(j)}: {value} is invalid, {t}" for t in is_valid_label_value(value)]
     return warnings
@@ -130,8 +121,8 @@ def _spread_warnings(spec: Fields, path: Path) -> list[str]:
     warnings = []
     for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         key = constraint.get("topologyKey", "")
-        if key in _DEAD_LABELS:
-            warnings.append(f"{path.index(i).child('topologyKey')}: {key} is {_DEAD_LABELS[key]}")
+        if key in DEPRECATED_LABELS:
+            warnings.append(f"{path.index(i).child('topologyKey')}: {key} is {DEPRECATED_LABELS[key]}")
         if constraint.get("labelSelector") is None:
             warnings.append(f"{path.index(i).child('labelSelector')}: {_SELECTS_NOTHING}")
     return warnings
