@@ -7,14 +7,14 @@ check; flexVolume is the exception that is checked even when another source came
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from jobrelay.kinds.names import is_dns1123_subdomain, is_in_range, name_is_dns_label, size
 
-Source = dict[str, Any]
+Source = Mapping[str, Any]
 Check = Callable[[Source, Path], list[FieldError]]
 HOST_PATH_TYPES: Final = (
     "",
@@ -35,7 +35,7 @@ _PARTITION: Final = "must be between 1 and 255, inclusive"
 _PAIRS: Final = "must be a host:port pair or multiple pairs separated by commas"
 
 
-def _need(*names: str) -> Check:
+def needs(*names: str) -> Check:
     """A check that some fields are given."""
     return lambda source, path: [required(path.child(name)) for name in names if not source.get(name)]
 
@@ -44,7 +44,7 @@ def no_backsteps(value: str, path: Path) -> list[FieldError]:
     return [invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
-def _host_path(source: Source, path: Path) -> list[FieldError]:
+def host_path(source: Source, path: Path) -> list[FieldError]:
     if not source.get("path"):
         return [required(path.child("path"))]
     errors = no_backsteps(source["path"], path.child("path"))
@@ -59,9 +59,9 @@ def _local(source: Source, path: Path) -> list[FieldError]:
     return no_backsteps(source["path"], path.child("path"))
 
 
-def _disk(id_field: str) -> Check:
+def disk(id_field: str) -> Check:
     def check(source: Source, path: Path) -> list[FieldError]:
-        errors = _need(id_field)(source, path)
+        errors = needs(id_field)(source, path)
         if not 0 <= source.get("partition", 0) <= 255:
             errors.append(invalid(path.child("partition"), source["partition"], _PARTITION))
         return errors
@@ -70,7 +70,7 @@ def _disk(id_field: str) -> Check:
 
 
 def _glusterfs(source: Source, path: Path) -> list[FieldError]:
-    errors = _need("endpoints", "path")(source, path)
+    errors = needs("endpoints", "path")(source, path)
     if "endpointsNamespace" in source:
         namespace, at = source["endpointsNamespace"], path.child("endpointsNamespace")
         texts = name_is_dns_label(namespace, False)
@@ -80,7 +80,7 @@ def _glusterfs(source: Source, path: Path) -> list[FieldError]:
     return errors
 
 
-def _flocker(source: Source, path: Path) -> list[FieldError]:
+def flocker(source: Source, path: Path) -> list[FieldError]:
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
     errors: list[FieldError] = []
     if not name and not uuid:
@@ -92,14 +92,14 @@ def _flocker(source: Source, path: Path) -> list[FieldError]:
     return errors
 
 
-def _nfs(source: Source, path: Path) -> list[FieldError]:
-    errors = _need("server", "path")(source, path)
+def nfs(source: Source, path: Path) -> list[FieldError]:
+    errors = needs("server", "path")(source, path)
     if not source.get("path", "").startswith("/"):
         errors.append(invalid(path.child("path"), source.get("path", ""), "must be an absolute path"))
     return errors
 
 
-def _quobyte(source: Source, path: Path) -> list[FieldError]:
+def quobyte(source: Source, path: Path) -> list[FieldError]:
     registry = source.get("registry", "")
     errors: list[FieldError] = []
     if not registry:
@@ -109,7 +109,7 @@ def _quobyte(source: Source, path: Path) -> list[FieldError]:
     else:
         bad = [pair for pair in registry.split(",") if not re.fullmatch(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*", pair)]
         errors += [invalid(path.child("registry"), registry, _PAIRS)] * len(bad)
-    return errors + _need("volume")(source, path)
+    return errors + needs("volume")(source, path)
 
 
 def _initiator(value: str, path: Path) -> list[FieldError]:
@@ -119,7 +119,7 @@ def _initiator(value: str, path: Path) -> list[FieldError]:
 
 
 def _iscsi(source: Source, path: Path, volume: str = "") -> list[FieldError]:
-    errors = _need("targetPortal")(source, path)
+    errors = needs("targetPortal")(source, path)
     if "initiatorName" in source and size(f"{volume}:{source.get('targetPortal', '')}") > 64:
         text = (
             "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters"
@@ -140,14 +140,14 @@ def _iscsi(source: Source, path: Path, volume: str = "") -> list[FieldError]:
 
 def _secret_reference(source: Source, path: Path) -> list[FieldError]:
     reference = source.get("secretRef")
-    return [] if reference is None else _need("name", "namespace")(reference, path.child("secretRef"))
+    return [] if reference is None else needs("name", "namespace")(reference, path.child("secretRef"))
 
 
 def _cinder(source: Source, path: Path) -> list[FieldError]:
-    return _need("volumeID")(source, path) + _secret_reference(source, path)
+    return needs("volumeID")(source, path) + _secret_reference(source, path)
 
 
-def _fc(source: Source, path: Path) -> list[FieldError]:
+def fc(source: Source, path: Path) -> list[FieldError]:
     names, ids, lun = source.get("targetWWNs") or [], source.get("wwids") or [], source.get("lun")
     at = path.child("targetWWNs")
     errors: list[FieldError] = []
@@ -163,7 +163,7 @@ def _fc(source: Source, path: Path) -> list[FieldError]:
 
 
 def flex(source: Source, path: Path) -> list[FieldError]:
-    errors = _need("driver")(source, path)
+    errors = needs("driver")(source, path)
     for key in sorted(source.get("options") or ()):
         domain = "." + key.partition("/")[0].lower()
         if domain.endswith((".kubernetes.io", ".k8s.io")):
@@ -173,7 +173,7 @@ def flex(source: Source, path: Path) -> list[FieldError]:
 
 
 def _azure_file(source: Source, path: Path) -> list[FieldError]:
-    errors = _need("secretName", "shareName")(source, path)
+    errors = needs("secretName", "shareName")(source, path)
     if source.get("secretNamespace") == "":
         errors.append(required(path.child("secretNamespace")))
     return errors
@@ -185,8 +185,8 @@ _MANAGED_URI: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/provi
 _BLOB_URI: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 
 
-def _azure_disk(source: Source, path: Path) -> list[FieldError]:
-    errors = _need("diskName", "diskURI")(source, path)
+def azure_disk(source: Source, path: Path) -> list[FieldError]:
+    errors = needs("diskName", "diskURI")(source, path)
     for name, known in (("cachingMode", _CACHING), ("kind", _DISK_KINDS)):
         if source.get(name, known[0]) not in known:
             errors.append(not_supported(path.child(name), source[name], known))
@@ -215,7 +215,7 @@ def validate_csi_driver_name(name: str, path: Path) -> list[FieldError]:
 
 def _csi(source: Source, path: Path) -> list[FieldError]:
     errors = validate_csi_driver_name(source.get("driver", ""), path.child("driver"))
-    errors += _need("volumeHandle")(source, path)
+    errors += needs("volumeHandle")(source, path)
     for field in (
         "controllerPublishSecretRef",
         "controllerExpandSecretRef",
@@ -232,25 +232,25 @@ def _csi(source: Source, path: Path) -> list[FieldError]:
 
 SOURCES: Final[dict[str, tuple[str, str, Check]]] = {
     # field: (name when it is one too many, name in its own errors, check)
-    "hostPath": ("hostPath", "hostPath", _host_path),
-    "gcePersistentDisk": ("gcePersistentDisk", "persistentDisk", _disk("pdName")),
-    "awsElasticBlockStore": ("awsElasticBlockStore", "awsElasticBlockStore", _disk("volumeID")),
+    "hostPath": ("hostPath", "hostPath", host_path),
+    "gcePersistentDisk": ("gcePersistentDisk", "persistentDisk", disk("pdName")),
+    "awsElasticBlockStore": ("awsElasticBlockStore", "awsElasticBlockStore", disk("volumeID")),
     "glusterfs": ("glusterfs", "glusterfs", _glusterfs),
-    "flocker": ("flocker", "flocker", _flocker),
-    "nfs": ("nfs", "nfs", _nfs),
-    "rbd": ("rbd", "rbd", _need("monitors", "image")),
-    "quobyte": ("quobyte", "quobyte", _quobyte),
-    "cephfs": ("cephFS", "cephfs", _need("monitors")),
+    "flocker": ("flocker", "flocker", flocker),
+    "nfs": ("nfs", "nfs", nfs),
+    "rbd": ("rbd", "rbd", needs("monitors", "image")),
+    "quobyte": ("quobyte", "quobyte", quobyte),
+    "cephfs": ("cephFS", "cephfs", needs("monitors")),
     "iscsi": ("iscsi", "iscsi", _iscsi),
     "cinder": ("cinder", "cinder", _cinder),
-    "fc": ("fc", "fc", _fc),
+    "fc": ("fc", "fc", fc),
     "flexVolume": ("", "flexVolume", flex),
     "azureFile": ("azureFile", "azureFile", _azure_file),
-    "vsphereVolume": ("vsphereVolume", "vsphereVolume", _need("volumePath")),
-    "photonPersistentDisk": ("photonPersistentDisk", "photonPersistentDisk", _need("pdID")),
-    "portworxVolume": ("portworxVolume", "portworxVolume", _need("volumeID")),
-    "azureDisk": ("azureDisk", "azureDisk", _azure_disk),
-    "scaleIO": ("scaleIO", "scaleIO", _need("gateway", "system", "volumeName")),
+    "vsphereVolume": ("vsphereVolume", "vsphereVolume", needs("volumePath")),
+    "photonPersistentDisk": ("photonPersistentDisk", "photonPersistentDisk", needs("pdID")),
+    "portworxVolume": ("portworxVolume", "portworxVolume", needs("volumeID")),
+    "azureDisk": ("azureDisk", "azureDisk", azure_disk),
+    "scaleIO": ("scaleIO", "scaleIO", needs("gateway", "system", "volumeName")),
     "local": ("local", "local", _local),
     "storageos": ("storageos", "storageos", _storage_os),
     "csi": ("csi", "csi", _csi),

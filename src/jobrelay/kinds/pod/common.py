@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from jobrelay.kinds.core.volumesources import no_backsteps
 from jobrelay.kinds.field import FieldError, Path, invalid
 from jobrelay.kinds.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
 
@@ -47,10 +48,6 @@ def qualified_name(value: str, path: Path) -> Errors:
 def is_sidecar(container: Fields) -> bool:
     """Whether an init container keeps running next to the containers."""
     return container.get("restartPolicy") == "Always"
-
-
-def no_backsteps(value: str, path: Path) -> Errors:
-    return [invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
 def local_descending_path(value: str, path: Path) -> Errors:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from jobrelay.kinds import quantity
+from jobrelay.kinds.core.volumesources import no_backsteps
 from jobrelay.kinds.field import Path, invalid, not_supported, required
 from jobrelay.kinds.names import is_config_map_key, is_relaxed_env_var_name, name_is_dns_subdomain
-from jobrelay.kinds.pod.common import Errors, Fields, dns_label, invalid_each, no_backsteps, qualified_name
+from jobrelay.kinds.pod.common import Errors, Fields, dns_label, invalid_each, qualified_name
 
 _ENV_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobrelay.kinds.core.volumesources import no_backsteps
 from jobrelay.kinds.field import Path, forbidden, invalid, not_found, not_supported, required
-from jobrelay.kinds.pod.common import Errors, Fields, local_descending_path, no_backsteps
+from jobrelay.kinds.pod.common import Errors, Fields, local_descending_path
 
 _PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from jobrelay.kinds import quantity
+from jobrelay.kinds.core.volumesources import azure_disk, disk, fc, flex, flocker, host_path, needs, nfs, quobyte
 from jobrelay.kinds.field import Path, duplicate, forbidden, go_quote, invalid, not_supported, required, too_long
 from jobrelay.kinds.names import is_dns1123_subdomain, is_in_range, name_is_dns_subdomain, size
 from jobrelay.kinds.pod.claims import validate_claim_template
@@ -17,55 +18,19 @@ from jobrelay.kinds.pod.common import (
     file_mode,
     invalid_each,
     local_descending_path,
-    no_backsteps,
 )
 from jobrelay.kinds.pod.projected import validate_downward_api, validate_key_to_path, validate_projected
 
-_HOST_PATH_TYPES: Final = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
-)  # fmt: skip
 _iqn = re.compile(r"iqn\.\d{4}-\d{2}\.([0-9A-Za-z.-]+)(:[^,;*&$|\s]+)\Z").search
 _eui = re.compile(r"eui.[0-9A-Za-z]{16}").fullmatch
 _naa = re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch
-_MANAGED_DISK: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
-_BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 Check = Callable[[Fields, Path], Errors]
-
-
-def needs(*names: str) -> Check:
-    """A check that the named fields are set."""
-
-    def check(source: Fields, path: Path) -> Errors:
-        return [required(path.child(name)) for name in names if not source.get(name)]
-
-    return check
-
-
-def _host_path(source: Fields, path: Path) -> Errors:
-    if not source.get("path"):
-        return [required(path.child("path"))]
-    errors = no_backsteps(source["path"], path.child("path"))
-    kind = source.get("type")
-    if kind is not None and kind not in _HOST_PATH_TYPES:
-        errors.append(not_supported(path.child("type"), kind, _HOST_PATH_TYPES))
-    return errors
 
 
 def _git_repo(source: Fields, path: Path) -> Errors:
     return needs("repository")(source, path) + local_descending_path(
         source.get("directory", ""), path.child("directory")
     )
-
-
-def _disk(name: str) -> Check:
-    def check(source: Fields, path: Path) -> Errors:
-        errors = needs(name)(source, path)
-        partition = source.get("partition", 0)
-        if not 0 <= partition <= 255:
-            errors.append(invalid(path.child("partition"), partition, "must be between 1 and 255, inclusive"))
-        return errors
-
-    return check
 
 
 def _items(name: str) -> Check:
@@ -78,13 +43,6 @@ def _items(name: str) -> Check:
         return errors
 
     return check
-
-
-def _nfs(source: Fields, path: Path) -> Errors:
-    errors = needs("server", "path")(source, path)
-    if not source.get("path", "").startswith("/"):
-        errors.append(invalid(path.child("path"), source.get("path", ""), "must be an absolute path"))
-    return errors
 
 
 def _initiator_error(name: str) -> str:
@@ -111,18 +69,6 @@ def _iscsi(source: Fields, path: Path) -> Errors:
     return errors
 
 
-def _flocker(source: Fields, path: Path) -> Errors:
-    name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
-    errors: Errors = []
-    if not name and not uuid:
-        errors.append(required(path, "one of datasetName and datasetUUID is required"))
-    if name and uuid:
-        errors.append(invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
-    if "/" in name:
-        errors.append(invalid(path.child("datasetName"), name, "must not contain '/'"))
-    return errors
-
-
 def _secret_ref_name(source: Fields, path: Path) -> Errors:
     reference = source.get("secretRef")
     return [] if reference is None or reference.get("name") else [required(path.child("secretRef", "name"))]
@@ -130,60 +76,6 @@ def _secret_ref_name(source: Fields, path: Path) -> Errors:
 
 def _cinder(source: Fields, path: Path) -> Errors:
     return needs("volumeID")(source, path) + _secret_ref_name(source, path)
-
-
-def _quobyte(source: Fields, path: Path) -> Errors:
-    errors: Errors = []
-    pairs = "must be a host:port pair or multiple pairs separated by commas"
-    registry = source.get("registry", "")
-    if not registry:
-        errors.append(required(path.child("registry"), pairs))
-    elif size(source.get("tenant", "")) >= 65:
-        errors.append(required(path.child("tenant"), "must be a UUID and may not exceed a length of 64 characters"))
-    else:
-        wrong = [pair for pair in registry.split(",") if not re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*", pair)]
-        errors += [invalid(path.child("registry"), registry, pairs) for _ in wrong]
-    return errors + needs("volume")(source, path)
-
-
-def _fc(source: Fields, path: Path) -> Errors:
-    errors: Errors = []
-    names, ids, lun = source.get("targetWWNs") or [], source.get("wwids") or [], source.get("lun")
-    at = path.child("targetWWNs")
-    if not names and not ids:
-        errors.append(required(at, "must specify either targetWWNs or wwids, but not both"))
-    if names and ids:
-        errors.append(invalid(at, names, "targetWWNs and wwids can not be specified simultaneously"))
-    if names and lun is None:
-        errors.append(required(path.child("lun"), "lun is required if targetWWNs is specified"))
-    elif names and lun is not None:
-        errors += invalid_each(path.child("lun"), lun, is_in_range(lun, 0, 255))
-    return errors
-
-
-def _flex(source: Fields, path: Path) -> Errors:
-    errors = needs("driver")(source, path)
-    for key in source.get("options") or ():
-        domain = "." + key.partition("/")[0].lower()
-        if domain.endswith((".kubernetes.io", ".k8s.io")):
-            errors.append(
-                invalid(path.child("options").key(key), key, "kubernetes.io and k8s.io namespaces are reserved")
-            )
-    return errors
-
-
-def _azure_disk(source: Fields, path: Path) -> Errors:
-    errors = needs("diskName", "diskURI")(source, path)
-    caching, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI", "")
-    if caching is not None and caching not in ("None", "ReadOnly", "ReadWrite"):
-        errors.append(not_supported(path.child("cachingMode"), caching, ("None", "ReadOnly", "ReadWrite")))
-    if kind is not None and kind not in ("Dedicated", "Managed", "Shared"):
-        errors.append(not_supported(path.child("kind"), kind, ("Dedicated", "Managed", "Shared")))
-    if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        errors.append(not_supported(path.child("diskURI"), uri, (_MANAGED_DISK,)))
-    if kind is not None and kind != "Managed" and not uri.startswith("https://"):
-        errors.append(not_supported(path.child("diskURI"), uri, (_BLOB_DISK,)))
-    return errors
 
 
 def _storage_os(source: Fields, path: Path) -> Errors:
@@ -220,29 +112,29 @@ def _ephemeral(source: Fields, path: Path) -> Errors:
 
 # field, place when it is one source too many, place of its own errors, check
 _SOURCES: Final[tuple[tuple[str, str, str, Check], ...]] = (
-    ("hostPath", "hostPath", "hostPath", _host_path),
+    ("hostPath", "hostPath", "hostPath", host_path),
     ("gitRepo", "gitRepo", "gitRepo", _git_repo),
-    ("gcePersistentDisk", "gcePersistentDisk", "persistentDisk", _disk("pdName")),
-    ("awsElasticBlockStore", "awsElasticBlockStore", "awsElasticBlockStore", _disk("volumeID")),
+    ("gcePersistentDisk", "gcePersistentDisk", "persistentDisk", disk("pdName")),
+    ("awsElasticBlockStore", "awsElasticBlockStore", "awsElasticBlockStore", disk("volumeID")),
     ("secret", "secret", "secret", _items("secretName")),
-    ("nfs", "nfs", "nfs", _nfs),
+    ("nfs", "nfs", "nfs", nfs),
     ("iscsi", "iscsi", "iscsi", _iscsi),
     ("glusterfs", "glusterfs", "glusterfs", needs("endpoints", "path")),
-    ("flocker", "flocker", "flocker", _flocker),
+    ("flocker", "flocker", "flocker", flocker),
     ("persistentVolumeClaim", "persistentVolumeClaim", "persistentVolumeClaim", needs("claimName")),
     ("rbd", "rbd", "rbd", needs("monitors", "image")),
     ("cinder", "cinder", "cinder", _cinder),
     ("cephfs", "cephFS", "cephfs", needs("monitors")),
-    ("quobyte", "quobyte", "quobyte", _quobyte),
+    ("quobyte", "quobyte", "quobyte", quobyte),
     ("downwardAPI", "downwarAPI", "downwardAPI", validate_downward_api),
-    ("fc", "fc", "fc", _fc),
-    ("flexVolume", "flexVolume", "flexVolume", _flex),
+    ("fc", "fc", "fc", fc),
+    ("flexVolume", "flexVolume", "flexVolume", flex),
     ("configMap", "configMap", "configMap", _items("name")),
     ("azureFile", "azureFile", "azureFile", needs("secretName", "shareName")),
     ("vsphereVolume", "vsphereVolume", "vsphereVolume", needs("volumePath")),
     ("photonPersistentDisk", "photonPersistentDisk", "photonPersistentDisk", needs("pdID")),
     ("portworxVolume", "portworxVolume", "portworxVolume", needs("volumeID")),
-    ("azureDisk", "azureDisk", "azureDisk", _azure_disk),
+    ("azureDisk", "azureDisk", "azureDisk", azure_disk),
     ("storageos", "storageos", "storageos", _storage_os),
     ("projected", "projected", "projected", validate_projected),
     ("scaleIO", "scaleIO", "scaleIO", needs("gateway", "system", "volumeName")),
