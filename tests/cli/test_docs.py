@@ -50,7 +50,7 @@ def test_commands_exist_with_their_options(page: str, line: str) -> None:
 
 @pytest.mark.parametrize(("page", "block"), blocks("python"))
 def test_python_compiles(page: str, block: str) -> None:
-    compile(block, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    assert compile(block, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).co_filename == page
 
 
 def test_files_that_the_architecture_names_exist() -> None:

@@ -71,13 +71,17 @@ def test_a_foreign_folder_is_left_alone(tmp_path: pathlib.Path) -> None:
 
 def test_an_empty_folder_is_taken(tmp_path: pathlib.Path) -> None:
     (tmp_path / "dev").mkdir()
-    opened(tmp_path).close()
+    folder = opened(tmp_path)
+    assert ClusterFolder(tmp_path, "dev").holder() is not None
+    folder.close()
 
 
 def test_a_folder_left_by_a_crash_at_the_first_start_is_taken(tmp_path: pathlib.Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "lock").touch()
-    opened(tmp_path).close()
+    folder = opened(tmp_path)
+    assert ClusterFolder(tmp_path, "dev").holder() is not None
+    folder.close()
 
 
 def test_a_foreign_kubeconfig_is_left_alone(tmp_path: pathlib.Path) -> None:

@@ -14,6 +14,8 @@ from jobrelay.kinds.cron import ScheduleError, check_schedule, is_zone_name, zon
 )  # fmt: skip
 def test_schedules(text: str) -> None:
     check_schedule(text)
+    with pytest.raises(ScheduleError):
+        check_schedule(f"{text} x")
 
 
 @pytest.mark.parametrize(

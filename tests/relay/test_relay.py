@@ -190,7 +190,8 @@ async def test_namespaces_are_created_if_the_operator_allows_it(fleet: MakeFleet
     async with fleet(1, create_namespaces=True) as it:
         await it.client.create(NAMESPACES, {"metadata": {"name": "team"}})
         await it.submit(namespace="team")
-        await it.finished(namespace="team")
+        assert (await it.finished(namespace="team"))["succeeded"] == 1
+        assert list(await it.mirrors(namespace="team")) == ["worker-1"]
 
 
 async def test_a_job_of_that_name_that_is_not_ours_is_never_touched(fleet: MakeFleet) -> None:

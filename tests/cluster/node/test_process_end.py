@@ -112,6 +112,7 @@ async def test_a_pod_deleted_while_its_container_starts_ends(world: World, monke
     await world.run("sleep 1000")
     await begun.wait()
     await world.delete()
+    assert asked.is_set()
 
 
 async def test_logs_are_there_after_a_restart(tmp_path: pathlib.Path) -> None:
