@@ -133,7 +133,7 @@ class Controller(Generic[K]):
             self.metrics.conflicts += 1
             self.queue.add_failed(key)
             log.debug("%s: %s changed meanwhile: %s", self.name, key, error)
-        except Exception as error:
+        except Exception as error:  # the boundary of a reconcile: one key's failure must not end the others' worker
             self.metrics.failed += 1
             delay = self.queue.add_failed(key)
             log.warning("%s: %s failed, next try in %.3g s: %r", self.name, key, delay, error, exc_info=True)

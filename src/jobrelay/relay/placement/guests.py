@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, TypeAlias
 
+import structlog
+
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.workloads import Demand
 
 from .wish import Wish
 
 __all__ = ["GROUP", "LIMIT", "Guest", "Guests", "Opinion", "Refuse"]
+
+log = structlog.get_logger(__name__)
 
 GROUP: Final = "jobrelay.placement"
 LIMIT: Final = 0.050
@@ -58,7 +62,7 @@ class Guest:
             opinion = self._opinion(demand, wish, worker)
             took = self._clock() - began
             if took > LIMIT and not self.problem:
-                self._set_aside(f"it took {took * 1000:.0f} ms, more than {LIMIT * 1000:.0f} ms")
+                self.set_aside(f"it took {took * 1000:.0f} ms, more than {LIMIT * 1000:.0f} ms")
             if opinion is None or self.problem:
                 return None
             opinions.append(opinion)
@@ -67,16 +71,18 @@ class Guest:
     def _opinion(self, demand: Demand, wish: Wish, worker: WorkerFacts) -> Opinion | None:
         try:
             opinion = self._function(demand, wish, worker)
-        except Exception as error:
-            self._set_aside(f"it raised {type(error).__name__}: {error}")
+        except Exception as error:  # the code of others: whatever it raises, the relay goes on without it
+            self.set_aside(f"it raised {type(error).__name__}: {error}", error)
             return None
         if isinstance(opinion, Refuse) or (isinstance(opinion, int | float) and math.isfinite(opinion)):
             return opinion
-        self._set_aside(f"it answered {opinion!r}, which is neither a number nor Refuse")
+        self.set_aside(f"it answered {opinion!r}, which is neither a number nor Refuse")
         return None
 
-    def _set_aside(self, cause: str) -> None:
+    def set_aside(self, cause: str, error: Exception | None = None) -> None:
+        """It is not asked again; the log has the whole trace, placements say the cause."""
         self.problem = f"placement policy {self.name} is set aside: {cause}"
+        log.warning(self.problem, exc_info=error)
 
 
 class Guests:
@@ -106,7 +112,7 @@ class Guests:
     def _load(self, point: EntryPoint) -> Guest:
         try:
             return Guest(point.name, point.load(), self._clock)
-        except Exception as error:
+        except Exception as error:  # importing runs the code of others
             guest = Guest(point.name, lambda demand, wish, worker: 0.0, self._clock)
-            guest.problem = f"placement policy {point.name} is set aside: it cannot be loaded: {error}"
+            guest.set_aside(f"it cannot be loaded: {error}", error)
             return guest

@@ -225,7 +225,7 @@ def _spawn(spec: dict[str, Any], fds: list[int], way: str) -> int:
     if pid == 0:
         try:
             _become(spec, fds, way, supervisor)
-        except BaseException as error:
+        except BaseException as error:  # this is the child: it tells why, and ends
             text = f"exec: {json.dumps(spec['program'])}: {_reason(error, spec['program'])}"
             os.write(writing, text.encode())
         os._exit(127)
@@ -378,7 +378,7 @@ def _find_way() -> str:
         if pid == 0:
             try:
                 own_mounts(way)
-            except BaseException:
+            except BaseException:  # this is the child: it ends here, whatever happened
                 os._exit(1)
             os._exit(0)
         if os.waitpid(pid, 0)[1] == 0:
