@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from click.testing import CliRunner, Result
 
 from jobrelay.cli import root
+from jobrelay.cluster.node import NodeSettings
 from jobrelay.fleet.registry import register
 from jobrelay.kube import LeaderElection
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
@@ -22,9 +23,11 @@ async def call(it: Fleet, *arguments: str) -> Result:
 
 
 @asynccontextmanager
-async def answering_fleet(make: MakeFleet = fleet, *, registered: bool = False) -> AsyncIterator[Fleet]:
+async def answering_fleet(
+    make: MakeFleet = fleet, *, registered: bool = False, nodes: NodeSettings | None = None
+) -> AsyncIterator[Fleet]:
     """A fleet whose relay can be asked; `registered` makes objects of its workers too."""
-    async with make() as it, Endpoint() as endpoint:
+    async with make(nodes=nodes) as it, Endpoint() as endpoint:
         assert it.relay is not None
         await it.relay.manager.ready.wait()
         endpoint.relay = it.relay

@@ -6,6 +6,7 @@ import json
 
 import yaml
 
+from jobrelay.cluster.node import NodeSettings
 from tests.relay.fleets import MakeFleet
 
 from .asking import answering_fleet, call
@@ -32,7 +33,7 @@ async def test_a_waiting_job_says_why(fleet: MakeFleet) -> None:
 
 
 async def test_workers_are_shown_with_state_jobs_and_room(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet) as it:
+    async with answering_fleet(fleet, nodes=NodeSettings(runtime="scripted")) as it:
         head, *rows = (await call(it, "get", "workers")).stdout.splitlines()
         assert head.split() == ["NAME", "STATE", "JOBS", "NODES", "CPU", "MEMORY", "REASON"]
         assert [row.split()[:4] for row in rows] == [

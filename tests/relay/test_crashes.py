@@ -20,6 +20,12 @@ from tests.relay.fleets import Fleet, MakeFleet
 AT_ONCE = 6
 
 
+@pytest.fixture(autouse=True)
+def no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is killed does not finish what was begun."""
+    monkeypatch.setattr("jobrelay.relay.relay.GRACE", 0.0)
+
+
 class Trap:
     """Holds the n-th write of a relay for ever, before it is carried out or after."""
 

@@ -24,7 +24,7 @@ from .stories import ADAPTER, Pair, as_object
 Obj = dict[str, Any]
 NAMESPACES = "/api/v1/namespaces"
 MERGE = "application/merge-patch+json"
-AT_ONCE = 8
+AT_ONCE = 16
 
 
 async def replay(server: Endpoint, namespace: str, told: Iterable[Pair]) -> list[str]:

@@ -12,10 +12,12 @@ from tests.real.clusters import Planes
 from .pairs import pairs
 from .replay import replay
 
-PAIRS = int(os.environ.get("JOBRELAY_PAIRS", "4000"))
+PAIRS = int(os.environ.get("JOBRELAY_PAIRS", "20000"))
+SEEDS = 4
 
 
 @pytest.mark.real
-async def test_no_returned_status_is_refused(planes: Planes) -> None:
+@pytest.mark.parametrize("seed", range(SEEDS))
+async def test_no_returned_status_is_refused(planes: Planes, seed: int) -> None:
     async with Endpoint.from_text(planes.get(["pairs"])[0].address) as server:
-        assert await replay(server, "pairs", pairs(PAIRS, seed=1)) == []
+        assert await replay(server, f"pairs-{seed}", pairs(PAIRS // SEEDS, seed)) == []
