@@ -3,7 +3,7 @@
 The real server decodes a body into a Go struct and writes the struct back. What clients see is therefore shaped by Go:
 unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs that
 are not pointers are always there, lists without `omitempty` show as null. `decode` does all of this in one walk. A decoder
-is compiled per type on first use: a closure over its fields, so that a Job costs tens of microseconds.
+is compiled per type on first use, a plan of its fields, so that a Job costs tens of microseconds.
 
 Errors carry the path that Go prints: the innermost struct's name and the chain of JSON names, without indexes.
 """
@@ -88,7 +88,7 @@ def render(trail: Trail) -> str:
 
 
 Decoder = Callable[[Any, Trail, Notes], Any]
-Plan = dict[str, tuple[Decoder, bool, type | None]]  # how to decode, whether zero is dropped, what is right as it is
+Entry = tuple[Decoder, bool, type | None]  # how to decode, whether zero is dropped, what is right as it is
 _AS_IS: Final[dict[str, type]] = {"s": str, "b": bool}
 
 
@@ -119,7 +119,7 @@ def decoder(type_: Type) -> Decoder:
 @functools.cache
 def _compiled(kind: str, go: str, name: str, elem: Type | None) -> Decoder:
     if kind == "struct":
-        return _struct(Type(kind, go, name=name))
+        return _Struct(Type(kind, go, name=name)).decode
     if kind == "list":
         assert elem is not None
         return _list(go, elem)
@@ -194,41 +194,86 @@ def _drops_zero(field: Field) -> bool:
     )
 
 
-def _struct(type_: Type) -> Decoder:
-    go_name = type_.go.rpartition(".")[2]
-    plan: Plan | None = None
-    always: list[tuple[str, Type | None, Any]] = []  # a struct is made each time, any other zero value is shared
-    empty_lists: set[str] = set()
-    omit_zero_structs: set[str] = set()
-    inlined: dict[str, str] = {}
+class _Plan:
+    """What decoding a struct comes down to, field by field."""
 
-    def prepare() -> Plan:
-        nonlocal plan
+    __slots__ = ("always", "empty_lists", "fields", "inlined", "zero_structs")
+
+    def __init__(self, type_: Type) -> None:
+        given = type_.fields.items()
         tells_empty = type_.name in _TELLS_EMPTY
-        made = {
+        self.fields: dict[str, Entry] = {
             name: (
                 decoder(f.type), _drops_zero(f) and not (tells_empty and f.type.kind == "list"), _AS_IS.get(f.type.kind)
             )
-            for name, f in type_.fields.items()
+            for name, f in given
         }  # fmt: skip
-        for name, f in type_.fields.items():
-            if _always(f):
-                fresh = f.type.kind == "struct" and not f.type.pointer
-                always.append((name, f.type, None) if fresh else (name, None, zero(f.type)))
-        empty_lists.update(
-            n
-            for n, f in type_.fields.items()
-            if not f.omitempty and not f.type.pointer and f.type.kind in ("list", "map") and not tells_empty
-        )
-        omit_zero_structs.update(
-            n for n, f in type_.fields.items() if f.omitzero and not f.type.pointer and f.type.kind == "struct"
-        )
-        inlined.update({n: f.go for f in type_.declared if f.inline for n in f.type.fields if n not in _TYPE_META})
-        plan = made
-        return made
+        self.always = [(name, *_unset(f.type)) for name, f in given if _always(f)]
+        self.empty_lists = [] if tells_empty else [name for name, f in given if _shows_empty_as_null(f)]
+        self.zero_structs = [name for name, f in given if f.omitzero and not f.type.pointer and f.type.kind == "struct"]
+        self.inlined = {n: f.go for f in type_.declared if f.inline for n in f.type.fields if n not in _TYPE_META}
 
-    def decode_fields(out: dict[str, Any], items: Iterable[tuple[str, Any]], trail: Trail, notes: Notes) -> None:
-        known = plan if plan is not None else prepare()
+    def finish(self, out: dict[str, Any], notes: Notes) -> dict[str, Any]:
+        """Adds what is always written, and takes away what is not when it is zero."""
+        for key, kind, value in self.always:
+            if key not in out:
+                out[key] = value if kind is None else zero(kind)
+        for key in self.empty_lists:
+            if out[key] is not None and not out[key]:
+                notes.emptied.append((out, key))
+        for key in self.zero_structs:
+            if key in out and not out[key]:
+                del out[key]
+        return out
+
+
+def _unset(type_: Type) -> tuple[Type | None, Any]:
+    """How a field is written that is not set: a struct is made each time, any other zero value is shared."""
+    fresh = type_.kind == "struct" and not type_.pointer
+    return (type_, None) if fresh else (None, zero(type_))
+
+
+def _shows_empty_as_null(field: Field) -> bool:
+    return not field.omitempty and not field.type.pointer and field.type.kind in ("list", "map")
+
+
+class _Struct:
+    """Decodes structs of one type. The plan is made on first use, for types contain themselves."""
+
+    __slots__ = ("_plan", "_type")
+
+    def __init__(self, type_: Type) -> None:
+        self._type = type_
+        self._plan: _Plan | None = None
+
+    def decode(self, value: Any, trail: Trail, notes: Notes) -> Any:
+        plan = self._plan
+        if plan is None:
+            plan = self._plan = _Plan(self._type)
+        out: dict[str, Any] = {}
+        if type(value) is dict:
+            self._decode_fields(plan, out, value.items(), trail, notes)
+        elif type(value) is Pairs:
+            self._decode_pairs(plan, out, value, trail, notes)
+        else:
+            raise DecodeError(json_kind(value), self._type.go)
+        return plan.finish(out, notes)
+
+    def _decode_pairs(self, plan: _Plan, out: dict[str, Any], value: Pairs, trail: Trail, notes: Notes) -> None:
+        seen: set[str] = set()
+        for key, item in value.pairs:
+            before = out.get(key)
+            if key in seen and key in plan.fields:
+                notes.repeated(trail, key)
+            seen.add(key)
+            self._decode_fields(plan, out, ((key, item),), trail, notes)
+            if isinstance(before, dict) and isinstance(out[key], dict):
+                out[key] = {**before, **out[key]}
+
+    def _decode_fields(
+        self, plan: _Plan, out: dict[str, Any], items: Iterable[tuple[str, Any]], trail: Trail, notes: Notes
+    ) -> None:
+        known = plan.fields
         for key, item in items:
             entry = known.get(key)
             if entry is None:
@@ -245,50 +290,12 @@ def _struct(type_: Type) -> Decoder:
                 made = decode_item(item, (trail, key), notes)
             except DecodeError as error:
                 error.path.append(key)
-                if key in inlined:
-                    error.path.append(inlined[key])
-                error.struct = error.struct or go_name
+                if key in plan.inlined:
+                    error.path.append(plan.inlined[key])
+                error.struct = error.struct or self._type.go.rpartition(".")[2]
                 raise
             if made or not drops_zero:
                 out[key] = made
-
-    def finish(out: dict[str, Any], notes: Notes) -> dict[str, Any]:
-        if plan is None:
-            prepare()
-        for key, kind, value in always:
-            if key not in out:
-                out[key] = value if kind is None else zero(kind)
-        for key in empty_lists:
-            if out[key] is not None and not out[key]:
-                notes.emptied.append((out, key))
-        for key in omit_zero_structs:
-            if key in out and not out[key]:
-                del out[key]
-        return out
-
-    def decode_pairs(value: Pairs, trail: Trail, notes: Notes) -> Any:
-        out: dict[str, Any] = {}
-        seen: set[str] = set()
-        for key, item in value.pairs:
-            before = out.get(key)
-            if key in seen and key in type_.fields:
-                notes.repeated(trail, key)
-            seen.add(key)
-            decode_fields(out, ((key, item),), trail, notes)
-            if isinstance(before, dict) and isinstance(out[key], dict):
-                out[key] = {**before, **out[key]}
-        return finish(out, notes)
-
-    def decode_struct(value: Any, trail: Trail, notes: Notes) -> Any:
-        if type(value) is not dict:
-            if type(value) is Pairs:
-                return decode_pairs(value, trail, notes)
-            raise DecodeError(json_kind(value), type_.go)
-        out: dict[str, Any] = {}
-        decode_fields(out, value.items(), trail, notes)
-        return finish(out, notes)
-
-    return decode_struct
 
 
 def _list(go: str, elem: Type) -> Decoder:
