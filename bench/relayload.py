@@ -29,6 +29,8 @@ from bench.connection import Access, Sender, Unchunked, access, connect, loop_fa
 
 _PATH: Final = "/apis/batch/v1/namespaces/default/jobs"
 _NAME: Final = re.compile(rb'"metadata":\{"name":"([^"]+)"')
+_VERSION: Final = re.compile(rb'"resourceVersion":"(\d+)"')
+_ERROR: Final = b'"type":"ERROR"'
 _STAGES: Final = (b'"startTime":"', b'"ready":1', b'"type":"Complete","status":"True"')
 _UNTIL: Final = {"created": 0, "ready": 2, "complete": 3}
 _COMPLETE: Final = 3
@@ -55,13 +57,13 @@ def _job(name: str, kind: str, seconds: float) -> bytes:
 class Stages(asyncio.Protocol):
     """One watch of Jobs: when each reached which stage. Events are not decoded, only searched.
 
-    An API server ends the watch of a client that it finds slow, as happens on a busy machine. It is opened again then, and begins with
-    how all Jobs are by now.
+    An API server ends the watch of a client that it finds slow, as happens on a busy machine. It is opened again then, and goes on
+    after the last event.
     """
 
     def __init__(self, access: Access) -> None:
         self.seen: dict[bytes, list[float]] = {}
-        self._access, self._body, self._rest = access, Unchunked(), b""
+        self._access, self._body, self._rest, self._last = access, Unchunked(), b"", b""
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport | None = None
         self._again: asyncio.Task[None] | None = None
@@ -79,7 +81,9 @@ class Stages(asyncio.Protocol):
             self._again.result()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        request = jobs.request("GET", f"{_PATH}?watch=1&resourceVersion=0")
+        found = _VERSION.search(self._last)
+        since = found[1].decode() if found and _ERROR not in self._last else "0"
+        request = jobs.request("GET", f"{_PATH}?watch=1&resourceVersion={since}")
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(self._access.sign(request))
 
@@ -100,6 +104,7 @@ class Stages(asyncio.Protocol):
 
     def _take(self, data: bytes, now: float) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
+        self._last = lines[-1] if lines else self._last
         for line in lines:
             stage = next((number for number in (3, 2, 1) if _STAGES[number - 1] in line), 0)
             if stage and (found := _NAME.search(line)):
