@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pathlib
 import time
-from typing import Final
+from typing import Final, NamedTuple
 
-from bench.calibrate import round_trip
+from bench.calibrate import round_trip, stolen_seconds
 from bench.process import Helper, Server, helper, server
 from bench.report import Figure
 
 JOBS: Final = 1_000
+ROUNDS: Final = 3
 WARM_UP: Final = 100
 FINISHED: Final = 10_000
 COMPLETIONS: Final = 10_000
@@ -25,7 +26,7 @@ SETTLE: Final = 15.0  # the last events are still being written
 
 
 def lives(folder: pathlib.Path) -> list[Figure]:
-    """1,000 Jobs of one pod each; then more of them until 10,000 are finished, and what these cost while nothing happens."""
+    """1,000 Jobs of one pod each, three times; then more of them until 10,000 are finished, and what these cost while nothing happens."""
     with server(folder, ["dev"], "scripted") as running:
         cluster = running.clusters[0]
         with helper("bench.load", cluster.url, cluster.kubeconfig, str(CLIENTS)) as load:
@@ -33,9 +34,9 @@ def lives(folder: pathlib.Path) -> list[Figure]:
             load.ask(do="namespace")
             load.ask(do="run", first=0, count=WARM_UP)
             figures = _thousand(running, load)
-            rest = FINISHED - WARM_UP - JOBS
+            rest = FINISHED - WARM_UP - ROUNDS * JOBS
             begin = running.cpu()
-            done = load.ask(do="run", first=200_000, count=rest)
+            done = load.ask(do="run", first=(ROUNDS + 1) * 100_000, count=rest)
             each = (running.cpu() - begin) / rest
             note = f"{rest / done['seconds']:.0f} Jobs/s; an event or two for each, and older objects in every table"
             figures.append(Figure("server CPU per Job, until 10,000 are finished", each * 1e3, "ms", note=note))
@@ -48,17 +49,38 @@ def lives(folder: pathlib.Path) -> list[Figure]:
 
 
 def _thousand(running: Server, load: Helper) -> list[Figure]:
-    before, begin = round_trip(), running.cpu()
-    done = load.ask(do="run", first=100_000, count=JOBS)
-    cpu, trip = running.cpu() - begin, (before + round_trip()) / 2
-    share, rate = cpu / done["seconds"], JOBS / done["seconds"]
-    note = f"one core, of which the server had {share:.0%}; creating took {done['creating']:.1f} s of {done['seconds']:.1f} s"
-    load_note = f"load generator {done['cpu'] / JOBS * 1e6:.0f} us"
+    """Three times 1,000 Jobs; the middle one counts, because machines that are shared are slow for seconds at a time."""
+    rounds = sorted(_round(running, load, number) for number in range(1, ROUNDS + 1))
+    rate, cpu, trip, note = rounds[ROUNDS // 2]
+    others = ", ".join(f"{each.rate:.0f}" for each in rounds)
     return [
-        Figure("Jobs from create to Complete, one pod each", rate, "/s", 200.0, at_least=True, note=note),
-        Figure("server CPU per Job", cpu / JOBS * 1e3, "ms", 5.0, note=load_note),
-        Figure("the same in json round trips of a Job", cpu / JOBS / trip, "x", note=f"one is {trip * 1e6:.1f} us"),
+        Figure(
+            "Jobs from create to Complete, one pod each",
+            rate,
+            "/s",
+            200.0,
+            at_least=True,
+            note=f"{note}; all: {others}",
+        ),
+        Figure("server CPU per Job", cpu * 1e3, "ms", 5.0),
+        Figure("the same in json round trips of a Job", cpu / trip, "x", note=f"one is {trip * 1e6:.1f} us"),
     ]
+
+
+class _Round(NamedTuple):
+    rate: float
+    cpu: float
+    trip: float
+    note: str
+
+
+def _round(running: Server, load: Helper, number: int) -> _Round:
+    before, begin, stolen = round_trip(), running.cpu(), stolen_seconds()
+    done = load.ask(do="run", first=number * 100_000, count=JOBS)
+    cpu, stolen = running.cpu() - begin, stolen_seconds() - stolen
+    trip, seconds = (before + round_trip()) / 2, done["seconds"]
+    note = f"one core, of which the server had {cpu / seconds:.0%}; other guests of the host took {stolen / seconds:.0%} of a core"
+    return _Round(JOBS / seconds, cpu / JOBS, trip, note)
 
 
 def indexed(folder: pathlib.Path) -> list[Figure]:

@@ -103,7 +103,10 @@ def unchanged_meta(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Whether metadata is what it was when it was stored, but for what the server itself has written."""
     if not new.get("resourceVersion") or len(new.keys() | _SERVERS_OWN) != len(old.keys() | _SERVERS_OWN):
         return False
-    return all(name in old and old[name] == value for name, value in new.items() if name not in _SERVERS_OWN)
+    for name, value in new.items():
+        if name not in _SERVERS_OWN and (name not in old or old[name] != value):
+            return False
+    return True
 
 
 def _changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> Mapping[str, Any]:

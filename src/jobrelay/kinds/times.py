@@ -7,6 +7,7 @@ text does not match.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 from typing import Final
 
@@ -15,6 +16,7 @@ from jobrelay.kinds.field import go_quote
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 UTC: Final = dt.UTC
+_WRITTEN: Final = "%04d-%02d-%02dT%02d:%02d:%02dZ"
 
 _PARTS: Final = (
     ("2006", re.compile(r"\d{4}")),
@@ -105,6 +107,7 @@ def parse_micro_time(text: str) -> dt.datetime:
 _CANONICAL = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
 
 
+@functools.lru_cache(1024)
 def canonical_time(text: str) -> str:
     """The text as the server writes it back: UTC, whole seconds."""
     return text if _CANONICAL.fullmatch(text) else format_time(parse_time(text))
@@ -115,7 +118,8 @@ def canonical_micro_time(text: str) -> str:
 
 
 def format_time(time: dt.datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+    utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+    return _WRITTEN % (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
 
 
 def format_micro_time(time: dt.datetime) -> str:

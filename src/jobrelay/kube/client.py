@@ -19,7 +19,7 @@ import msgspec
 
 from .clock import Clock, Deadline, SystemClock, sleep
 from .errors import ProtocolError, StatusError, TransportTimeout, error_from_response
-from .objects import Body, Object, ObjectList, decode_list, decode_object, encode
+from .objects import Body, Key, Object, ObjectList, decode_list, decode_object, encode
 from .patch import Patch, apply_patch
 from .resource import PODS, Resource
 from .transport import Request, Response, Transport
@@ -37,7 +37,7 @@ _RETRYABLE = frozenset({429, 500, 502, 503, 504})
 class Client:
     """Talks to one API server.
 
-    `timeout` bounds each request but not watches and log streams; `retries` and `longest_wait` bound how often and how
+    `timeout` bounds each request (None does not) but not watches and log streams; `retries` and `longest_wait` bound how often and how
     long a server that asks for patience gets it. `on_warning` hears what the server remarks about requests it grants,
     such as unknown fields and deprecated versions.
     """
@@ -48,7 +48,7 @@ class Client:
         *,
         clock: Clock | None = None,
         user_agent: str = "jobrelay",
-        timeout: float = 30.0,
+        timeout: float | None = 30.0,
         page_size: int = 500,
         retries: int = 5,
         longest_wait: float = 30.0,
@@ -142,21 +142,33 @@ class Client:
         resource: Resource,
         body: Body,
         *,
+        key: Key | None = None,
         subresource: str | None = None,
         field_manager: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Replace an object by `body`, which names itself; with a resourceVersion only if that is still current."""
+        """Replace an object by `body`; with a resourceVersion only if that is still current.
+
+        The body names itself; a caller that knows its `key` saves the reading of it.
+        """
         raw = encode(body)
-        metadata = decode_object(raw).metadata
-        path = resource.path(metadata.namespace or None, metadata.name, subresource)
+        key = key or decode_object(raw).key
+        path = resource.path(key.namespace or None, key.name, subresource)
         return decode_object(await self.call("PUT", path, _write_query(field_manager, dry_run), raw))
 
     async def replace_status(
-        self, resource: Resource, body: Body, *, field_manager: str = "", dry_run: bool = False
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        key: Key | None = None,
+        field_manager: str = "",
+        dry_run: bool = False,
     ) -> Object:
         """Replace the status of an object; its spec in `body` is ignored by the server."""
-        return await self.update(resource, body, subresource="status", field_manager=field_manager, dry_run=dry_run)
+        return await self.update(
+            resource, body, key=key, subresource="status", field_manager=field_manager, dry_run=dry_run
+        )
 
     async def patch(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job import JobController
 
@@ -194,3 +196,17 @@ async def test_the_metrics_have_their_names() -> None:
     finished = 'job_controller_jobs_finished_total{completion_mode="NonIndexed",result="succeeded",reason="CompletionsReached"} 1'
     assert finished in lines
     assert any(line.startswith("job_controller_job_sync_duration_seconds_bucket") for line in lines)
+
+
+async def test_while_many_wait_the_status_of_a_job_that_has_only_started_is_gathered_for_a_second() -> None:
+    async with job_world() as jobs:
+        began = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        bodies = [{"metadata": {"name": f"j-{number}"}, "spec": {"template": TEMPLATE}} for number in range(100)]
+        await asyncio.gather(*(jobs.server.ok("POST", JOBS, body) for body in bodies))
+        await jobs.settle(0.5)
+        untold = [each for each in (await jobs.world.get(JOBS))["items"] if "startTime" not in each["status"]]
+        assert 20 < len(untold) < 100
+        assert len(await jobs.pods()) == 100
+        await jobs.settle(0.6)
+        statuses = [each["status"] for each in (await jobs.world.get(JOBS))["items"]]
+        assert {(status["active"], status["startTime"]) for status in statuses} == {(1, began)}

@@ -57,7 +57,7 @@ async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: 
     assert pods is not None
     pod = _pod(handlers, request, name)
     node = handlers.services.store.get("nodes", "", binding["target"]["name"])
-    labels = represent.stored(node.raw)["metadata"].get("labels") if node is not None else None
+    labels = represent.seen(node.raw)["metadata"].get("labels") if node is not None else None
     if refusal := bind_pod(pod, binding, now=format_time(handlers.services.now()), node_labels=labels):
         raise errors.conflict("", "pods/binding", name, refusal)
     if not given.dry_run:

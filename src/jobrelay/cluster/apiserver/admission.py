@@ -53,7 +53,7 @@ def namespace_lifecycle(attempt: Attempt) -> None:
     item = attempt.services.store.get("namespaces", "", name)
     if item is None:
         raise errors.not_found("", "namespaces", name)
-    namespace = represent.stored(item.raw)
+    namespace = represent.seen(item.raw)
     if (namespace.get("status") or {}).get("phase") != "Terminating":
         return
     if (attempt.served.group, attempt.served.plural) == ("authorization.k8s.io", "localsubjectaccessreviews"):

@@ -6,6 +6,7 @@ refusal becomes the answer. Each function is a step of the admission chain and r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jobrelay.cluster.apiserver import errors, represent
@@ -14,15 +15,16 @@ from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.kinds.strategy import Obj
 
 RBAC = "rbac.authorization.k8s.io"
+Fields = Mapping[str, Any]
 
 
-def _all(attempt: Attempt, key: str, namespace: str = "") -> list[Obj]:
-    return [represent.stored(item.raw) for item in attempt.services.store.snapshot(key).walk(namespace)]
+def _all(attempt: Attempt, key: str, namespace: str = "") -> list[Fields]:
+    return [represent.seen(item.raw) for item in attempt.services.store.snapshot(key).walk(namespace)]
 
 
-def _one(attempt: Attempt, key: str, namespace: str, name: str) -> Obj | None:
+def _one(attempt: Attempt, key: str, namespace: str, name: str) -> Fields | None:
     item = attempt.services.store.get(key, namespace, name)
-    return represent.stored(item.raw) if item is not None else None
+    return represent.seen(item.raw) if item is not None else None
 
 
 def _forbidden(attempt: Attempt, why: str) -> errors.ApiError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +30,12 @@ def stored(raw: bytes) -> Obj:
     """Stored JSON as an object (without apiVersion and kind)."""
     obj: Obj = msgspec.json.decode(raw)
     return obj
+
+
+@functools.lru_cache(512)
+def seen(raw: bytes) -> Mapping[str, Any]:
+    """Stored JSON of an object that many writes look at (a namespace, a service account), decoded once: not to be changed."""
+    return stored(raw)
 
 
 def outgoing(served: Served, raw: bytes) -> bytes:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_PLAIN: Final = re.compile(r"/(?!/)[\w./:-]*")
 _NAME: Final = re.compile(r"(?!\.\.?$)[^/%\\,=!]+")
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
@@ -90,7 +89,7 @@ class ApiRequest:
 
 def split_target(target: str) -> tuple[str, dict[str, list[str]]]:
     """A request target as path and query."""
-    if _PLAIN.fullmatch(target):
+    if "?" not in target and "%" not in target and "#" not in target and target[:2] != "//" and target[:1] == "/":
         return target, {}
     parts = urlsplit(target)
     query = parse_qs(parts.query, keep_blank_values=True) if parts.query else {}
@@ -113,33 +112,25 @@ def _selected_name(query: Mapping[str, list[str]]) -> str:
 
 def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> Info:
     """What a path and method mean. Unknown shapes are answered as paths that are not about resources."""
-    info = Info(method.lower(), path)
-    parts = path.strip("/").split("/")
-    if len(parts) < 3 or parts[0] not in ("api", "apis"):
-        return info
-    prefix, *rest = parts
+    prefix, *rest = path.strip("/").split("/")
     group = ""
-    if prefix == "apis":
-        if len(rest) < 3:
-            return info
+    if prefix == "apis" and len(rest) > 2:
         group, *rest = rest
+    elif prefix != "api" or len(rest) < 2:
+        return Info(method.lower(), path)
     version, *rest = rest
     verb = _VERBS.get(method, "")
     if rest[0] == "watch" and len(rest) > 1:
         verb, rest = "watch", rest[1:]
-    info = Info(verb, path, prefix, group, version)
+    namespace = selected = ""
     if rest[0] == "namespaces" and len(rest) > 1:
-        info.namespace = rest[1]
+        namespace = rest[1]
         if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
             rest = rest[2:]
-    info.parts = tuple(rest)
-    info.resource = rest[0]
-    info.name = rest[1] if len(rest) > 1 else ""
-    info.subresource = rest[2] if len(rest) > 2 and verb != "watch" else ""
-    if not info.name:
-        if verb == "get":
-            info.verb = "watch" if flag(query, "watch") else "list"
-            info.selected = _selected_name(query)
-        elif verb == "delete":
-            info.verb = "deletecollection"
-    return info
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 and verb != "watch" else ""
+    if not name and verb == "get":
+        verb, selected = "watch" if flag(query, "watch") else "list", _selected_name(query)
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Info(verb, path, prefix, group, version, namespace, rest[0], name, subresource, tuple(rest), selected)

@@ -60,22 +60,22 @@ class Served:
         """The media types of bodies."""
         return ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
-    @property
+    @functools.cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @functools.cached_property
     def qualified(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
-    @property
+    @functools.cached_property
     def type(self) -> Type:
         """The built-in type; custom resources have none."""
         found = type_for_kind(self.api_version, self.kind)
         assert found is not None, self.kind
         return found
 
-    @property
+    @functools.cached_property
     def strategy(self) -> Strategy:
         if self.custom is not None:
             return self.custom.strategy

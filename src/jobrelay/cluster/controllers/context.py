@@ -26,7 +26,7 @@ class Context:
 
     def __init__(self, transport: Transport, *, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
-        self.client = Client(transport, clock=self.clock, user_agent=USER_AGENT)
+        self.client = Client(transport, clock=self.clock, user_agent=USER_AGENT, timeout=None)  # nothing can get lost
         self.manager = Manager(clock=self.clock)
         self.figures: list[Figures] = [self._queues]
         self._caches: dict[Resource, Cache] = {}

@@ -1,6 +1,6 @@
 """The garbage collector: objects go when all of their owners are gone.
 
-It keeps one index, from an owner's uid to its dependents, fed by the store's commits. Three things set it to work: an owner
+It keeps an index from an owner's uid to its dependents, and back, fed by the store's commits. Three things set it to work: an owner
 that is gone (its dependents are looked at), an owner that is being deleted with `foregroundDeletion` (its dependents go
 first, and the finalizer falls when none of them blocks any more) or with `orphan` (its dependents forget it), and a new
 object whose owner never was. Looking again is always safe: every step starts from what the store holds now.
@@ -37,7 +37,7 @@ class Ref(NamedTuple):
     name: str
 
 
-class _Owner(msgspec.Struct, rename="camel"):
+class _Owner(msgspec.Struct, rename="camel", gc=False):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -67,6 +67,7 @@ class GarbageCollector:
     def __init__(self, services: Services) -> None:
         self._services, self._store = services, services.store
         self._dependents: dict[str, set[Ref]] = {}
+        self._owners: dict[Ref, list[_Owner]] = {}
         self._waiting: dict[Ref, None] = {}
         self._scheduled = False
 
@@ -74,7 +75,7 @@ class GarbageCollector:
         self._store.subscribe_all(self._changed)
         for resource in self._store.resources():
             for item in list(self._store.snapshot(resource).walk("")):
-                self._note(Ref(resource, item.namespace, item.name), None, item)
+                self._note(Ref(resource, item.namespace, item.name), item)
         self._schedule()
 
     # The index.
@@ -82,30 +83,37 @@ class GarbageCollector:
     def _changed(self, resource: str, change: Change) -> None:
         item = change.after or change.before
         assert item is not None
-        ref = Ref(resource, item.namespace, item.name)
-        self._note(ref, change.before, change.after)
+        self._note(Ref(resource, item.namespace, item.name), change.after)
         if change.after is None:
             self._gone(item.namespace, _thin(change.raw))
         self._schedule()
 
-    def _note(self, ref: Ref, before: Item | None, after: Item | None) -> None:
-        owned_before = before is not None and b'"ownerReferences"' in before.raw
-        owned_after = after is not None and b'"ownerReferences"' in after.raw
-        if before is not None and owned_before and (not owned_after or after is None):
-            for owner in _thin(before.raw).owner_references:
-                self._dependents.get(owner.uid, set()).discard(ref)
-        if after is None:
+    def _note(self, ref: Ref, after: Item | None) -> None:
+        known = self._owners.get(ref, [])
+        deleting = after is not None and b'"deletionTimestamp"' in after.raw
+        if after is not None and (deleting or b'"ownerReferences"' in after.raw):
+            metadata = _thin(after.raw)
+        elif known:
+            metadata = _Metadata()
+        else:
             return
-        deleting = b'"deletionTimestamp"' in after.raw
-        if not owned_after and not deleting:
-            return
-        metadata = _thin(after.raw)
-        if before is not None and not deleting and _thin(before.raw).owner_references == metadata.owner_references:
+        owners = metadata.owner_references
+        if owners != known:
+            self._relate(ref, known, owners)
+        elif not deleting:
             return  # nothing that concerns owners has changed
-        for owner in metadata.owner_references:
-            self._dependents.setdefault(owner.uid, set()).add(ref)
-        if metadata.owner_references or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
+        if owners or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
             self._waiting[ref] = None
+
+    def _relate(self, ref: Ref, before: list[_Owner], after: list[_Owner]) -> None:
+        for owner in before:
+            self._dependents.get(owner.uid, set()).discard(ref)
+        for owner in after:
+            self._dependents.setdefault(owner.uid, set()).add(ref)
+        if after:
+            self._owners[ref] = after
+        else:
+            del self._owners[ref]
 
     def _gone(self, namespace: str, metadata: _Metadata) -> None:
         """An object is gone: its dependents are looked at, and its owners may have waited for that."""

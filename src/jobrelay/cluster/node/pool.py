@@ -33,8 +33,8 @@ class NodePool:
         self.settings = settings
         scripted = settings.runtime == "scripted"
         transport, clock = context.client.transport, context.clock
-        placing = Client(transport, clock=clock, user_agent="kube-scheduler")
-        running = Client(transport, clock=clock, user_agent="kubelet")
+        placing = Client(transport, clock=clock, user_agent="kube-scheduler", timeout=None)
+        running = Client(transport, clock=clock, user_agent="kubelet", timeout=None)
         recorder = EventRecorder(placing, NAME, NAME, clock=clock)
         self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
         context.manager.add(Registrar(running, clock, settings), Group.CACHES)

@@ -19,7 +19,7 @@ _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS objects (
     resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, raw BLOB NOT NULL,
     PRIMARY KEY (resource, namespace, name)
-) WITHOUT ROWID;
+);
 CREATE TABLE IF NOT EXISTS counter (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL);
 INSERT OR IGNORE INTO counter VALUES (1, 0);
 """

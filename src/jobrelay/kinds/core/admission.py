@@ -6,7 +6,7 @@ nothing to refuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from jobrelay.kinds.core.claims import STORAGE_CLASS_ANNOTATION
@@ -24,7 +24,7 @@ def class_of(claim: Obj) -> str | None:
     return named
 
 
-def default_class(storage_classes: Iterable[Obj]) -> str | None:
+def default_class(storage_classes: Iterable[Mapping[str, Any]]) -> str | None:
     """The newest of the classes that are marked as default."""
     marked = [made["metadata"] for made in storage_classes if _is_default(made)]
     by_name = sorted(marked, key=lambda metadata: str(metadata["name"]))
@@ -32,18 +32,18 @@ def default_class(storage_classes: Iterable[Obj]) -> str | None:
     return newest[0]["name"] if newest else None
 
 
-def _is_default(storage_class: Obj) -> bool:
+def _is_default(storage_class: Mapping[str, Any]) -> bool:
     annotations = storage_class["metadata"].get("annotations") or {}
     return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(_BETA_DEFAULT_CLASS))
 
 
-def fill_in_class(claim: Obj, storage_classes: Iterable[Obj]) -> None:
+def fill_in_class(claim: Obj, storage_classes: Iterable[Mapping[str, Any]]) -> None:
     """A new claim that names no class gets the default one, if there is one."""
     if class_of(claim) is None and (name := default_class(storage_classes)) is not None:
         claim["spec"]["storageClassName"] = name
 
 
-def growth_refusal(claim: Obj, old: Obj, storage_classes: Iterable[Obj]) -> str:
+def growth_refusal(claim: Obj, old: Obj, storage_classes: Iterable[Mapping[str, Any]]) -> str:
     """A claim may grow once it is bound, if its class allows it."""
     sizes = [number_of(made["spec"]["resources"].get("requests"), "storage") for made in (claim, old)]
     if sizes[0] <= sizes[1]:
@@ -56,7 +56,7 @@ def growth_refusal(claim: Obj, old: Obj, storage_classes: Iterable[Obj]) -> str:
     return "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 
 
-def second_default_refusal(priority_class: Obj, others: Iterable[Obj]) -> str:
+def second_default_refusal(priority_class: Obj, others: Iterable[Mapping[str, Any]]) -> str:
     """There is one default priority class; `others` are the stored ones, the object itself among them or not."""
     if not priority_class.get("globalDefault"):
         return ""

@@ -18,7 +18,7 @@ ANNOTATION: Final = "kubernetes.io/limit-ranger"
 Amounts = Mapping[str, str]
 
 
-def fill_in(pod: Obj, limit_ranges: Iterable[Obj]) -> None:
+def fill_in(pod: Obj, limit_ranges: Iterable[Mapping[str, Any]]) -> None:
     """Gives containers the default requests and limits that they do not set, and says so in an annotation."""
     for limit_range in limit_ranges:
         items = [item for item in _items(limit_range) if item.get("type") == "Container"]
@@ -33,7 +33,7 @@ def fill_in(pod: Obj, limit_ranges: Iterable[Obj]) -> None:
             annotations[ANNOTATION] = "LimitRanger plugin set: " + "; ".join(notes)
 
 
-def _items(limit_range: Obj) -> list[dict[str, Any]]:
+def _items(limit_range: Mapping[str, Any]) -> list[dict[str, Any]]:
     return limit_range["spec"].get("limits") or []
 
 
@@ -48,17 +48,17 @@ def _fill_container(container: dict[str, Any], requests: Amounts, limits: Amount
     return notes
 
 
-def pod_refusal(pod: Obj, limit_ranges: Iterable[Obj]) -> str:
+def pod_refusal(pod: Obj, limit_ranges: Iterable[Mapping[str, Any]]) -> str:
     """Why limit ranges refuse a pod, or an empty text."""
     return _first_refusal(limit_ranges, lambda item: _pod_complaints(pod["spec"], item))
 
 
-def claim_refusal(claim: Obj, limit_ranges: Iterable[Obj]) -> str:
+def claim_refusal(claim: Obj, limit_ranges: Iterable[Mapping[str, Any]]) -> str:
     """Why limit ranges refuse a claim, or an empty text."""
     return _first_refusal(limit_ranges, lambda item: _claim_complaints(claim["spec"], item))
 
 
-def _first_refusal(limit_ranges: Iterable[Obj], complain: Callable[[dict[str, Any]], list[str]]) -> str:
+def _first_refusal(limit_ranges: Iterable[Mapping[str, Any]], complain: Callable[[dict[str, Any]], list[str]]) -> str:
     for limit_range in limit_ranges:
         complaints = list(dict.fromkeys(text for item in _items(limit_range) for text in complain(item)))
         if complaints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from jobrelay.kinds.core.servicechecks import validate_cluster_ips
@@ -31,7 +31,10 @@ class Pool:
     """The addresses and ports that services may have, without those that they have already."""
 
     def __init__(
-        self, services: Iterable[Obj] = (), network: str = DEFAULT_RANGE, choose: random.Random | None = None
+        self,
+        services: Iterable[Mapping[str, Any]] = (),
+        network: str = DEFAULT_RANGE,
+        choose: random.Random | None = None,
     ) -> None:
         self._network = ipaddress.IPv4Network(network)
         self._choose = choose or random.Random()
@@ -40,7 +43,7 @@ class Pool:
         for service in services:
             self.note(service)
 
-    def note(self, service: Obj) -> None:
+    def note(self, service: Mapping[str, Any]) -> None:
         """Takes what a stored service has."""
         spec = service["spec"]
         self._ips.update(ip for ip in spec.get("clusterIPs") or () if ip != "None")

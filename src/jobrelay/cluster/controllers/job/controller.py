@@ -37,6 +37,7 @@ _WORKERS = 16
 _MODES = ("NonIndexed", "Indexed")
 _ENDED = ("Succeeded", "Failed")
 _GATHER, _SOON = 1.0, 0.2
+_MANY = 2 * _WORKERS
 
 
 def _owned(pod: Object) -> tuple[str, ...]:
@@ -192,7 +193,8 @@ class JobController:
         record = self.records.of(key, obj.uid)
         if record.behind(obj.resource_version):
             return None
-        return await self._measured(key, JobSync(self._tools, obj, job, record), job, record)
+        hurried = len(self._main.queue) > _MANY
+        return await self._measured(key, JobSync(self._tools, obj, job, record, hurried=hurried), job, record)
 
     async def _measured(self, key: Key, sync: JobSync, job: Job, record: Record) -> Result | None:
         started, result = self._clock.monotonic(), "error"
@@ -216,6 +218,8 @@ class JobController:
         if decision.look_again is not None:
             self._main.queue.add_after(key, max(decision.look_again, _SOON))
         await sync.carry_out(decision)
+        if sync.postponed:
+            self._main.queue.add_after(key, _GATHER)
         return None
 
     def _candidates(self, job: Job) -> tuple[Pod, ...]:

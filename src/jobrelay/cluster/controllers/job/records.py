@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from jobrelay.cluster.controllers.job.backoff import Backoff
 from jobrelay.cluster.controllers.job.pods import is_active, is_tracked
 from jobrelay.cluster.controllers.job.situation import Memory
-from jobrelay.cluster.controllers.job.views import Pod
+from jobrelay.cluster.controllers.job.views import Pod, Time
 from jobrelay.kube.objects import Key
 from jobrelay.kube.store import is_newer
 
@@ -31,6 +31,7 @@ class Record:
     pods_version: str = ""
     job_version: str = ""
     unsure: bool = False
+    began: Time | None = None
 
     def saw_pod(self, version: str) -> None:
         """A pod was written with this version: the cache must reach it."""
@@ -48,7 +49,7 @@ class Record:
         self.deleting.intersection_update(pod.uid for pod in pods if is_active(pod))
         visible = not self.pods_version or not is_newer(self.pods_version, cache_version)
         satisfied = visible and not self.deleting
-        return Memory(self.backoff, frozenset(self.removing), satisfied)
+        return Memory(self.backoff, frozenset(self.removing), satisfied, self.began)
 
 
 class Records:

@@ -41,12 +41,14 @@ class Memory:
     """What the controller knows beyond the objects.
 
     `removing` are the pods whose finalizer it has taken off already; `satisfied` says that everything else it did to pods
-    is visible. A controller that was restarted remembers nothing, and loses nothing but its delays.
+    is visible; `began` is when it started a Job whose status does not say so yet. A controller that was restarted remembers
+    nothing, and loses nothing but its delays.
     """
 
     backoff: Backoff = NEVER_FAILED
     removing: frozenset[str] = frozenset()
     satisfied: bool = True
+    began: Time | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def assess(job: Job, pods: Iterable[Pod], memory: Memory, now: Time) -> Situatio
     counting = sum(judge(job, pod).counts for pod in new_failed)
     start = job.status.start_time
     if start is None and not job.spec.suspend:
-        start = now
+        start = memory.began or now
     situation = Situation(
         job=job,
         pods=pods,

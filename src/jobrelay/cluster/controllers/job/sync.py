@@ -51,10 +51,15 @@ class Tools:
 
 
 class JobSync:
-    """One look at one Job; `obj` is the Job as the cache holds it."""
+    """One look at one Job; `obj` is the Job as the cache holds it.
 
-    def __init__(self, tools: Tools, obj: Object, job: Job, record: Record) -> None:
-        self._tools, self._client = tools, tools.client
+    While many others wait (`hurried`), a status that says no more than that the Job has started is left for the next look:
+    most often it has more to tell by then. `postponed` says that there must be one.
+    """
+
+    def __init__(self, tools: Tools, obj: Object, job: Job, record: Record, *, hurried: bool = False) -> None:
+        self._tools, self._client, self._hurried = tools, tools.client, hurried
+        self.postponed = False
         self._obj, self._job, self._record = obj, job, record
         self._control = PodControl(tools.client, tools.recorder, job, record)
         self.action = "reconciling"
@@ -133,6 +138,9 @@ class JobSync:
 
     async def _track(self, decision: Decision, done: Done) -> None:
         reported = report(decision.facts, decision.plan, done)
+        if self._hurried and self._record.began is None and reported.only_begins(self._job):
+            self._record.began, self.postponed = decision.facts.start, True
+            return
         for event in reported.events:
             self._control.tell(*event)
         if reported.changed:
@@ -157,7 +165,7 @@ class JobSync:
     async def _write(self, status: Status, before: Status) -> None:
         body = msgspec.structs.replace(self._obj.decode(_StatusWrite), status=status)
         body.metadata.pop("managedFields", None)
-        self._obj = await self._client.replace_status(JOBS, msgspec.json.encode(body))
+        self._obj = await self._client.replace_status(JOBS, msgspec.json.encode(body), key=self._obj.key)
         self._record.job_version = self._obj.resource_version
         self._tools.metrics.counted(self._job, before, status)
 

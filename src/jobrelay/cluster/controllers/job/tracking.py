@@ -21,7 +21,7 @@ from jobrelay.cluster.controllers.job.podfailurepolicy import judge
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
 from jobrelay.cluster.controllers.job.situation import Situation
 from jobrelay.cluster.controllers.job.suspend import with_suspension
-from jobrelay.cluster.controllers.job.views import Condition, Pod, Status, Time
+from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Status, Time
 from jobrelay.kinds.job.indexes import Indexes
 from jobrelay.kinds.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from jobrelay.kinds.job.views import Uncounted
@@ -59,6 +59,11 @@ class Report:
     terminating: int = 0
     events: tuple[Event, ...] = ()
     policy_actions: Counter[str] = field(default_factory=Counter)
+
+    def only_begins(self, job: Job) -> bool:
+        """Whether there is nothing to tell but that a Job has started."""
+        begun = job.status.start_time is None and self.status.start_time is not None
+        return begun and not (self.events or self.removals or self.ending or self.status.conditions)
 
 
 @dataclass(frozen=True, slots=True)
