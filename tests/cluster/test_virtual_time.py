@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobrelay.cluster import Cluster, NodeSettings
+from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client, FakeClock
-from jobrelay.kube.clock import format_time
 from jobrelay.kube.resource import JOBS
 
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from jobrelay.kube.clock import FakeClock, SystemClock, deadline, format_micro_time, format_time, sleep
+from jobrelay.kinds.times import format_micro_time, format_time
+from jobrelay.kube.clock import FakeClock, SystemClock, deadline, sleep
 
 
 async def test_fake_clock_fires_timers_in_order_at_their_own_moment(clock: FakeClock) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
-from jobrelay.kube.clock import format_time
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.decide import Commit, decide
 from jobrelay.relay.model import WorkerFacts

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
-from jobrelay.kube.clock import format_time
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
 from jobrelay.relay.model import Refusal, State, WorkerFacts

@@ -123,6 +123,7 @@ def format_time(time: dt.datetime) -> str:
 
 
 def format_micro_time(time: dt.datetime) -> str:
+    """Exactly six digits: the API server refuses any other number of them."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 

@@ -23,8 +23,6 @@ __all__ = [
     "SystemClock",
     "Timer",
     "deadline",
-    "format_micro_time",
-    "format_time",
     "quiet_deadline",
     "sleep",
 ]
@@ -134,16 +132,6 @@ async def quiet_deadline(clock: Clock, seconds: float | None, heard_at: Callable
             yield
         finally:
             timer.cancel()
-
-
-def format_time(moment: datetime) -> str:
-    """Kubernetes `Time`: RFC 3339 in whole seconds."""
-    return moment.astimezone(UTC).isoformat()[:19] + "Z"
-
-
-def format_micro_time(moment: datetime) -> str:
-    """Kubernetes `MicroTime`: the API server refuses anything but exactly six fraction digits."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class _FakeTimer:

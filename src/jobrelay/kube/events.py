@@ -20,9 +20,11 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from jobrelay.kinds.times import format_micro_time
+
 from .backoff import Backoff
 from .client import Client
-from .clock import Clock, SystemClock, format_micro_time, sleep
+from .clock import Clock, SystemClock, sleep
 from .errors import AlreadyExists, KubeError, NotFound, ProtocolError, StatusError
 from .objects import Object
 from .patch import merge_patch

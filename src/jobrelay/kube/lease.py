@@ -19,8 +19,10 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.kinds.times import format_micro_time
+
 from .client import Client
-from .clock import Clock, SystemClock, deadline, format_micro_time, sleep
+from .clock import Clock, SystemClock, deadline, sleep
 from .errors import KubeError, NotFound
 from .objects import Object
 from .resource import LEASES

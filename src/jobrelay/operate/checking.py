@@ -17,6 +17,7 @@ import msgspec
 
 from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.registry import get_cluster, worker_connection
+from jobrelay.kinds.times import format_time
 from jobrelay.kube import (
     Client,
     Clock,
@@ -30,7 +31,6 @@ from jobrelay.kube import (
     connect,
     serves,
 )
-from jobrelay.kube.clock import format_time
 from jobrelay.kube.discovery import Version
 from jobrelay.kube.errors import error_from_response
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NODES, PODS, SECRETS, SERVICEACCOUNTS

@@ -26,7 +26,7 @@ from jobrelay.cluster.node.status import (
 )
 from jobrelay.kinds.pod.common import is_sidecar
 from jobrelay.kinds.pod.status import may_restart
-from jobrelay.kube.clock import format_time
+from jobrelay.kinds.times import format_time
 
 FIRST_BACKOFF: Final = 10.0
 LAST_BACKOFF: Final = 300.0

@@ -13,8 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.node.settings import NodeSettings
+from jobrelay.kinds.times import format_micro_time, format_time
 from jobrelay.kube import Client
-from jobrelay.kube.clock import Clock, format_micro_time, format_time, sleep
+from jobrelay.kube.clock import Clock, sleep
 from jobrelay.kube.errors import AlreadyExists, KubeError
 from jobrelay.kube.objects import Object
 from jobrelay.kube.patch import merge_patch, strategic_patch

@@ -23,8 +23,9 @@ from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of, node_info
 from jobrelay.cluster.node.placement import Placement, place
 from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Holder, Preemption, preempt
+from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client
-from jobrelay.kube.clock import format_time, sleep
+from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import Conflict, KubeError, NotFound
 from jobrelay.kube.events import EventRecorder
 from jobrelay.kube.objects import Key, Object

@@ -15,9 +15,10 @@ from random import Random
 
 import msgspec
 
+from jobrelay.kinds.times import format_micro_time
 from jobrelay.kube import AlreadyExists, Client, Clock, KubeError, NotFound, merge_patch
 from jobrelay.kube.backoff import Backoff
-from jobrelay.kube.clock import format_micro_time, sleep
+from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import CONFIGMAPS
 from jobrelay.relay.workers.link import Loss
 

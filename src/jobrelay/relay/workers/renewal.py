@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client, Clock, KubeError, Object, ProtocolError, merge_patch
-from jobrelay.kube.clock import format_time, sleep
+from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.objects import KEY

@@ -24,7 +24,7 @@ from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import mount_points
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
 from jobrelay.kinds import quantity
-from jobrelay.kube.clock import format_time
+from jobrelay.kinds.times import format_time
 from jobrelay.kube.errors import KubeError
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ from jobrelay.cluster.node.status import (
 )
 from jobrelay.kinds.pod.common import is_sidecar
 from jobrelay.kinds.pod.status import may_restart
-from jobrelay.kube.clock import format_time, sleep
+from jobrelay.kinds.times import format_time
+from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError, NotFound
 from jobrelay.kube.events import Reference
 from jobrelay.kube.patch import strategic_patch
