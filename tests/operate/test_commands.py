@@ -6,11 +6,12 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from jobrelay.cli import root
-from jobrelay.kube.resource import DEPLOYMENTS, ROLEBINDINGS
-from tests.relay.fleets import NAMESPACE, Fleet, fleet
+from jobrelay.kube.resource import DEPLOYMENTS, ROLEBINDINGS, ROLES
+from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet
 
 from .fleets import join_worker
 
@@ -38,16 +39,17 @@ async def check(it: Fleet, *more: str) -> tuple[int, dict[str, dict[str, Any]]]:
     return result.exit_code, {each["check"]: each for each in json.loads(result.stdout)}
 
 
-async def test_install_applies_everything() -> None:
+async def test_install_applies_everything(fleet: MakeFleet) -> None:
     async with fleet(0, start=False) as it:
         result = await call("install", "--apply", "--kubeconfig", it.management.kubeconfig)
         assert result.exit_code == 0
         assert result.stderr.splitlines()[-1] == f"management: Deployment jobrelay in namespace {NAMESPACE} created"
         found = (await it.client.get(DEPLOYMENTS, "jobrelay", NAMESPACE)).decode()
         assert found["spec"]["replicas"] == 2
+        await it.client.delete(DEPLOYMENTS, "jobrelay", NAMESPACE)
 
 
-async def test_join_tells_each_step_and_check_finds_all_in_order() -> None:
+async def test_join_tells_each_step_and_check_finds_all_in_order(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         result = await join(it)
         assert (result.exit_code, result.stdout) == (0, "")
@@ -57,13 +59,13 @@ async def test_join_tells_each_step_and_check_finds_all_in_order() -> None:
         )
         code, found = await check(it)
         assert code == 0
-        assert {name for name, each in found.items() if each["result"] == "ok"} == {
+        assert {name for name, each in found.items() if each["result"] == "ok"} - {"policy"} == {
             "contact", "clock", "jobs.batch", "logs", "events", "token", "mirror in default",
         }  # fmt: skip
         assert found["room"]["detail"] == "no right to list, watch nodes; list, watch pods"
 
 
-async def test_join_tells_programs_in_json() -> None:
+async def test_join_tells_programs_in_json(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         told = json.loads((await join(it, "-o", "json", "--cluster-wide")).stdout)
         assert told["identity"].startswith("system:serviceaccount:jobrelay-worker:jobrelay-")
@@ -71,27 +73,50 @@ async def test_join_tells_programs_in_json() -> None:
         assert (await check(it, "worker-1"))[1]["room"]["result"] == "ok"
 
 
-async def test_check_names_the_very_right_that_is_missing() -> None:
-    async with fleet(1, start=False) as it:
-        await join_worker(it)
-        for obj in (await it.on("worker-1").list(ROLEBINDINGS, "team-b")).items:
-            await it.on("worker-1").delete(ROLEBINDINGS, obj.name, "team-b")
+async def missing(it: Fleet, detail: str) -> dict[str, dict[str, Any]]:
+    """Waits until a check tells this of Jobs: a right ends a moment after it was taken."""
+
+    async def told() -> dict[str, dict[str, Any]]:
         code, found = await check(it)
-        assert code == 1
-        lacking = "no right to create, get, list, watch, patch, delete jobs.batch in namespace team-b"
-        assert found["jobs.batch"]["detail"] == lacking
+        return found if (code, found["jobs.batch"]["detail"]) == (1, detail) else {}
+
+    return dict(await it.until(told))
+
+
+async def test_check_names_the_very_right_that_is_missing(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it:
+        asked = await join_worker(it)
+        role = (await it.on("worker-1").get(ROLES, asked.identity.name, "team-b")).decode()
+        role["rules"][0]["verbs"].remove("patch")
+        await it.on("worker-1").update(ROLES, role)
+        found = await missing(it, "no right to patch jobs.batch in namespace team-b")
+        assert found["mirror in team-b"]["result"] == "ok"
+        await it.on("worker-1").delete(ROLEBINDINGS, asked.identity.name, "team-b")
+        found = await missing(it, "no right to create, get, list, watch, patch, delete jobs.batch in namespace team-b")
         assert found["mirror in team-a"]["result"] == "ok"
         assert found["mirror in team-b"]["result"] == "missing"
 
 
-async def test_check_says_when_a_worker_does_not_answer() -> None:
+@pytest.mark.real
+@pytest.mark.parametrize("fleet", ["real"], indirect=True)
+async def test_check_tells_whether_the_policy_is_obeyed(fleet: MakeFleet) -> None:
+    async with fleet(1, start=False) as it:
+        await join_worker(it)
+
+        async def held() -> bool:
+            return (await check(it))[1]["policy"]["detail"] == "nothing but mirrors, and no privileged pods"
+
+        await it.until(held, 60)
+
+
+async def test_check_says_when_a_worker_does_not_answer(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         assert (await join(it, "--server", "https://127.0.0.1:1")).exit_code == 0
         code, found = await check(it)
         assert (code, list(found), found["contact"]["result"]) == (1, ["contact"], "missing")
 
 
-async def test_check_knows_the_administrators_kubeconfig_has_no_token() -> None:
+async def test_check_knows_the_administrators_kubeconfig_has_no_token(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         await call("worker", "add", "w", it.workers["worker-1"].kubeconfig, "--kubeconfig", it.management.kubeconfig)
         code, found = await check(it)
@@ -100,7 +125,7 @@ async def test_check_knows_the_administrators_kubeconfig_has_no_token() -> None:
         assert found["policy"]["detail"] == "the relay's identity may create unmarked Jobs and privileged pods"
 
 
-async def test_leave_without_the_worker_says_what_is_left() -> None:
+async def test_leave_without_the_worker_says_what_is_left(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         await join(it)
         result = await leave(it)
@@ -111,7 +136,7 @@ async def test_leave_without_the_worker_says_what_is_left() -> None:
         assert "worker: ServiceAccount jobrelay-" in result.stderr
 
 
-async def test_bad_questions_get_a_hint() -> None:
+async def test_bad_questions_get_a_hint(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         assert "no namespace nowhere" in (await join(it, namespaces="nowhere")).stderr
         assert "cannot be a namespace" in (await join(it, namespaces="A_b")).stderr

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import Client, FakeClock, Forbidden, Key, NotFound, connect, merge_patch
-from jobrelay.kube.resource import EVENTS, JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
+from jobrelay.kube import Client, FakeClock, Forbidden, Invalid, Key, NotFound, connect, merge_patch
+from jobrelay.kube.resource import CRONJOBS, EVENTS, JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.identity import HOME
 from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 from jobrelay.relay.originals import Task
@@ -126,6 +126,13 @@ async def test_what_roles_keep_from_it(fleet: MakeFleet) -> None:
                 await _refused(client.list(SECRETS, place))
                 await _refused(client.create(PODS, {"metadata": {"name": "p"}, "spec": {}}, place))
                 await _refused(client.create(ROLEBINDINGS, {"metadata": {"name": "p"}}, place))
+                await _refused(client.get(SECRETS, "any", place))
+                for part in ("exec", "attach", "portforward", "eviction", "binding"):
+                    await _refused(client.call("POST", PODS.path(place, "p", part), body=b"{}"))
+                ephemeral = merge_patch({"spec": {"ephemeralContainers": [{"name": "e", "image": "i"}]}})
+                await _refused(client.patch(PODS, "p", ephemeral, place, subresource="ephemeralcontainers"))
+                await _refused(client.delete(PODS, "p", place))
+                await _refused(client.create(CRONJOBS, {"metadata": {"name": "c"}, "spec": {}}, place))
             await _refused(client.list(SECRETS))
             await _refused(client.list(JOBS))
             await _refused(client.list(JOBS, OTHERS))
@@ -155,6 +162,18 @@ ESCAPES: dict[str, dict[str, Any]] = {
     },
     "hostPath": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]},
     "hostNetwork": {"hostNetwork": True},
+    "hostPath beside others": {
+        "volumes": [{"name": "u", "emptyDir": {}}, {"name": "v", "hostPath": {"path": "/run", "type": "Socket"}}]
+    },
+    "privileged sidecar": {
+        "initContainers": [
+            {"name": "i", "image": "i", "restartPolicy": "Always", "securityContext": {"privileged": True}}
+        ]
+    },
+    "a host process": {
+        "hostNetwork": True,
+        "securityContext": {"windowsOptions": {"hostProcess": True}},
+    },
     "hostPID": {"hostPID": True},
     "hostIPC": {"hostIPC": True},
 }
@@ -162,7 +181,7 @@ ESCAPES: dict[str, dict[str, Any]] = {
 
 async def _policy_holds(client: Client) -> None:
     """A policy takes effect a moment after it was made."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await client.create(JOBS, mirror("somebody-else"), dry_run=True)
@@ -173,6 +192,30 @@ async def _policy_holds(client: Client) -> None:
 
 async def _foreign(it: Fleet) -> None:
     await it.on("worker-1").create(JOBS, job("foreign", "team-a", managed_by=None))
+
+
+async def _stays_as_it_is(client: Client, origin: str) -> None:
+    """A mirror cannot be unmarked, nor turned into something else, be it suspended or not."""
+    unmarking: list[dict[str, Any]] = [
+        {"labels": {ORIGIN: None}},
+        {"labels": {ORIGIN: "somebody-else"}},
+        {"labels": None},
+        {"annotations": None},
+        *({"annotations": {mark: None}} for mark in (ORIGIN_UID, ORIGIN_NAME, EPOCH)),
+    ]
+    made = mirror(origin)
+    made["spec"]["suspend"] = True
+    await client.create(JOBS, made)
+    for suspend in (True, False):
+        await client.patch(JOBS, "m", merge_patch({"spec": {"suspend": suspend}}), "team-a")
+        for change in unmarking:
+            await _refused(client.patch(JOBS, "m", merge_patch({"metadata": change}), "team-a"))
+        for pod in ESCAPES.values():
+            for also in ({}, {"suspend": not suspend}):
+                change = {"spec": {"template": {"spec": pod}, **also}}
+                with pytest.raises((Forbidden, Invalid)):
+                    await client.patch(JOBS, "m", merge_patch(change), "team-a")
+    await client.delete(JOBS, "m", "team-a", propagation="Background")
 
 
 @REAL
@@ -194,9 +237,9 @@ async def test_what_its_policy_keeps_from_it(fleet: MakeFleet) -> None:
             }
             await _refused(client.patch(JOBS, "foreign", merge_patch(marked), "team-a"))
             await _refused(client.delete(JOBS, "foreign", "team-a"))
-            await client.create(JOBS, mirror(origin))
-            await _refused(client.patch(JOBS, "m", merge_patch({"metadata": {"labels": {ORIGIN: None}}}), "team-a"))
-            await client.delete(JOBS, "m", "team-a", propagation="Background")
+            await _stays_as_it_is(client, origin)
+            unmarked = job("applied", "team-a", managed_by=None)
+            await _refused(client.apply(JOBS, unmarked, field_manager="tests"))
         assert await it.on("worker-1").get(JOBS, "foreign", "team-a")
 
 

@@ -44,7 +44,10 @@ async def test_service_accounts_have_bound_tokens_and_only_their_rights(planes: 
                     await Client(transport).list(resource, "default")
 
 
-def test_clusters_end_with_the_process_that_started_them_even_if_it_is_killed(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_clusters_end_with_the_process_that_started_them_however_that_ends(
+    tmp_path: pathlib.Path, ended_by: signal.Signals
+) -> None:
     script = (
         "import pathlib, sys, time\n"
         "from tools.kube.control_plane import ControlPlane\n"
@@ -55,11 +58,11 @@ def test_clusters_end_with_the_process_that_started_them_even_if_it_is_killed(tm
     )
     line = [sys.executable, "-c", script, str(programs()), str(tmp_path)]
     with subprocess.Popen(
-        line, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
     ) as starter:
         assert starter.stdout is not None
         pids = [int(each) for each in starter.stdout.readline().split()]
-        starter.send_signal(signal.SIGKILL)
+        starter.send_signal(ended_by)
     end = time.monotonic() + 20
     while any(_runs(pid) for pid in pids):
         assert time.monotonic() < end

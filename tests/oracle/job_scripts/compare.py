@@ -65,14 +65,14 @@ def differences(title: str, real: Obj, ours: Obj) -> list[str]:
     return [title, *(line for line in shown if not line.startswith("@@"))]
 
 
-async def play(real: Client, ours: Client, name: str, steps: list[Obj]) -> Outcome:
+async def play(real: Client, ours: Client, name: str, steps: list[Obj], player: type[Player] = Player) -> Outcome:
     namespace = "jobscript-" + name.replace("/", "-").replace(" ", "-").lower()[:40] + "-" + secrets.token_hex(3)
-    pair = (Player(real, namespace), Player(ours, namespace))
+    pair = (player(real, namespace), player(ours, namespace))
     outcome = Outcome(len(steps))
-    await asyncio.gather(*(player.prepare() for player in pair))
+    await asyncio.gather(*(each.prepare() for each in pair))
     try:
         for number, step in enumerate(steps):
-            await asyncio.gather(*(player.play(step) for player in pair))
+            await asyncio.gather(*(each.play(step) for each in pair))
             await asyncio.sleep(SETTLE if step.keys() - {"wait"} else 0)
             theirs, mine = await _looked(pair)
             if theirs != mine:
@@ -81,7 +81,7 @@ async def play(real: Client, ours: Client, name: str, steps: list[Obj]) -> Outco
     except Exception as error:
         outcome.different, outcome.lines = len(steps), [*outcome.lines, f"== {name} broke off: {error!r:.500}"]
     finally:
-        await asyncio.gather(*(player.clean_up() for player in pair))
+        await asyncio.gather(*(each.clean_up() for each in pair))
     return outcome
 
 
@@ -90,7 +90,7 @@ async def _looked(pair: tuple[Player, Player]) -> tuple[Obj, Obj]:
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     while True:
-        theirs, mine = await asyncio.gather(*(player.look() for player in pair))
+        theirs, mine = await asyncio.gather(*(each.look() for each in pair))
         if theirs == mine or loop.time() > end:
             return theirs, mine
         await asyncio.sleep(AGAIN)

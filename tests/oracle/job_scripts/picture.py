@@ -27,13 +27,18 @@ _VARYING = ("resourceVersion", "uid")
 def picture(kinds: dict[str, list[Obj]], namespace: str, begins: Sequence[dt.datetime], error: Obj | None) -> Obj:
     """What is there after a step; `begins` are the moments at which the steps so far began."""
     names = [one["metadata"]["name"] for one in kinds["pods"] if "generateName" in one["metadata"]]
-    neutral = _Neutral(namespace, names, begins)
+    known = _Neutral(namespace, names, begins)
     shown: Obj = {
-        kind: sorted((neutral.of(_shown(one)) for one in objects), key=_text) for kind, objects in kinds.items()
+        kind: sorted((known.of(_shown(one)) for one in objects), key=_text) for kind, objects in kinds.items()
     }
     if error is not None:
-        shown["error"] = neutral.of(error)
+        shown["error"] = known.of(error)
     return shown
+
+
+def neutral(value: Any, namespace: str) -> Any:
+    """A value without what must differ; times all look old."""
+    return _Neutral(namespace, (), ()).of(value)
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,59 @@
+"""That the relay's suite runs on real clusters too, and which tests of it do not, and why.
+
+A test that takes `fleet` runs on embedded clusters and, under the identities of `jobrelay install` and `jobrelay worker join`, on real ones.
+Those that use embedded clusters in another way are listed here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pathlib
+from collections import Counter
+from collections.abc import Iterator
+from types import ModuleType
+
+FAKE_TIME = "time is the test's own, and a real cluster's is not"
+RESTARTED = "its clusters are stopped and started again; tests/real/test_outages.py does that to real ones"
+EMBEDDED_ONLY = {
+    "workers.test_conditions": FAKE_TIME,
+    "workers.test_install": FAKE_TIME,
+    "workers.test_link": FAKE_TIME,
+    "workers.test_loss": FAKE_TIME,
+    "workers.test_network": RESTARTED,
+    "workers.test_registry": FAKE_TIME,
+    "workers.test_roles": FAKE_TIME,
+    "workers.test_under_faults": FAKE_TIME,
+}
+LEAST = {"test_crashes": 3, "test_endpoint": 5, "test_late_lease": 1, "test_relay": 27, "test_trouble": 11}
+"""How many tests run on both kinds, by module: new ones are counted here, and so not left out unseen."""
+HERE = pathlib.Path(__file__).parent
+
+
+def _modules() -> Iterator[tuple[str, ModuleType]]:
+    for path in sorted(HERE.rglob("test_*.py")):
+        name = ".".join(path.relative_to(HERE).with_suffix("").parts)
+        if path != pathlib.Path(__file__):
+            yield name, importlib.import_module(f"tests.relay.{name}")
+
+
+def _takes_fleet(module: ModuleType) -> list[bool]:
+    tests = [each for name, each in vars(module).items() if name.startswith("test_") and inspect.isfunction(each)]
+    return ["fleet" in inspect.signature(each).parameters for each in tests]
+
+
+def _uses_embedded_clusters(module: ModuleType) -> bool:
+    """By its own functions or by helpers beside it."""
+    functions = [each for each in vars(module).values() if inspect.isfunction(each)]
+    texts = [inspect.getsource(each) for each in functions if each.__module__.startswith("tests.relay")]
+    return any(" Cluster(" in text or "(Cluster(" in text for text in texts)
+
+
+def test_all_tests_on_clusters_run_on_both_kinds_but_these() -> None:
+    found = {name for name, module in _modules() if not any(_takes_fleet(module)) and _uses_embedded_clusters(module)}
+    assert found == set(EMBEDDED_ONLY)
+
+
+def test_none_is_left_out_unseen() -> None:
+    counted = Counter({name: sum(_takes_fleet(module)) for name, module in _modules()})
+    assert +counted == Counter(LEAST)
