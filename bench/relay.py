@@ -29,7 +29,7 @@ LONG: Final = 36_000.0
 NODES: Final = 35  # of 110 pods each, on each of three workers
 MANY: Final = 50
 FEW: Final = 500  # Jobs per number of workers
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 ROUND: Final = 300
 QUIET: Final = 8.0  # seconds without a finished Job after which the rest is taken to hang
 

@@ -142,9 +142,13 @@ async def _stream(
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.code, headers=CIMultiDict(answer.fields()))
     response.enable_chunked_encoding()
-    await response.prepare(raw)
-    await response.write(b"")
     assert answer.stream is not None
+    try:
+        await response.prepare(raw)
+        await response.write(b"")
+    except ConnectionError:  # the client did not wait for it
+        answer.stream.stop()
+        return response
     transport: Any = raw.transport
     if transport is None:
         answer.stream.stop()
