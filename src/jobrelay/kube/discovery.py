@@ -17,6 +17,7 @@ class Version(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     major: str = ""
     minor: str = ""
     git_version: str = ""
+    compiler: str = ""
 
 
 class _Served(msgspec.Struct, gc=False):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -22,7 +22,6 @@ from jobrelay.kube import (
     Client,
     Clock,
     Connection,
-    Forbidden,
     KubeError,
     Object,
     Request,
@@ -36,7 +35,8 @@ from jobrelay.kube.errors import error_from_response
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NODES, PODS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.applying import find
 from jobrelay.operate.rights import Right, listed, missing
-from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RENEW
+from jobrelay.operate.trials import refused, trial
+from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.spec import served_namespaces
 from jobrelay.relay.workers.tokens import Token, read_token
 from jobrelay.workloads import ADAPTERS
@@ -47,7 +47,6 @@ VERBS: Final = ("create", "get", "list", "watch", "patch", "delete")
 OK, LIMITED, MISSING = "ok", "limited", "missing"
 _SKEW: Final = 10.0
 """Clocks that differ by less are the same to the relay; fencing allows for 30 seconds."""
-_NAME: Final = "jobrelay-check"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -193,7 +192,7 @@ async def _mirror(worker: _Worker, place: str) -> Finding:
     """What the worker would say to a plain mirror."""
     check = f"mirror in {place}"
     try:
-        await worker.client.create(JOBS, _job(place, worker.origin), dry_run=True)
+        await worker.client.create(JOBS, trial(place, worker.origin), dry_run=True)
     except StatusError as error:
         return worker.found(check, MISSING, str(error))
     return worker.found(check, OK, "would be accepted")
@@ -201,35 +200,11 @@ async def _mirror(worker: _Worker, place: str) -> Finding:
 
 async def _policy(worker: _Worker, place: str) -> Finding:
     """Whether anything but a mirror is kept out."""
-    if await _refused(worker.client, _job(place, worker.origin)):
+    if await refused(worker.client, trial(place, worker.origin)):
         return worker.found("policy", LIMITED, f"not known, since not even mirrors may be created in namespace {place}")
-    unmarked = await _refused(worker.client, _job(place, ""))
-    privileged = await _refused(worker.client, _job(place, worker.origin, securityContext={"privileged": True}))
+    unmarked = await refused(worker.client, trial(place, ""))
+    privileged = await refused(worker.client, trial(place, worker.origin, securityContext={"privileged": True}))
     open_to = [what for what, closed in (("unmarked Jobs", unmarked), ("privileged pods", privileged)) if not closed]
     if open_to:
         return worker.found("policy", LIMITED, f"the relay's identity may create {' and '.join(open_to)}")
     return worker.found("policy", OK, "nothing but mirrors, and no privileged pods")
-
-
-async def _refused(client: Client, job: dict[str, Any]) -> bool:
-    try:
-        await client.create(JOBS, job, dry_run=True)
-    except Forbidden:
-        return True
-    except StatusError:
-        return False
-    return False
-
-
-def _job(place: str, origin: str, **container: Any) -> dict[str, Any]:
-    marks = {
-        "labels": {ORIGIN: origin},
-        "annotations": {ORIGIN_UID: _NAME, ORIGIN_NAME: _NAME, EPOCH: "0"},
-    }
-    containers = [{"name": "main", "image": "none", **container}]
-    return {
-        "apiVersion": JOBS.api_version,
-        "kind": JOBS.kind,
-        "metadata": {"generateName": f"{_NAME}-", "namespace": place, **(marks if origin else {})},
-        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": containers}}},
-    }

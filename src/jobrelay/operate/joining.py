@@ -23,6 +23,7 @@ from jobrelay.kube import (
     SystemClock,
     Unauthorized,
     connect,
+    server_version,
     serves,
 )
 from jobrelay.kube.clock import sleep
@@ -42,6 +43,7 @@ from jobrelay.operate.identity import HOME, IDENTITY, WORKER, Identity, manifest
 from jobrelay.operate.kubeconfigs import kubeconfig
 from jobrelay.operate.manifests import Manifest
 from jobrelay.operate.manifests import namespace as namespace_manifest
+from jobrelay.operate.trials import refused, trial
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.tokens import request_token
@@ -98,7 +100,7 @@ async def join(
         text = kubeconfig(asked.name, way, asked.namespaces[0], token, asked.server)
         if problem := check_kubeconfig(text):
             raise FleetError(f"the relay would not use this kubeconfig: {problem}")
-        await _wait_for_rights(text, asked, clock or SystemClock())
+        await _wait_for_rights(text, asked, tell, clock or SystemClock())
         new = await register(
             management,
             asked.name,
@@ -149,15 +151,23 @@ async def _remove_surplus(worker: Client, asked: Joining, tell: Tell) -> None:
         await remove(worker, resource, surplus, "worker", tell, dry_run=asked.dry_run)
 
 
-async def _wait_for_rights(text: bytes, asked: Joining, clock: Clock) -> None:
-    """API servers learn of new roles by watching, so a right is there a moment after it was given."""
+async def _wait_for_rights(text: bytes, asked: Joining, tell: Tell, clock: Clock) -> None:
+    """API servers learn of roles and policies by watching, so both hold a moment after they were made."""
     way = Kubeconfig.inline(text).connection()
     async with connect(way) as client:
-        for place in asked.namespaces:
-            await _wait_for_right(client, place, clock, own_address=not asked.server)
+        try:
+            for place in asked.namespaces:
+                await _wait_for_right(client, place, clock)
+            if asked.policy:
+                await _wait_for_policy(client, asked.namespaces[0], tell, clock)
+        except (Forbidden, Unauthorized):
+            raise
+        except KubeError:
+            if not asked.server:
+                raise  # else it is an address that only the relay can reach
 
 
-async def _wait_for_right(client: Client, place: str, clock: Clock, *, own_address: bool) -> None:
+async def _wait_for_right(client: Client, place: str, clock: Clock) -> None:
     for tries_left in reversed(range(_TRIES)):
         try:
             await client.call("GET", JOBS.path(place), {"limit": 1})
@@ -166,7 +176,14 @@ async def _wait_for_right(client: Client, place: str, clock: Clock, *, own_addre
             if not tries_left:
                 raise
             await sleep(clock, _PAUSE)
-        except KubeError:
-            if own_address:
-                raise
-            return  # an address that only the relay can reach
+
+
+async def _wait_for_policy(client: Client, place: str, tell: Tell, clock: Clock) -> None:
+    """The relay gets its token only when the worker refuses what is no mirror. Embedded clusters never do."""
+    if (await server_version(client)).compiler != "gc":
+        return
+    for _ in range(_TRIES):
+        if await refused(client, trial(place, "")):
+            return
+        await sleep(clock, _PAUSE)
+    tell(Step("worker", "not obeyed yet", "ValidatingAdmissionPolicy; `jobrelay worker check` tells when it is"))
