@@ -8,7 +8,7 @@ from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job import JobController
 
 from ..apiserver.serving import MERGE
-from .job_world import JOBS, PODS, TEMPLATE, job_world
+from .job_world import JOBS, PODS, TEMPLATE, Jobs, job_world
 from .running import world
 
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -198,15 +198,32 @@ async def test_the_metrics_have_their_names() -> None:
     assert any(line.startswith("job_controller_job_sync_duration_seconds_bucket") for line in lines)
 
 
+async def many(jobs: Jobs) -> list[str]:
+    """Creates so many Jobs at once that some have to wait; returns the names of those of which it is not told yet that they started."""
+    bodies = [{"metadata": {"name": f"j-{number}"}, "spec": {"template": TEMPLATE}} for number in range(100)]
+    await asyncio.gather(*(jobs.server.ok("POST", JOBS, body) for body in bodies))
+    await jobs.settle(0.5)
+    found = (await jobs.world.get(JOBS))["items"]
+    return [each["metadata"]["name"] for each in found if "startTime" not in each["status"]]
+
+
 async def test_while_many_wait_the_status_of_a_job_that_has_only_started_is_gathered_for_a_second() -> None:
     async with job_world() as jobs:
         began = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        bodies = [{"metadata": {"name": f"j-{number}"}, "spec": {"template": TEMPLATE}} for number in range(100)]
-        await asyncio.gather(*(jobs.server.ok("POST", JOBS, body) for body in bodies))
-        await jobs.settle(0.5)
-        untold = [each for each in (await jobs.world.get(JOBS))["items"] if "startTime" not in each["status"]]
-        assert 20 < len(untold) < 100
+        assert 20 < len(await many(jobs)) < 100
         assert len(await jobs.pods()) == 100
         await jobs.settle(0.6)
         statuses = [each["status"] for each in (await jobs.world.get(JOBS))["items"]]
         assert {(status["active"], status["startTime"]) for status in statuses} == {(1, began)}
+
+
+async def test_a_job_that_is_suspended_before_it_was_told_to_have_started_starts_anew_when_it_is_resumed() -> None:
+    async with job_world() as jobs:
+        path = f"{JOBS}/{(await many(jobs))[0]}"
+        await jobs.server.ok("PATCH", path, {"spec": {"suspend": True, "activeDeadlineSeconds": 30}}, media=MERGE)
+        await jobs.settle(60)
+        await jobs.server.ok("PATCH", path, {"spec": {"suspend": False}}, media=MERGE)
+        resumed = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        await jobs.settle()
+        status = (await jobs.world.get(path))["status"]
+        assert (status["active"], status["startTime"]) == (1, resumed)

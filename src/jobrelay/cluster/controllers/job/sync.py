@@ -145,7 +145,7 @@ class JobSync:
             self._control.tell(*event)
         if reported.changed:
             await self._write(reported.status, self._job.status)
-            self._record.backoff = decision.memory
+            self._record.backoff, self._record.began = decision.memory, None
         for action, number in reported.policy_actions.items():
             self._tools.metrics.count("pod_failures_handled_by_failure_policy_total", action, by=number)
         removal = await self._control.remove_finalizers(reported.removals)
