@@ -33,7 +33,7 @@ class ControlPlane:
     ) -> None:
         self._services, self._names, self._nodes = services, names, nodes
         self._namespaces = Namespaces(services, authority)
-        self._context = Context(transport, clock=clock)
+        self._context = Context(transport, clock=clock, timeout=None)
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:

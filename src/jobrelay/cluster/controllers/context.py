@@ -21,18 +21,23 @@ USER_AGENT = "kube-controller-manager"
 class Context:
     """Handed to every controller when it is set up; `manager.run()` then runs them all.
 
-    `figures` are what controllers tell whoever asks the API server for metrics.
+    `timeout` bounds each of their requests; None is for a server in the same process, where no request can get lost. `figures` are what controllers tell whoever asks the API server for metrics.
     """
 
-    def __init__(self, transport: Transport, *, clock: Clock | None = None) -> None:
+    def __init__(self, transport: Transport, *, clock: Clock | None = None, timeout: float | None = 30.0) -> None:
         self.clock = clock or SystemClock()
-        self.client = Client(transport, clock=self.clock, user_agent=USER_AGENT, timeout=None)  # nothing can get lost
+        self._transport, self._timeout = transport, timeout
+        self.client = self.client_of(USER_AGENT)
         self.manager = Manager(clock=self.clock)
         self.figures: list[Figures] = [self._queues]
         self._caches: dict[Resource, Cache] = {}
 
     def _queues(self) -> Iterator[str]:
         return queue_figures([each for each in self.manager.members if isinstance(each, Controller)])
+
+    def client_of(self, program: str) -> Client:
+        """A client that says it is this program."""
+        return Client(self._transport, clock=self.clock, user_agent=program, timeout=self._timeout)
 
     def recorder(self, component: str) -> Recorder:
         """A recorder of events in the name of one controller; it is run with the controllers."""

@@ -32,9 +32,8 @@ class NodePool:
     def __init__(self, context: Context, settings: NodeSettings) -> None:
         self.settings = settings
         scripted = settings.runtime == "scripted"
-        transport, clock = context.client.transport, context.clock
-        placing = Client(transport, clock=clock, user_agent="kube-scheduler", timeout=None)
-        running = Client(transport, clock=clock, user_agent="kubelet", timeout=None)
+        clock = context.clock
+        placing, running = context.client_of("kube-scheduler"), context.client_of("kubelet")
         recorder = EventRecorder(placing, NAME, NAME, clock=clock)
         self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
         context.manager.add(Registrar(running, clock, settings), Group.CACHES)
