@@ -27,7 +27,6 @@ from jobrelay.workloads.requests import pod_requests
 
 __all__ = ["CapacityTracker"]
 
-"""The label by which a Job's pods name their Job."""
 _ENDED: Final = ("Succeeded", "Failed")
 _Requests = tuple[tuple[str, Fraction], ...]
 
