@@ -2,10 +2,10 @@
 
     python -m bench.compare ../before [--only writes] [--rounds 3] [--tolerance 5]
 
-Each scenario runs in both checkouts, round after round, and the one that goes first alternates: a machine that slows down
-meanwhile slows down both. The other checkout needs its own environment (`make .venv/.dev` there). Figures are matched by
-their place in the scenario, because a description may have been reworded. Ends with 1 if the median of a figure became
-worse by more than the tolerance.
+Each scenario runs in both checkouts, round after round, and the one that goes first alternates, so a machine that slows
+down meanwhile slows down both. The other checkout needs its own environment (`make .venv/.dev` there). Figures are matched
+by their place in the scenario, because a description may have been reworded. The exit code is 1 if the median of a figure
+became worse by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def compare(before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]) -> list[Comparison]:
-    """Medians over the rounds of one scenario; each round is the list of figures that `python -m bench --json` prints."""
+    """Medians over the rounds of one scenario; a round is what `python -m bench --json` prints."""
     names = [row["what"] for row in after[0]]
     return [
         Comparison(
