@@ -3,9 +3,9 @@
     python -m bench.compare ../before [--only writes] [--rounds 3] [--tolerance 5]
 
 Each scenario runs in both checkouts, round after round, and the one that goes first alternates, so a machine that slows
-down meanwhile slows down both. The other checkout needs its own environment (`make .venv/.dev` there). Figures are matched
-by their place in the scenario, because a description may have been reworded. The exit code is 1 if the median of a figure
-became worse by more than the tolerance.
+down meanwhile slows down both. The other checkout needs its own environment (`make .venv/.dev` there). Figures are
+matched by their place in the scenario, because a description may have been reworded. The exit code is 1 if the median
+of a figure became worse by more than the tolerance.
 """
 
 from __future__ import annotations

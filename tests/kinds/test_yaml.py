@@ -71,7 +71,12 @@ def test_values(text: str, value: object) -> None:
         ("[" * 100_000, TOO_DEEP),
         ('{"a":' * 100_000, TOO_DEEP),
         ("- " * 100_000, TOO_DEEP),
-        ("\n".join(" " * depth * 3 + "- - " for depth in range(2000)), TOO_DEEP),
+        ("\n".join(" " * depth * 3 + "- - " for depth in range(2000)), "yaml: line 450: exceeded max depth of 10000"),
+        ("# " + "]" * 100_000 + "\na: " + "[" * 80_000, "yaml: line 2: exceeded max depth of 10000"),
+        ("a: *nowhere", "yaml: unknown anchor 'nowhere' referenced"),
+        ("a: &x\n  b: *x", "yaml: anchor 'x' value contains itself"),
+        ("a: &x {<<: *x}", "yaml: anchor 'x' value contains itself"),
+        ("a: !!binary '*'", "yaml: !!binary value contains invalid base64 data"),
     ],
 )
 def test_refusals(text: str, message: str) -> None:
@@ -92,3 +97,28 @@ def test_a_few_aliases_do_not_fill_the_memory() -> None:
 
 def test_aliases_are_fine_in_moderation() -> None:
     assert yaml.load("a: &x [1]\nb: *x") == {"a": [1], "b": [1]}
+
+
+def test_merge_keys_do_not_multiply() -> None:
+    lines = ["a: &a {x: 1}"]
+    for name, before in zip("bcdefghijklmnop", "abcdefghijklmno", strict=True):
+        lines.append(f"{name}: &{name} {{<<: [{', '.join([f'*{before}'] * 9)}]}}")
+    with pytest.raises(yaml.YamlError, match="yaml: document contains excessive aliasing"):
+        yaml.load("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "duplicates"),
+    [
+        ("a: &x {b: 1}\nc:\n  b: 2\n  <<: *x", {"a": {"b": 1}, "c": {"b": 1}}, ['line 1: key "b" already set in map']),
+        ("a: &x {b: 1}\nc:\n  <<: *x\n  b: 2", {"a": {"b": 1}, "c": {"b": 2}}, ['line 4: key "b" already set in map']),
+        ("e: {<<: [{b: 1, c: 3}, {b: 5}]}", {"e": {"b": 1, "c": 3}}, ['line 1: key "b" already set in map']),
+        ("'<<': {a: 1}", {"<<": {"a": 1}}, []),
+        ("y: 1\ny: 2", {"true": 2}, ["line 2: key true already set in map"]),
+        ("x: 1\nx:\n  z: 2", {"x": {"z": 2}}, ['line 3: key "x" already set in map']),
+    ],
+)
+def test_merged_and_repeated_keys(text: str, value: dict[str, Any], duplicates: list[str]) -> None:
+    found: list[str] = []
+    assert yaml.load(text, found) == value
+    assert found == duplicates

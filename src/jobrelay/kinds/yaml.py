@@ -1,69 +1,194 @@
 """YAML as Kubernetes reads it: YAML 1.1 turned into JSON values.
 
-PyYAML's C loader does the work; some rules differ from its defaults and are changed here: dates and base-60 numbers stay
-text, `0o14` is octal, `y` and `n` are booleans, tags do not change what is a map or a list. Keys become text the way Go's
-converter prints them. A repeated key keeps its last value and is told to `duplicates` with its line, as the server's warning
-has it.
+libyaml (through PyYAML) turns text into events; the rest is written here, because PyYAML's own composer recurses in C
+for each level of a document, expands merge keys without bound, and reads other scalars than Go's converter: there dates
+and base-60 numbers stay text, `0o14` is octal, `y` and `n` are booleans, and tags do not change what is a map or a
+list. Keys become text as Go's converter prints them. A repeated key keeps its last value and is reported in
+`duplicates` with its line, as the server's warning has it.
 
-Most bodies that come as YAML are JSON; those are read as such, a hundred times faster, unless the two languages differ on them.
-The C code recurses for each level of a document and slows down with each open bracket, so depth is bounded before it runs.
+Most bodies that come as YAML are JSON; those are read as such, a hundred times faster, unless the two languages differ
+on them.
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from jobrelay.kinds import gojson
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NEWER = re.compile(rb"\s*%YAML\s+(?!1\.1\b)")
-_MAP, _LIST = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
-_SCALARS = frozenset(
-    f"tag:yaml.org,2002:{name}"
-    for name in ("str", "int", "float", "bool", "null", "binary", "timestamp", "merge", "value")
-)
-_MAX_BRACKETS = 900
-_MAX_INDENT = 4000
-_BRACKETS = re.compile(rb"[\[{]|[\]}]")
-_INDENT = re.compile(rb"^(?:[ ]|[-?:][ \t]+)+", re.MULTILINE)
-_TOO_DEEP = "yaml: exceeded max depth of 10000"
+_TAG = "tag:yaml.org,2002:"
+_MAX_DEPTH = 900
+_MAX_ALIASED = 50_000  # values that a document may repeat by aliases
 _UNLIKE_JSON = re.compile(rb"\\[u/]|\t|[\x7f-\xff]")  # escapes, blanks and characters on which they differ
-_MAX_VALUES = 400_000  # of a document that uses aliases
+
+_BOOL = re.compile(r"^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$")
+_INT = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)$")
+_FLOAT = re.compile(
+    r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
+_NULL = re.compile(r"^(?:~|null|Null|NULL|)$")
+_DATE = re.compile(r"^\d{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01])(?:$|[Tt \t])")
 
 
 class YamlError(ValueError):
     """Text that is not YAML; the message is Go's."""
 
 
-class _KubernetesLoader(_Loader):  # type: ignore[misc]
-    duplicates: list[str]
+def load(text: bytes | str, duplicates: list[str] | None = None) -> Any:
+    """The first document of a YAML text as JSON values."""
+    raw = text if isinstance(text, bytes) else text.encode()
+    if raw[:1] == b"{" and not _UNLIKE_JSON.search(raw):
+        try:
+            value = gojson.loads(raw)
+            if not gojson.may_repeat(raw, value):
+                return _as_json(value)
+        except (gojson.JsonError, RecursionError):
+            pass  # the other way has the words for what is wrong
+    if _NEWER.match(raw):
+        raise YamlError("yaml: found incompatible YAML document")
+    try:
+        root = _compose(text)
+        return _as_json(_Decoder(duplicates if duplicates is not None else []).value(root)) if root else None
+    except YamlError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_go_text(error)) from None
+    except RecursionError:
+        raise _too_deep(0) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise YamlError(f"yaml: {error}") from None
 
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if isinstance(node, yaml.MappingNode):
-            node.tag = _MAP
-        elif isinstance(node, yaml.SequenceNode):
-            node.tag = _LIST
-        elif node.tag not in _SCALARS:
-            node.tag = "tag:yaml.org,2002:str"
-        return super().construct_object(node, deep)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
-        self.flatten_mapping(node)
-        made: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A value as it is written: a scalar's text, the items of a list, or the keys and values of a map in turns."""
+
+    kind: str
+    line: int
+    text: str = ""
+    tag: str | None = None
+    plain: bool = False
+    children: list[_Node] = field(default_factory=list)
+    entered: bool = False
+    """Whether an alias to it is being followed."""
+
+
+def _compose(text: bytes | str) -> _Node | None:
+    """The tree of the first document. Iterative, so that depth costs no stack."""
+    parser = _Parser(text)
+    anchors: dict[str, _Node] = {}
+    root = _Node("document", 0)
+    path = [root]
+    try:
+        parser.get_event()  # the start of the stream
+        while not isinstance(event := parser.get_event(), yaml.DocumentEndEvent | yaml.StreamEndEvent):
+            if isinstance(event, yaml.CollectionEndEvent):
+                path.pop()
+            elif not isinstance(event, yaml.DocumentStartEvent):
+                node = _node(event, anchors)
+                path[-1].children.append(node)
+                if isinstance(event, yaml.CollectionStartEvent):
+                    path.append(node)
+                    if len(path) > _MAX_DEPTH:
+                        raise _too_deep(node.line)
+    finally:
+        parser.dispose()
+    return root.children[0] if root.children else None
+
+
+def _node(event: Any, anchors: dict[str, _Node]) -> _Node:
+    line: int = event.start_mark.line
+    if isinstance(event, yaml.AliasEvent):
+        name = str(event.anchor)
+        if name not in anchors:
+            raise YamlError(f"yaml: unknown anchor '{name}' referenced")
+        return _Node("alias", line, name, children=[anchors[name]])
+    if isinstance(event, yaml.ScalarEvent):
+        node = _Node("scalar", line, event.value, event.tag, event.implicit[0])
+    else:
+        node = _Node("map" if isinstance(event, yaml.MappingStartEvent) else "list", line)
+    if event.anchor:
+        anchors[event.anchor] = node
+    return node
+
+
+class _Decoder:
+    """Turns nodes into values and counts what aliases repeat."""
+
+    def __init__(self, duplicates: list[str]) -> None:
+        self._duplicates = duplicates
+        self._aliases = 0
+        self._repeated = 0
+
+    def value(self, node: _Node) -> Any:
+        if self._aliases:
+            self._repeated += 1
+            if self._repeated > _MAX_ALIASED:
+                raise YamlError("yaml: document contains excessive aliasing")
+        if node.kind == "scalar":
+            return _scalar(node)
+        if node.kind == "map":
+            made: dict[str, Any] = {}
+            self._fill(made, node)
+            return made
+        if node.kind == "list":
+            return [self.value(child) for child in node.children]
+        with self._following(node) as target:
+            return self.value(target)
+
+    @contextmanager
+    def _following(self, alias: _Node) -> Iterator[_Node]:
+        """What an alias stands for, or the node itself if it is none."""
+        target = _target(alias)
+        if target.entered:
+            raise YamlError(f"yaml: anchor '{alias.text}' value contains itself")
+        target.entered = True
+        self._aliases += 1
+        yield target
+        self._aliases -= 1
+        target.entered = False
+
+    def _fill(self, made: dict[str, Any], node: _Node) -> None:
+        for key_node, value_node in zip(node.children[::2], node.children[1::2], strict=True):
+            if _is_merge(key_node):
+                self._merge(made, value_node)
+                continue
+            if _target(key_node).kind != "scalar":
                 raise YamlError("yaml: invalid map key")
-            key = _key_text(self.construct_object(key_node, deep=True))
+            written = self.value(key_node)
+            key, value = _key_text(written), self.value(value_node)
             if key in made:
-                self.duplicates.append(f'line {key_node.start_mark.line + 1}: key "{key}" already set in map')
-            made[key] = self.construct_object(value_node, deep=True)
-        return made
+                shown = f'"{key}"' if isinstance(written, str) else key
+                self._duplicates.append(f"line {value_node.line + 1}: key {shown} already set in map")
+            made[key] = value
+
+    def _merge(self, made: dict[str, Any], node: _Node) -> None:
+        """Adds what `<<` names. As in Go's converter a later merge wins over the keys before it."""
+        sources = node.children[::-1] if node.kind == "list" else [node]
+        for source in sources:
+            if _target(source).kind != "map":
+                raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+            with self._following(source) as target:
+                self._fill(made, target)
+
+
+def _target(node: _Node) -> _Node:
+    return node.children[0] if node.kind == "alias" else node
+
+
+def _is_merge(node: _Node) -> bool:
+    return node.kind == "scalar" and node.text == "<<" and (node.plain or node.tag == f"{_TAG}merge")
 
 
 def _key_text(key: Any) -> str:
@@ -74,41 +199,50 @@ def _key_text(key: Any) -> str:
     return "null" if key is None else str(key)
 
 
-_KubernetesLoader.yaml_implicit_resolvers = {
-    first: [
-        (tag, pattern)
-        for tag, pattern in resolvers
-        if tag
-        not in (
-            "tag:yaml.org,2002:timestamp",
-            "tag:yaml.org,2002:int",
-            "tag:yaml.org,2002:float",
-            "tag:yaml.org,2002:bool",
-        )
-    ]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
-_BOOL = re.compile(r"^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$")
-_INT = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)$")
-_FLOAT = re.compile(
-    r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-)
-_DATE = re.compile(r"^\d{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01])(?:$|[Tt \t])")
-_KubernetesLoader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("yYnNtTfFoO"))
-_KubernetesLoader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
-_KubernetesLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+def _scalar(node: _Node) -> Any:
+    text = node.text
+    if node.plain and node.tag is None:
+        return _plain(text)
+    match (node.tag or "").removeprefix(_TAG):
+        case "int":
+            return _int(_checked(text, _INT, "int"))
+        case "float":
+            return _float(_checked(text, _FLOAT, "float"))
+        case "bool":
+            return _bool(_checked(text, _BOOL, "bool"))
+        case "null":
+            _checked(text, _NULL, "null")
+            return None
+        case "timestamp":
+            return _checked(text, _DATE, "timestamp")
+        case "binary":
+            return _binary(text)
+        case _:
+            return text
 
 
-def _scalar(loader: Any, node: yaml.ScalarNode, pattern: re.Pattern[str], tag: str) -> str:
-    """The text of a value that is what its tag says; raises YamlError."""
-    text: str = loader.construct_scalar(node)
+def _plain(text: str) -> Any:
+    """An unquoted scalar, by its looks."""
+    if _NULL.match(text):
+        return None
+    if text[0] in "yYnNtTfFoO" and _BOOL.match(text):
+        return _bool(text)
+    if text[0] in "-+.0123456789":
+        if _INT.match(text):
+            return _int(text)
+        if _FLOAT.match(text):
+            return _float(text)
+    return text
+
+
+def _checked(text: str, pattern: re.Pattern[str], tag: str) -> str:
+    """A text that is what its tag says; raises YamlError."""
     if not pattern.match(text):
         raise YamlError(f"yaml: cannot decode !!str `{text}` as a !!{tag}")
     return text
 
 
-def _construct_int(loader: Any, node: yaml.ScalarNode) -> int | float | str:
-    written = _scalar(loader, node, _INT, "int")
+def _int(written: str) -> int | float | str:
     text = written.replace("_", "")
     sign = -1 if text[0] == "-" else 1
     digits = text.lstrip("+-")
@@ -123,8 +257,7 @@ def _construct_int(loader: Any, node: yaml.ScalarNode) -> int | float | str:
     return value if -(2**63) <= value < 2**64 else _number(written, text)
 
 
-def _construct_float(loader: Any, node: yaml.ScalarNode) -> float | str:
-    written = _scalar(loader, node, _FLOAT, "float")
+def _float(written: str) -> float | str:
     if written.lstrip("+-").lower() in (".inf", ".nan"):
         return float(written.replace(".", ""))
     return _number(written, written.replace("_", ""))
@@ -136,106 +269,22 @@ def _number(written: str, text: str) -> float | str:
     return value if math.isfinite(value) else written
 
 
-def _construct_bool(loader: Any, node: yaml.ScalarNode) -> bool:
-    return _scalar(loader, node, _BOOL, "bool").lower() in ("y", "yes", "true", "on")
+def _bool(text: str) -> bool:
+    return text.lower() in ("y", "yes", "true", "on")
 
 
-def _construct_null(loader: Any, node: yaml.ScalarNode) -> None:
-    _scalar(loader, node, re.compile(r"^(?:~|null|Null|NULL|)$"), "null")
-
-
-def _construct_date(loader: Any, node: yaml.ScalarNode) -> str:
-    return _scalar(loader, node, _DATE, "timestamp")
-
-
-_KubernetesLoader.add_constructor(
-    "tag:yaml.org,2002:binary", lambda loader, node: loader.construct_yaml_binary(node).decode("utf-8", "replace")
-)
-for _name, _constructor in (
-    ("int", _construct_int), ("float", _construct_float), ("bool", _construct_bool), ("null", _construct_null),
-    ("timestamp", _construct_date),
-):  # fmt: skip
-    _KubernetesLoader.add_constructor(f"tag:yaml.org,2002:{_name}", _constructor)
-
-
-def load(text: bytes | str, duplicates: list[str] | None = None) -> Any:
-    """The first document of a YAML text as JSON values."""
-    found: list[str] = duplicates if duplicates is not None else []
-    raw = text if isinstance(text, bytes) else text.encode()
-    if raw[:1] == b"{" and not _UNLIKE_JSON.search(raw):
-        try:
-            value = gojson.loads(raw)
-            if not gojson.may_repeat(raw, value):
-                return _as_json(value)
-        except (gojson.JsonError, RecursionError):
-            pass  # the other way has the words for what is wrong
-    if _NEWER.match(raw):
-        raise YamlError("yaml: found incompatible YAML document")
-    _check_depth(raw)
+def _binary(text: str) -> str:
     try:
-        loader = _KubernetesLoader(text)
-        loader.duplicates = found
-        try:
-            value = loader.get_data() if loader.check_data() else None
-        finally:
-            loader.dispose()
-        if b"*" in raw and b"&" in raw:
-            _check_size(value)
-        return _as_json(value)
-    except YamlError:
-        raise
-    except yaml.MarkedYAMLError as error:
-        raise YamlError(_go_text(error)) from None
-    except RecursionError:
-        raise YamlError(_TOO_DEEP) from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise YamlError(f"yaml: {error}") from None
+        return base64.b64decode("".join(text.splitlines()), validate=True).decode("utf-8", "replace")
+    except ValueError:
+        raise YamlError("yaml: !!binary value contains invalid base64 data") from None
 
 
-def _check_depth(raw: bytes) -> None:
-    """Refuses what is nested too deeply, by brackets or by indentation; brackets in texts count too."""
-    if raw.count(b"[") + raw.count(b"{") > _MAX_BRACKETS:
-        depth = 0
-        for match in _BRACKETS.finditer(raw):
-            depth += 1 if match.group() in b"[{" else -1
-            if depth > _MAX_BRACKETS:
-                raise YamlError(_TOO_DEEP)
-    if any(match.end() - match.start() > _MAX_INDENT for match in _INDENT.finditer(raw)):
-        raise YamlError(_TOO_DEEP)
-
-
-def _check_size(value: Any) -> None:
-    """Refuses a document that a few aliases blow up."""
-    waiting, count = [value], 0
-    while waiting:
-        value = waiting.pop()
-        count += 1
-        if count > _MAX_VALUES:
-            raise YamlError("yaml: document contains excessive aliasing")
-        if isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-
-
-def load_all(text: bytes | str) -> list[Any]:
-    """Every document of a YAML text, empty ones left out."""
-    documents = []
-    loader = _KubernetesLoader(text)
-    loader.duplicates = []
-    try:
-        while loader.check_data():
-            documents.append(loader.get_data())
-    except yaml.MarkedYAMLError as error:
-        raise YamlError(_go_text(error)) from None
-    finally:
-        loader.dispose()
-    return [document for document in documents if document is not None]
+def _too_deep(line: int) -> YamlError:
+    return YamlError(f"yaml: {f'line {line + 1}: ' if line else ''}exceeded max depth of 10000")
 
 
 def _go_text(error: yaml.MarkedYAMLError) -> str:
-    if error.problem and "for merging" in error.problem:
-        return "yaml: map merge requires map or sequence of maps as the value"
     line = 0
     if error.problem_mark is not None and error.problem_mark.line:
         line = error.problem_mark.line + (1 if isinstance(error, yaml.scanner.ScannerError) else 0)
