@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.bootstrap import bootstrap, bootstrap_objects, policy
+from jobrelay.kinds.bootstrap import bootstrap, policy
 from jobrelay.kinds.rbac import STRATEGIES
 from jobrelay.kinds.rbac import rules as rbacrules
 
@@ -106,7 +106,7 @@ def test_role_reference_cannot_change() -> None:
 
 def test_every_bootstrap_object_is_valid() -> None:
     plurals = {(row["group"], row["kind"]): row["plural"] for row in registry.resources()}
-    for obj in bootstrap_objects():
+    for obj in [entry.object for entry in bootstrap()]:
         group = obj["apiVersion"].rpartition("/")[0]
         kind = type_for_kind(obj["apiVersion"], obj["kind"])
         assert kind is not None

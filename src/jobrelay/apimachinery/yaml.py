@@ -218,21 +218,6 @@ def _check_size(value: Any) -> None:
             waiting.extend(value)
 
 
-def load_all(text: bytes | str) -> list[Any]:
-    """Every document of a YAML text, empty ones left out."""
-    documents = []
-    loader = _KubernetesLoader(text)
-    loader.duplicates = []
-    try:
-        while loader.check_data():
-            documents.append(loader.get_data())
-    except yaml.MarkedYAMLError as error:
-        raise YamlError(_go_text(error)) from None
-    finally:
-        loader.dispose()
-    return [document for document in documents if document is not None]
-
-
 def _go_text(error: yaml.MarkedYAMLError) -> str:
     if error.problem and "for merging" in error.problem:
         return "yaml: map merge requires map or sequence of maps as the value"

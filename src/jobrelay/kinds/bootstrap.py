@@ -87,10 +87,6 @@ def policy() -> list[Obj]:
     return _from_data("bootstrap-rbac.json", "rbac.authorization.k8s.io/v1")
 
 
-def bootstrap_objects(port: int = 6443) -> list[Obj]:
-    return [entry.object for entry in bootstrap(port)]
-
-
 def bootstrap(port: int = 6443, now: dt.datetime | None = None) -> list[Bootstrap]:
     """Everything, in order; `port` is where the API server listens."""
     objects = [_object("v1", "Namespace", {"name": name}) for name in NAMESPACES]

@@ -10,7 +10,7 @@ An object whose managedFields were wiped is not tracked again until the next app
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from jobrelay.apimachinery.apply.compare import NOTHING, Comparison, compare
 from jobrelay.apimachinery.apply.created import STRIPPED, ResetFields, created_fields, excluded_fields
@@ -22,7 +22,6 @@ from jobrelay.apimachinery.apply.typed import TypedError, validate
 Obj = dict[str, Any]
 Schemas = Callable[[str], Schema | None]  # the schema of the same kind in another version
 Convert = Callable[[Obj, str], Obj]  # the object in another version
-SELF: Final = "current-operation"
 
 
 def update_managed_fields(

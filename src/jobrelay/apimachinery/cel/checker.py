@@ -40,7 +40,10 @@ from jobrelay.apimachinery.cel.types import (
 )
 from jobrelay.apimachinery.cel.values import CelError, Uint
 
-LIBRARIES: Final = (standard, texts, kubernetes)
+standard.declare_functions()
+texts.declare_functions()
+kubernetes.declare_functions()
+
 _LITERAL_ARGUMENTS: Final = frozenset({"matches", "duration", "timestamp"})
 _TYPE_NAMES: Final = ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "type")
 _LITERALS: Final[dict[type, CelType]] = {

@@ -310,9 +310,10 @@ def _declare_authorizer() -> None:
         declare(name, f"{prefix}Decision.() {result}", unavailable)
 
 
-_declare_authorizer()
-_declare_quantity()
-_declare_addresses()
-_declare_urls()
-_declare_formats()
-_declare_semver()
+def declare_functions() -> None:
+    _declare_authorizer()
+    _declare_quantity()
+    _declare_addresses()
+    _declare_urls()
+    _declare_formats()
+    _declare_semver()

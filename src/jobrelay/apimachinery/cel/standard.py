@@ -365,10 +365,11 @@ def _declare_optionals() -> None:
     declare("orValue", "optional(A).(A) A", lambda optional, other: optional.value if optional.present else other)
 
 
-_declare_arithmetic()
-_declare_comparisons()
-_declare_access()
-_declare_conversions()
-_declare_texts()
-_declare_times()
-_declare_optionals()
+def declare_functions() -> None:
+    _declare_arithmetic()
+    _declare_comparisons()
+    _declare_access()
+    _declare_conversions()
+    _declare_texts()
+    _declare_times()
+    _declare_optionals()

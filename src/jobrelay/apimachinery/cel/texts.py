@@ -219,6 +219,7 @@ def _declare_list_extensions() -> None:
     )
 
 
-_declare_strings()
-_declare_kubernetes_lists()
-_declare_list_extensions()
+def declare_functions() -> None:
+    _declare_strings()
+    _declare_kubernetes_lists()
+    _declare_list_extensions()

@@ -79,13 +79,6 @@ def local_subject_access_review_errors(review: Obj) -> list[FieldError]:
     return errors
 
 
-ERRORS: Final = {
-    "SubjectAccessReview": subject_access_review_errors,
-    "SelfSubjectAccessReview": self_subject_access_review_errors,
-    "LocalSubjectAccessReview": local_subject_access_review_errors,
-}
-
-
 def _shown(attributes: dict[str, Any] | None) -> Any:
     return struct_value(attributes, "io.k8s.api.authorization.v1.NonResourceAttributes")
 

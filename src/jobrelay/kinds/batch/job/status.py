@@ -17,14 +17,14 @@ from jobrelay.apimachinery.field import NO_VALUE, FieldError, Path, duplicate, i
 from jobrelay.apimachinery.gostruct import json_value, struct_value
 from jobrelay.kinds.batch.job.indexes import IndexesError, first_overlap, parse_indexes
 from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED
-from jobrelay.kinds.batch.job.write import Write, is_condition
+from jobrelay.kinds.batch.job.write import StatusWrite, is_condition
 from jobrelay.kinds.strategy import Obj
 
 _PATH: Final = Path("status")
 _NEGATIVE: Final = "must be greater than or equal to 0"
 _UNCOUNTED: Final = "uncountedTerminatedPods"
 
-Check = Callable[[Write, "Rule"], Iterable[FieldError]]
+Check = Callable[[StatusWrite, "Rule"], Iterable[FieldError]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +46,22 @@ class Rule:
         return _PATH.child(self.field)
 
 
-def _when(broken: Callable[[Write], bool]) -> Check:
+def _when(broken: Callable[[StatusWrite], bool]) -> Check:
     """A violation that is told without a value."""
     return lambda write, rule: [invalid(rule.path, NO_VALUE, rule.text)] if broken(write) else ()
 
 
-def _needs(broken: Callable[[Write], bool]) -> Check:
+def _needs(broken: Callable[[StatusWrite], bool]) -> Check:
     """A value that is required and absent."""
     return lambda write, rule: [required(rule.path, rule.text)] if broken(write) else ()
 
 
-def _value(broken: Callable[[Write], bool]) -> Check:
+def _value(broken: Callable[[StatusWrite], bool]) -> Check:
     """A violation that shows the field's value."""
     return lambda write, rule: [invalid(rule.path, write.new.get(rule.field), rule.text)] if broken(write) else ()
 
 
-def _count(broken: Callable[[Write], bool]) -> Check:
+def _count(broken: Callable[[StatusWrite], bool]) -> Check:
     """A violation that shows a counter, where absent means 0."""
     return lambda write, rule: [invalid(rule.path, write.new.count(rule.field), rule.text)] if broken(write) else ()
 
@@ -70,7 +70,7 @@ def _negative(field: str) -> Check:
     return _count(lambda write: write.new.count(field) < 0)
 
 
-def _uids(write: Write) -> Iterator[tuple[Path, str, bool]]:
+def _uids(write: StatusWrite) -> Iterator[tuple[Path, str, bool]]:
     """Every uncounted pod uid with its place and whether it was there before."""
     seen: set[str] = set()
     for outcome in ("succeeded", "failed"):
@@ -79,24 +79,24 @@ def _uids(write: Write) -> Iterator[tuple[Path, str, bool]]:
             seen.add(uid)
 
 
-def _empty_uids(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _empty_uids(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     return [invalid(path, uid, rule.text) for path, uid, _ in _uids(write) if not uid]
 
 
-def _repeated_uids(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _repeated_uids(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     return [duplicate(path, uid) for path, uid, again in _uids(write) if uid and again]
 
 
-def _completion_touched(write: Write) -> bool:
+def _completion_touched(write: StatusWrite) -> bool:
     return write.turned("complete") or write.changed("completionTime")
 
 
-def _before_start(write: Write) -> bool:
+def _before_start(write: StatusWrite) -> bool:
     start, end = write.new.get("startTime"), write.new.get("completionTime")
     return start is not None and end is not None and end < start and write.changed("startTime", "completionTime")
 
 
-def _finished_unstarted(write: Write) -> bool:
+def _finished_unstarted(write: StatusWrite) -> bool:
     spec = write.new.spec
     if not write.new.finished or write.new.get("startTime") is not None:
         return False
@@ -104,7 +104,7 @@ def _finished_unstarted(write: Write) -> bool:
     return not never_runs and (write.turned("finished") or write.changed("startTime"))
 
 
-def _uncounted_when_finished(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _uncounted_when_finished(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     uids = write.new.uncounted("succeeded") or write.new.uncounted("failed")
     if uids and write.new.finished and (write.turned("finished") or write.changed(_UNCOUNTED)):
         shown = struct_value(write.new.get(_UNCOUNTED), "io.k8s.api.batch.v1.UncountedTerminatedPods")
@@ -112,14 +112,14 @@ def _uncounted_when_finished(write: Write, rule: Rule) -> Iterable[FieldError]:
     return ()
 
 
-def _bad_completed_indexes(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _bad_completed_indexes(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     completions = write.new.spec.get("completions")
     if completions is None or not write.changed(rule.field):
         return ()
     return _malformed(rule, write.new.get(rule.field) or "", completions)
 
 
-def _bad_failed_indexes(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _bad_failed_indexes(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     spec, text = write.new.spec, write.new.get(rule.field)
     if text is None or "completions" not in spec or "backoffLimitPerIndex" not in spec or not write.changed(rule.field):
         return ()
@@ -134,7 +134,7 @@ def _malformed(rule: Rule, text: str, completions: int) -> Iterable[FieldError]:
     return ()
 
 
-def _overlapping_indexes(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _overlapping_indexes(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     completed, failed = write.new.get("completedIndexes"), write.new.get("failedIndexes")
     completions = write.new.spec.get("completions")
     if completions is None or not completed or not failed or not write.changed("failedIndexes", "completedIndexes"):
@@ -143,19 +143,19 @@ def _overlapping_indexes(write: Write, rule: Rule) -> Iterable[FieldError]:
     return [] if index is None else [invalid(rule.path, failed, f"{rule.text}{index}")]
 
 
-def _disabled_terminal(write: Write, rule: Rule) -> Iterable[FieldError]:
+def _disabled_terminal(write: StatusWrite, rule: Rule) -> Iterable[FieldError]:
     for type_, fact in ((FAILED, "failed"), (COMPLETE, "complete"), (FAILURE_TARGET, "failure_target")):
         if getattr(write.old, fact) and not getattr(write.new, fact):
             yield invalid(rule.path, NO_VALUE, rule.text.format(type_))
 
 
-def _fewer_succeeded(write: Write) -> bool:
+def _fewer_succeeded(write: StatusWrite) -> bool:
     spec = write.new.spec
     elastic = write.new.indexed and spec.get("completions") == spec.get("parallelism")
     return write.new.count("succeeded") < write.old.count("succeeded") and not elastic
 
 
-def _start_time_taken(write: Write) -> bool:
+def _start_time_taken(write: StatusWrite) -> bool:
     if write.old.get("startTime") is None or not write.changed("startTime") or write.new.spec.get("suspend"):
         return False
     return not (is_condition(write.old.status, SUSPENDED) and is_condition(write.new.status, SUSPENDED, "False"))
@@ -256,14 +256,14 @@ def _breakable(changed: frozenset[str]) -> tuple[Rule, ...]:
 
 def broken_rules(new: Obj, old: Obj) -> list[tuple[Rule, FieldError]]:
     """Every violation with its rule, in the server's order."""
-    write = Write(new, old)
+    write = StatusWrite(new, old)
     after, before = write.new.status, write.old.status
     changed = frozenset(name for name in after.keys() | before.keys() if after.get(name) != before.get(name))
     found = [(rule, error) for rule in _breakable(changed) for error in rule.check(write, rule)]
     return found if len(found) < 2 else _interleaved(found, write)
 
 
-def _interleaved(found: list[tuple[Rule, FieldError]], write: Write) -> list[tuple[Rule, FieldError]]:
+def _interleaved(found: list[tuple[Rule, FieldError]], write: StatusWrite) -> list[tuple[Rule, FieldError]]:
     """S6 and S7 are one scan over the uids: their errors come in the order of the uids."""
     places = {str(path): place for place, (path, _, _) in enumerate(_uids(write))}
     numbers = {rule.name: number for number, rule in enumerate(RULES)}
