@@ -8,14 +8,16 @@ stands something other than one space. The source is read, not imported.
 from __future__ import annotations
 
 import functools
+import importlib.util
+import pathlib
 import re
-from importlib import metadata, resources
+from importlib import resources
 from typing import Any, Final
 
 import msgspec
 
-_CLASS: Final = re.compile(r'^class (\w+)\(DictMixin\):\n    r"""(.*?)"""', re.MULTILINE | re.DOTALL)
-_FIELD: Final = re.compile(r"^      \* \*\*(\w+?)_?\*\* ``.*?`` -(.*?)(?=^      \* \*\*|\Z)", re.MULTILINE | re.DOTALL)
+_FIELD: Final = r"^      \* \*\*({})_?\*\* ``.*?`` -(.*?)(?=^      \* \*\*|\Z)"
+_ANY_FIELD: Final = re.compile(_FIELD.format(r"\w+?"), re.MULTILINE | re.DOTALL)
 _FIELDS: Final = "**parameters**\n"
 
 
@@ -30,26 +32,28 @@ class FieldTexts:
     """Reads the modules of the package as they are asked for, and keeps them."""
 
     def __init__(self) -> None:
-        self._modules: dict[str, dict[str, str]] = {}
+        self._classes: dict[str, dict[str, str]] = {}
 
     def of_type(self, name: str) -> str:
         """The text of a type, by its OpenAPI name; empty when there is none."""
         return _restored(self._docstring(name).partition(_FIELDS)[0], name, "")
 
     def of_fields(self, name: str) -> dict[str, str]:
-        """The texts of a type's fields. JSON names that are no Python names are spelled as the package spells them."""
-        found = _FIELD.findall(self._docstring(name).partition(_FIELDS)[2])
-        return {field: _restored(text, name, field) for field, text in found}
+        """The texts of a type's fields, by their names as `spelled`."""
+        return {field: _restored(text, name, field) for field, text in _ANY_FIELD.findall(self._docstring(name))}
 
     def of_field(self, name: str, field: str) -> str:
-        return self.of_fields(name).get(spelled(field), "")
+        pattern = _FIELD.format(re.escape(spelled(field)))
+        found = re.search(pattern, self._docstring(name), re.MULTILINE | re.DOTALL)
+        return _restored(found[2], name, spelled(field)) if found else ""
 
     def _docstring(self, name: str) -> str:
         *_, group, version, kind = name.split(".")
         module = f"{group}_{version}" if re.match(r"v\d", version) else version
-        if module not in self._modules:
-            self._modules[module] = dict(_CLASS.findall(_source(module)))
-        return self._modules[module].get(kind, "")
+        if module not in self._classes:
+            classes = _source(module).split("\nclass ")
+            self._classes[module] = {each.partition("(")[0]: each.split('"""', 2)[1] for each in classes[1:]}
+        return self._classes[module].get(kind, "")
 
 
 def spelled(field: str) -> str:
@@ -58,12 +62,13 @@ def spelled(field: str) -> str:
 
 
 def _source(module: str) -> str:
-    path = metadata.distribution("lightkube-models").locate_file(f"lightkube/models/{module}.py")
-    try:
-        with open(str(path), encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
+    spec = importlib.util.find_spec("lightkube")
+    assert spec is not None, "the package lightkube-models is missing"
+    for place in spec.submodule_search_locations or ():
+        path = pathlib.Path(place, "models", f"{module}.py")
+        if path.exists():
+            return path.read_text(encoding="utf-8")
+    return ""
 
 
 def _restored(text: str, name: str, field: str) -> str:
