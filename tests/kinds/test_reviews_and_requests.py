@@ -17,7 +17,7 @@ from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds.authorization import reviews
 from jobrelay.kinds.certificates import signingrequests as certificates
-from jobrelay.kinds.context import Request, Requester, current
+from jobrelay.kinds.context import RequestContext, UserInfo, current
 from jobrelay.kinds.coordination import leases as coordination
 from jobrelay.kinds.core.tlspair import key_pair_error
 from jobrelay.kinds.events import events
@@ -37,7 +37,7 @@ def read(api_version: str, kind: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def request_of_alice() -> Iterator[None]:
-    token = current.set(Request(NOW, Requester("alice", "u1", ("g",), {"k": ("v",)})))
+    token = current.set(RequestContext(NOW, UserInfo("alice", "u1", ("g",), {"k": ("v",)})))
     yield
     current.reset(token)
 

@@ -140,10 +140,10 @@ def selector_from_labels(labels: Mapping[str, str] | None) -> Selector:
 
 
 def parse_label_selector(text: str) -> Selector:
-    return Selector(_Parser(text).selector()) if text else Selector()
+    return Selector(_SelectorParser(text).selector()) if text else Selector()
 
 
-class _Parser:
+class _SelectorParser:
     """A reader of tokens with one token of look-ahead. `in` and `notin` are names where a name is expected."""
 
     def __init__(self, text: str) -> None:

@@ -51,7 +51,7 @@ def metadata_fields(obj: Obj) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStrategy:
     """The hooks for one kind of update: of the object itself, of its status, or of another subresource."""
 
     prepare: Callable[[Obj, Obj], None] = _nothing_either
@@ -78,8 +78,8 @@ class Strategy:
     warn_create: Callable[[Obj], list[str]] = _no_warnings
     canonicalize: Callable[[Obj], None] = _nothing
     late_labels: bool = False
-    update: Update = Update()
-    subresources: Mapping[str, Update] = field(default_factory=dict)
+    update: UpdateStrategy = UpdateStrategy()
+    subresources: Mapping[str, UpdateStrategy] = field(default_factory=dict)
     unconditional_update: bool = True
     create_on_update: bool = False
     fields: Callable[[Obj], dict[str, str]] = metadata_fields

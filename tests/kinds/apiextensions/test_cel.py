@@ -15,7 +15,7 @@ from jobrelay.apimachinery.cel.syntax import CelSyntaxError, parse
 from jobrelay.apimachinery.cel.types import CelType
 from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.kinds.apiextensions.decls import decl_type, escape
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 from .cases import causes, kind_of, made, recorded, rig
 
@@ -33,7 +33,7 @@ def compile_text(source: str, type_: CelType) -> str:
 
 @pytest.mark.parametrize("case", COMPILED["cases"], ids=lambda case: case["rule"])
 def test_a_rule_compiles_as_on_the_real_server(case: dict[str, Any]) -> None:
-    type_ = decl_type(Node({"type": "object", "properties": COMPILED["properties"]}))
+    type_ = decl_type(StructuralSchema({"type": "object", "properties": COMPILED["properties"]}))
     assert type_ is not None
     assert compile_text(case["rule"], type_) == case["error"]
 
@@ -110,7 +110,7 @@ def test_any_text_either_compiles_or_is_explained(source: str) -> None:
 
 def test_cost_grows_with_the_limits_of_the_schema() -> None:
     def cost(limit: int) -> int:
-        node = Node({"type": "array", "maxItems": limit, "items": {"type": "string", "maxLength": 10}})
+        node = StructuralSchema({"type": "array", "maxItems": limit, "items": {"type": "string", "maxLength": 10}})
         type_ = decl_type(node)
         assert type_ is not None
         return estimate(compile_expression("self.all(x, self.exists(y, x == y))", {"self": type_}), {"self": type_})

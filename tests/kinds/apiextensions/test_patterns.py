@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jobrelay.apimachinery.formats import format_check
 from jobrelay.apimachinery.regex import RegexError, compile_go
 from jobrelay.kinds.apiextensions.fieldpaths import FieldPathError, resolve
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_other_formats_are_ignored() -> None:
 
 
 def test_field_paths_lead_to_places() -> None:
-    node = Node({"properties": {"m": {"additionalProperties": {"properties": {"x": {"type": "string"}}}}}})
+    node = StructuralSchema({"properties": {"m": {"additionalProperties": {"properties": {"x": {"type": "string"}}}}}})
     path, found, first = resolve(".m['a/b'].x", node)
     assert (str(path), found.type, first) == ("m[a/b].x", "string", "m")
 
@@ -85,5 +85,5 @@ def test_field_paths_lead_to_places() -> None:
 )  # fmt: skip
 def test_bad_field_paths_are_explained(path: str, message: str) -> None:
     with pytest.raises(FieldPathError) as error:
-        resolve(path, Node({"properties": {"m": {"additionalProperties": {"type": "string"}}}}))
+        resolve(path, StructuralSchema({"properties": {"m": {"additionalProperties": {"type": "string"}}}}))
     assert str(error.value) == message

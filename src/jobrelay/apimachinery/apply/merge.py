@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.apimachinery.apply.schema import ListType, MapType, Node
+from jobrelay.apimachinery.apply.schema import ListType, MapType, SchemaNode
 from jobrelay.apimachinery.apply.typed import element_of, elements
 
 
-def merge(live: Any, config: Any, node: Node) -> Any:
+def merge(live: Any, config: Any, node: SchemaNode) -> Any:
     """The live value with a configuration laid over it; what is null in the configuration replaces only leaves."""
     if node.map is not None and isinstance(live, dict) and (isinstance(config, dict) or config is None):
         if node.map.atomic or (not live and not config):

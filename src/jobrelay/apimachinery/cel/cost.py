@@ -35,10 +35,10 @@ class Variable:
 def estimate(checked: Checked, variables: Mapping[str, CelType]) -> int:
     """The most that an expression can cost."""
     root = variables["self"]
-    return min(_Coster(checked, root).cost(checked.expr), UINT_MAX)
+    return min(_CostEstimator(checked, root).cost(checked.expr), UINT_MAX)
 
 
-class _Coster:
+class _CostEstimator:
     def __init__(self, checked: Checked, root: CelType) -> None:
         self.types, self.overloads, self.root = checked.types, checked.overloads, root
         self.paths: dict[int, Trail] = {}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.cel.literals import Uint
 
-__all__ = ["CelError", "Duration", "Opaque", "Optional", "Timestamp", "TypeValue", "Uint"]
+__all__ = ["CelError", "CelOptional", "Duration", "Opaque", "Timestamp", "TypeValue", "Uint"]
 SECOND: Final = 10**9
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 INT_MIN: Final = -(2**63)
@@ -66,7 +66,7 @@ class Duration:
         return hash(self.ns)
 
 
-class Optional:
+class CelOptional:
     """A value that may be absent."""
 
     __slots__ = ("present", "value")
@@ -75,7 +75,7 @@ class Optional:
         self.value, self.present = value, present
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Optional):
+        if not isinstance(other, CelOptional):
             return False
         return self.present == other.present and (not self.present or equal(self.value, other.value))
 
@@ -114,7 +114,7 @@ class Opaque:
 
 _KINDS: Final[dict[type, str]] = {
     bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null", list: "list",
-    dict: "map", Timestamp: "timestamp", Duration: "duration", Optional: "optional", TypeValue: "type",
+    dict: "map", Timestamp: "timestamp", Duration: "duration", CelOptional: "optional", TypeValue: "type",
 }  # fmt: skip
 _TYPE_NAMES: Final = {
     "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "optional": "optional_type",

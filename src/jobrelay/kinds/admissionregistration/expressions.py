@@ -86,7 +86,7 @@ def type_text(type_: CelType) -> str:
     return "null_type" if type_.kind == "null" else str(type_)
 
 
-class Expressions:
+class ExpressionCompiler:
     """Compiles the expressions of one object. `composed` ones have `variables`; `params` tells whether there are any."""
 
     def __init__(self, *, params: bool = False, composed: bool = False) -> None:

@@ -37,7 +37,7 @@ FIELD_ORDER: Final = tuple(json for _, json, _ in _SCHEMA_FIELDS)
 
 
 @dataclass(slots=True)
-class Hoisted:
+class HoistedSpec:
     """The shared parts, and the versions without them. A shared part is None when it is not set, or not shared."""
 
     versions: list[Obj]
@@ -47,7 +47,7 @@ class Hoisted:
     selectable: list[Obj] | None = None
 
 
-def hoist(spec: Obj) -> Hoisted:
+def hoist(spec: Obj) -> HoistedSpec:
     versions = [dict(version) for version in spec.get("versions") or ()]
     shared: dict[str, Any] = {}
     for name in _SHARED if versions else ():
@@ -56,7 +56,7 @@ def hoist(spec: Obj) -> Hoisted:
             shared[name] = first
             for version in versions:
                 version.pop(name, None)
-    return Hoisted(
+    return HoistedSpec(
         versions,
         shared.get("schema"),
         shared.get("subresources"),

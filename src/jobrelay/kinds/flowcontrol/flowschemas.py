@@ -11,7 +11,7 @@ from jobrelay.apimachinery.meta import validate_object_meta
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_subdomain
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
@@ -330,7 +330,7 @@ def _validate_queuing(queuing: dict[str, Any], path: Path) -> list[FieldError]:
     return errors
 
 
-_STATUS: Final = Update(prepare_status, lambda new, old: _validate_conditions(new))
+_STATUS: Final = UpdateStrategy(prepare_status, lambda new, old: _validate_conditions(new))
 _RESET: Final = {"": (("status",),), "status": (("metadata",), ("spec",))}
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
@@ -338,7 +338,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_schema,
         prepare_create=prepare_create,
         validate_create=validate_schema,
-        update=Update(prepare_update, lambda new, old: validate_schema(new)),
+        update=UpdateStrategy(prepare_update, lambda new, old: validate_schema(new)),
         subresources={"status": _STATUS},
         reset_fields=_RESET,
     ),
@@ -346,7 +346,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_level,
         prepare_create=prepare_create,
         validate_create=validate_level,
-        update=Update(prepare_update, lambda new, old: validate_level(new)),
+        update=UpdateStrategy(prepare_update, lambda new, old: validate_level(new)),
         subresources={"status": _STATUS},
         reset_fields=_RESET,
     ),
