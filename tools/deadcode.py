@@ -1,9 +1,9 @@
 """Lists what src defines and never uses: functions, classes, methods, attributes and constants. Run by `make lint`.
 
-References are resolved through imports and re-exports; an import or a place in `__all__` alone is no use, and neither is
-a test. Members are matched by name. The public surface counts as used: names in examples, in the documentation of
-Python, and entry points.
-Exceptions, with a reason each, are in deadcode-allowed.txt: what is called from outside of our code, by name.
+References are resolved through imports and re-exports; an import or a place in `__all__` alone is no use, and neither
+is a test. Members are matched by name. The public surface counts as used: names in examples, in the documentation of
+Python, and entry points. Exceptions, with a reason each, are in deadcode-allowed.txt: what is called from outside of
+our code, by name.
 """
 
 from __future__ import annotations

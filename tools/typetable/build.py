@@ -1,10 +1,10 @@
 """Writes the fact tables that are shipped: types.json, resources.json, schemas.json and linebreaks.json.
 
-types.json: what `main.go` reads by reflection (JSON names, protobuf numbers, omitempty, patch tags), joined with the list
-and map types and defaults that the published OpenAPI documents add. resources.json: what is served under which path, from
-the published discovery documents. schemas.json: the schemas of the published OpenAPI documents without their texts.
-linebreaks.json: after which words of these texts stands something other than a space; the words themselves come with the
-lightkube-models package, which wraps them. Only facts are kept (names, numbers, flags), no descriptions.
+types.json: what `main.go` reads by reflection (JSON names, protobuf numbers, omitempty, patch tags), joined with the
+list and map types and defaults that the published OpenAPI documents add. resources.json: what is served under which
+path, from the published discovery documents. schemas.json: the schemas of the published OpenAPI documents without their
+texts. linebreaks.json: after which words of these texts stands something other than a space; the words themselves come
+with the lightkube-models package, which wraps them. Only facts are kept (names, numbers, flags), no descriptions.
 
 Run by `make tables`; needs Go. A new Kubernetes version is a change of VERSION and of go.mod beside this file.
 """

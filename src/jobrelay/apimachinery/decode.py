@@ -1,9 +1,9 @@
 """From any JSON value to the canonical object of a built-in type, with Go's decoding rules and words.
 
 The real server decodes a body into a Go struct and writes the struct back. What clients see is therefore shaped by Go:
-unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs that
-are not pointers are always there, lists without `omitempty` show as null. `decode` does all of this in one walk. A decoder
-is compiled per type on first use, a plan of its fields, so that a Job costs tens of microseconds.
+unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs
+that are not pointers are always there, lists without `omitempty` show as null. `decode` does all of this in one walk. A
+decoder is compiled per type on first use, a plan of its fields, so that a Job costs tens of microseconds.
 
 Errors carry the path that Go prints: the innermost struct's name and the chain of JSON names, without indexes.
 """

@@ -60,7 +60,9 @@ class Requirement:
 
 
 class Selector:
-    """Requirements that must all hold; `nothing` marks the selector of an absent LabelSelector, which matches no object."""
+    """Requirements that must all hold; `nothing` marks the selector of an absent LabelSelector, which matches no
+    object.
+    """
 
     __slots__ = ("nothing", "requirements")
 

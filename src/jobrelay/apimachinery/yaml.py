@@ -1,12 +1,13 @@
 """YAML as Kubernetes reads it: YAML 1.1 turned into JSON values.
 
-PyYAML's C loader does the work; some rules differ from its defaults and are changed here: dates and base-60 numbers stay
-text, `0o14` is octal, `y` and `n` are booleans, tags do not change what is a map or a list. Keys become text the way Go's
-converter prints them. A repeated key keeps its last value and is told to `duplicates` with its line, as the server's warning
-has it.
+PyYAML's C loader does the work; some rules differ from its defaults and are changed here: dates and base-60 numbers
+stay text, `0o14` is octal, `y` and `n` are booleans, tags do not change what is a map or a list. Keys become text the
+way Go's converter prints them. A repeated key keeps its last value and is told to `duplicates` with its line, as the
+server's warning has it.
 
-Most bodies that come as YAML are JSON; those are read as such, a hundred times faster, unless the two languages differ on them.
-The C code recurses for each level of a document and slows down with each open bracket, so depth is bounded before it runs.
+Most bodies that come as YAML are JSON; those are read as such, a hundred times faster, unless the two languages differ
+on them. The C code recurses for each level of a document and slows down with each open bracket, so depth is bounded
+before it runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The API's own documentation of its types and fields, as the lightkube-models package carries it.
 
-That package is generated from the published API of one Kubernetes release: the docstring of each class holds the text of
-the type and of every field, wrapped. `data/linebreaks.json` restores what wrapping loses: after which words of a text
-stands something other than one space. The source is read, not imported.
+That package is generated from the published API of one Kubernetes release: the docstring of each class holds the text
+of the type and of every field, wrapped. `data/linebreaks.json` restores what wrapping loses: after which words of a
+text stands something other than one space. The source is read, not imported.
 """
 
 from __future__ import annotations

@@ -63,12 +63,12 @@ class UpdateStrategy:
 class Strategy:
     """The hooks and switches of one kind.
 
-    fields: the values that field selectors see. unsupported_field: the server's text for any other label, given
-    (label, kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
-    subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize: what
-    defaulting adds once more when the stored object is read. late_labels: labels that canonicalize adds are not stored at
-    first, so that the next write is one even when it changes nothing. validates_metadata: validate_create looks at all
-    of the metadata, more strictly than is done for every kind.
+    fields: the values that field selectors see. unsupported_field: the server's text for any other label, given (label,
+    kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
+    subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize:
+    what defaulting adds once more when the stored object is read. late_labels: labels that canonicalize adds are not
+    stored at first, so that the next write is one even when it changes nothing. validates_metadata: validate_create
+    looks at all of the metadata, more strictly than is done for every kind.
     """
 
     default: Callable[[Obj], None] = _nothing

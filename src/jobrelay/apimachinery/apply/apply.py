@@ -1,8 +1,8 @@
 """Server-side apply: lay a configuration over the live object and record who owns what.
 
-The applier comes to own exactly the fields that its configuration names. Fields that it named last time, but no longer does,
-are removed unless somebody else owns them too. A value that differs from what another manager set is a conflict, unless
-the request forces it. An apply that changes nothing leaves everything as it is, times included.
+The applier comes to own exactly the fields that its configuration names. Fields that it named last time, but no longer
+does, are removed unless somebody else owns them too. A value that differs from what another manager set is a conflict,
+unless the request forces it. An apply that changes nothing leaves everything as it is, times included.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What differs between two versions of an object: the fields added, modified and removed.
 
-Parts that are equal are skipped at once, so that an ordinary update costs no more than comparing two dicts. A value that is
-there on one side only counts with everything in it. Empty lists and maps, and atomic ones, are single fields.
+Parts that are equal are skipped at once, so that an ordinary update costs no more than comparing two dicts. A value
+that is there on one side only counts with everything in it. Empty lists and maps, and atomic ones, are single fields.
 """
 
 from __future__ import annotations

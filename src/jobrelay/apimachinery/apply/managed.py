@@ -1,8 +1,8 @@
 """Field management of every write that is not an apply: who changed which fields.
 
-A create is compared with an empty object of its kind, an update with the live object. What was added or modified belongs to
-the writer from then on and to nobody else; what was removed belongs to nobody. Metadata that the server itself manages is
-never recorded, nor are the fields that a write through a subresource cannot change.
+A create is compared with an empty object of its kind, an update with the live object. What was added or modified
+belongs to the writer from then on and to nobody else; what was removed belongs to nobody. Metadata that the server
+itself manages is never recorded, nor are the fields that a write through a subresource cannot change.
 
 An object whose managedFields were wiped is not tracked again until the next apply.
 """

@@ -1,7 +1,7 @@
 """How a configuration is laid over the live object: maps merge, keyed lists merge by element, the rest is replaced.
 
-The order of a merged list is the configuration's for the elements that it names; live elements that it does not name stay
-where they stood relative to their neighbours.
+The order of a merged list is the configuration's for the elements that it names; live elements that it does not name
+stay where they stood relative to their neighbours.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _merge_lists(live: list[Any], config: list[Any], type_: ListType) -> list[An
 class _Passing:
     """A walk along the live list, led by the configuration's elements one after the other.
 
-    Elements that only the live list has come out where the walk passes them. It stops before the shared element whose turn
-    is next in the configuration, and goes by those that had their turn already or get it later. Once all had theirs, what is
-    left of them are repetitions in the live list, and each of these ends a step.
+    Elements that only the live list has come out where the walk passes them. It stops before the shared element whose
+    turn is next in the configuration, and goes by those that had their turn already or get it later. Once all had
+    theirs, what is left of them are repetitions in the live list, and each of these ends a step.
     """
 
     def __init__(self, live: list[tuple[str, Any]], config: dict[str, list[Any]]) -> None:

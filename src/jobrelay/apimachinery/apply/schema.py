@@ -1,8 +1,8 @@
 """What server-side apply knows of types: which lists and maps are one value, and which merge, and by which keys.
 
-A `SchemaNode` is one type. It can be a scalar, a list or a map, and untyped ones are all three: the value then decides. Built-in
-kinds get their nodes from the type table, custom resources from their structural schema. Nodes are made when a walk
-first reaches them, because schemas are large and recursive and most of them are never walked.
+A `SchemaNode` is one type. It can be a scalar, a list or a map, and untyped ones are all three: the value then decides.
+Built-in kinds get their nodes from the type table, custom resources from their structural schema. Nodes are made when a
+walk first reaches them, because schemas are large and recursive and most of them are never walked.
 """
 
 from __future__ import annotations

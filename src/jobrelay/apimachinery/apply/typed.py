@@ -1,7 +1,7 @@
 """Walks over a value along its schema: check it, list its fields, remove some of them.
 
-What a list element is called follows from the schema: by its key fields when the list is keyed, by its value when it is a
-set. A value of a type that the schema does not foresee is one leaf.
+What a list element is called follows from the schema: by its key fields when the list is keyed, by its value when it is
+a set. A value of a type that the schema does not foresee is one leaf.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Type checking: every node of a tree gets its type, every call its overloads, every mistake its words.
 
-Mistakes do not stop the check: a node that is wrong has the type `error`, which fits everywhere, so that several mistakes of
-one rule are told at once, each once.
+Mistakes do not stop the check: a node that is wrong has the type `error`, which fits everywhere, so that several
+mistakes of one rule are told at once, each once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CEL's syntax: from text to a tree whose nodes remember where they stand, with the macros recognised.
 
-Macros (`has`, `all`, `exists`, `map`, ...) are kept as nodes of their own rather than unfolded into loops; the checker, the
-cost estimate and the evaluator know each of them. Syntax errors have the words of the Go engine's generated parser for the
-mistakes that people make: a missing operand, a missing parenthesis, a stray token.
+Macros (`has`, `all`, `exists`, `map`, ...) are kept as nodes of their own rather than unfolded into loops; the checker,
+the cost estimate and the evaluator know each of them. Syntax errors have the words of the Go engine's generated parser
+for the mistakes that people make: a missing operand, a missing parenthesis, a stray token.
 """
 
 from __future__ import annotations

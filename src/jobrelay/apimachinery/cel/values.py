@@ -1,7 +1,8 @@
 """CEL's values at run time: plain Python ones where they fit, small classes for the rest; equality, order, type names.
 
-int, float, str, bytes, bool, None, list and dict mean themselves. A custom resource's objects and lists come as views that
-convert on access (see `kinds.apiextensions.decls`); they register as `Mapping` and `Sequence`, which is all that is asked of them here.
+int, float, str, bytes, bool, None, list and dict mean themselves. A custom resource's objects and lists come as views
+that convert on access (see `kinds.apiextensions.decls`); they register as `Mapping` and `Sequence`, which is all that
+is asked of them here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The expressions of admission policies and match conditions: what they may refer to, and what they must evaluate to.
 
-The object under admission is untyped at this point; the request and the namespace have the fields that Kubernetes declares.
-Variables of a policy are fields of `variables`, typed by their expressions in the order they are declared.
+The object under admission is untyped at this point; the request and the namespace have the fields that Kubernetes
+declares. Variables of a policy are fields of `variables`, typed by their expressions in the order they are declared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The review of APIs in Kubernetes' own groups (`*.k8s.io`): an annotation tells where an API was approved, or that it was not."""
+"""The review of APIs in Kubernetes' own groups (`*.k8s.io`): an annotation tells where an API was approved, or that it
+was not.
+"""
 
 from __future__ import annotations
 

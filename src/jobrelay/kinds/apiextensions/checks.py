@@ -1,9 +1,10 @@
 """Does a value match its schema? In the words, and in the order, of the real server.
 
-The server validates with go-openapi's validator, whose texts (`spec.size in body must be of type integer: "string"`), whose
-choice of which alternative of an anyOf to complain about (the one with most passed checks) and whose order of checks are
-visible to clients. No JSON Schema library can be brought to say the same, so this is a validator of our own: each node of the
-schema is compiled on first use to a list of closures, and an outcome carries the number of passed checks beside the errors.
+The server validates with go-openapi's validator, whose texts (`spec.size in body must be of type integer: "string"`),
+whose choice of which alternative of an anyOf to complain about (the one with most passed checks) and whose order of
+checks are visible to clients. No JSON Schema library can be brought to say the same, so this is a validator of our own:
+each node of the schema is compiled on first use to a list of closures, and an outcome carries the number of passed
+checks beside the errors.
 """
 
 from __future__ import annotations

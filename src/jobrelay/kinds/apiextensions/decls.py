@@ -1,8 +1,8 @@
 """What CEL sees of a schema: the types of its places, and views of its values.
 
 A property is visible to CEL only when its schema has a type that CEL knows; names that are no identifiers are escaped
-(`a-b` is `a__dash__b`). A view converts on access: times to timestamps, whole numbers to doubles where the schema says number,
-map-type lists compare by key. Objects show only what the schema declares.
+(`a-b` is `a__dash__b`). A view converts on access: times to timestamps, whole numbers to doubles where the schema says
+number, map-type lists compare by key. Objects show only what the schema declares.
 """
 
 from __future__ import annotations

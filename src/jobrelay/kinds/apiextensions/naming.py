@@ -1,4 +1,6 @@
-"""The status of a CustomResourceDefinition: which names are accepted, which conditions hold, which versions were stored."""
+"""The status of a CustomResourceDefinition: which names are accepted, which conditions hold, which versions were
+stored.
+"""
 
 from __future__ import annotations
 

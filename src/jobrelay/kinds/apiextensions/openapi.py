@@ -1,7 +1,8 @@
-"""What a CustomResourceDefinition's version adds to the published OpenAPI documents, so that `kubectl explain` knows it.
+"""What a CustomResourceDefinition's version adds to the published OpenAPI documents, so that `kubectl explain` knows
+it.
 
-OpenAPI v3 shows the schema nearly as it was written, with metadata as a reference and embedded objects completed. Version 2
-cannot say as much: logic, defaults, nullability, and what stands below unknown fields are left out there.
+OpenAPI v3 shows the schema nearly as it was written, with metadata as a reference and embedded objects completed.
+Version 2 cannot say as much: logic, defaults, nullability, and what stands below unknown fields are left out there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prune and default: what a structural schema does to an object before anyone validates it.
 
-Unknown fields go (and their paths are told, for warnings and strict requests), nulls that the schema does not allow go or
-become the default, then defaults are filled in from the outside to the inside.
+Unknown fields go (and their paths are told, for warnings and strict requests), nulls that the schema does not allow go
+or become the default, then defaults are filled in from the outside to the inside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ratcheting: an update may keep what was already wrong.
 
-A `CorrelatedObject` pairs a value with the stored value at the same place. Objects correlate by field name, lists only when they are
-of type map (by their keys). An error about a value that equals its stored pair is forgiven.
+A `CorrelatedObject` pairs a value with the stored value at the same place. Objects correlate by field name, lists only
+when they are of type map (by their keys). An error about a value that equals its stored pair is forgiven.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class CorrelatedObject:
 
 
 def same(new: Any, old: Any, node: StructuralSchema | None) -> bool:
-    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never is."""
+    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never
+    is.
+    """
     if node is None:
         return _plainly_same(new, old)
     if isinstance(new, dict):

@@ -1,8 +1,8 @@
 """The CEL rules of a schema (`x-kubernetes-validations`) and what they say about an object.
 
-Rules are found once, by one scan of the schema, and kept as a tree that has branches only where rules are: validating an
-object touches nothing else. Each rule is compiled when it is first needed. A rule that mentions `oldSelf` is a transition rule:
-it is skipped when there is no stored value to compare with, unless it says `optionalOldSelf`.
+Rules are found once, by one scan of the schema, and kept as a tree that has branches only where rules are: validating
+an object touches nothing else. Each rule is compiled when it is first needed. A rule that mentions `oldSelf` is a
+transition rule: it is skipped when there is no stored value to compare with, unless it says `optionalOldSelf`.
 """
 
 from __future__ import annotations

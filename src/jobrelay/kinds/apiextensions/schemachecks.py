@@ -1,4 +1,5 @@
-"""The rules for schemas beyond structurality: supported keywords, list and map types, where defaults may stand, CEL rules.
+"""The rules for schemas beyond structurality: supported keywords, list and map types, where defaults may stand, CEL
+rules.
 
 Most places of a schema use only plain keywords; a place is looked at closely only when it has any other.
 """

@@ -1,8 +1,9 @@
-"""The strategy of a custom resource: what a CustomResourceDefinition's version makes of create, update, status and scale.
+"""The strategy of a custom resource: what a CustomResourceDefinition's version makes of create, update, status and
+scale.
 
-`custom_kind` reads a version of a CRD once; the CEL rules are compiled when an object is first validated. Metadata, schema,
-scale, embedded objects, list types and CEL are checked in the real server's order, and CEL only when nothing is wrong that
-would make rules fail for the wrong reason.
+`custom_kind` reads a version of a CRD once; the CEL rules are compiled when an object is first validated. Metadata,
+schema, scale, embedded objects, list types and CEL are checked in the real server's order, and CEL only when nothing is
+wrong that would make rules fail for the wrong reason.
 """
 
 from __future__ import annotations
@@ -224,7 +225,9 @@ def custom_strategy(kind: CustomKind) -> Strategy:
 
 
 def convert(obj: Obj, kind: CustomKind) -> Obj:
-    """An object in another version, as conversion strategy None does it: renamed, and without what that version has not."""
+    """An object in another version, as conversion strategy None does it: renamed, and without what that version has
+    not.
+    """
     made = copy.deepcopy(obj)
     made["apiVersion"], made["kind"] = kind.api_version, kind.kind
     pruning.prune(made, kind.node)

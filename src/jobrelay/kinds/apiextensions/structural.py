@@ -1,8 +1,9 @@
 """A version's schema, compiled once: prune, default and validate the objects of a custom resource.
 
-A schema of a big CustomResourceDefinition is more than a megabyte of YAML, of which any one object touches little. A `StructuralSchema`
-therefore wraps the schema's own dict and makes its children when they are first visited; the checks of `checks.py` are
-compiled per node in the same way. Making a `Structural` costs one scan that looks for CEL rules and defaults.
+A schema of a big CustomResourceDefinition is more than a megabyte of YAML, of which any one object touches little. A
+`StructuralSchema` therefore wraps the schema's own dict and makes its children when they are first visited; the checks
+of `checks.py` are compiled per node in the same way. Making a `Structural` costs one scan that looks for CEL rules and
+defaults.
 """
 
 from __future__ import annotations

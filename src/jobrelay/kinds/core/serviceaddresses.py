@@ -1,8 +1,8 @@
 """What the server fills into a service before it looks at the rest: IP families, cluster IPs, node ports.
 
-On the real server this happens before validation, so that an address or port which cannot be had is the only error
-that a client sees. `begin_create` and `begin_update` do all of it against a `ServiceAllocator`, which says what is still free;
-they return the errors that end the request. The cluster has one family, IPv4.
+On the real server this happens before validation, so that an address or port which cannot be had is the only error that
+a client sees. `begin_create` and `begin_update` do all of it against a `ServiceAllocator`, which says what is still
+free; they return the errors that end the request. The cluster has one family, IPv4.
 """
 
 from __future__ import annotations
