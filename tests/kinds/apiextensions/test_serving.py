@@ -83,7 +83,10 @@ def test_subresources_follow_the_definition() -> None:
 def test_finalizers_without_a_domain_are_warned_about() -> None:
     strategy = strategy_for(definition(COUNTED), "v1")
     texts = strategy.warn_create(rig({}, metadata={"name": "a", "finalizers": ["a.b/c", "a.b", "orphan"]}))
-    hint = "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
+    hint = (
+        "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with "
+        "other finalizer writers"
+    )
     assert texts == [f'metadata.finalizers: "a.b": {hint}']
 
 

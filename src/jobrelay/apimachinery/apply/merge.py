@@ -39,7 +39,7 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], type_: MapType) ->
 
 
 def _merge_lists(live: list[Any], config: list[Any], type_: ListType) -> list[Any]:
-    """The configuration's elements in its order, each preceded by the live-only ones that it passes in the live list."""
+    """The configuration's elements in its order, each after the live-only ones that precede it in the live list."""
     mine, theirs = elements(type_, live), elements(type_, config)
     passing = _Passing([(element_of(type_, item), item) for item in live], theirs)
     out: list[Any] = []

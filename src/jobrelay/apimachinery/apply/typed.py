@@ -167,7 +167,7 @@ def go_syntax(value: Any) -> str:
 
 
 def field_set(value: Any, node: SchemaNode) -> Fields:
-    """The fields that a configuration names: leaves, elements of lists, keys of maps, but not the structs above them."""
+    """The fields that a configuration names: leaves, list elements and map keys, but not the structs above them."""
     return _set(value, node)[1]
 
 

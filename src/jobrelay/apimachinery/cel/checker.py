@@ -47,7 +47,8 @@ kubernetes.declare_functions()
 _LITERAL_ARGUMENTS: Final = frozenset({"matches", "duration", "timestamp"})
 _TYPE_NAMES: Final = ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "type")
 _LITERALS: Final[dict[type, CelType]] = {
-    bool: BOOL, int: INT, Uint: types.UINT, float: types.DOUBLE, str: STRING, bytes: types.BYTES, type(None): types.NULL,
+    bool: BOOL, int: INT, Uint: types.UINT, float: types.DOUBLE, str: STRING, bytes: types.BYTES,
+    type(None): types.NULL,
 }  # fmt: skip
 
 
@@ -303,7 +304,10 @@ class _Checker:
         if found.kind == "map":
             return list(found.params) if pair else [found.params[0]]
         if found.kind not in ("dyn", "error", "param"):
-            message = f"expression of type '{self._shown(found)}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            message = (
+                f"expression of type '{self._shown(found)}' cannot be range of a comprehension (must be "
+                "list, map, or dynamic)"
+            )
             self._issue(expr.range.at, message)
             return [ERROR] * len(expr.variables)
         return [DYN] * len(expr.variables)

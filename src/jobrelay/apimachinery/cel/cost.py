@@ -255,6 +255,8 @@ def _literal_size(expr: Expr) -> Size | None:
 
 # What each macro costs beside its arguments: once, and per round (its loop as the engine unfolds it).
 _LOOPS: Final = {
-    "all": (1, 3), "exists": (1, 4), "exists_one": (2, 2), "existsOne": (2, 2), "map": (_LIST + 1, 12), "filter": (_LIST + 1, 13),
-    "transformList": (_LIST + 1, 12), "transformMap": (_MAP + 1, 3), "transformMapEntry": (_MAP + 1, 2), "sortBy": (2 * _LIST + 2, 14),
+    "all": (1, 3), "exists": (1, 4), "exists_one": (2, 2), "existsOne": (2, 2), "map": (_LIST + 1, 12),
+    "filter": (_LIST + 1, 13),
+    "transformList": (_LIST + 1, 12), "transformMap": (_MAP + 1, 3), "transformMapEntry": (_MAP + 1, 2),
+    "sortBy": (2 * _LIST + 2, 14),
 }  # fmt: skip

@@ -299,9 +299,12 @@ def _declare_authorizer() -> None:
     prefix = "kubernetes.authorization."
     for name, target, params, result in (
         ("path", "Authorizer", "string", "PathCheck"), ("group", "Authorizer", "string", "GroupCheck"),
-        ("serviceAccount", "Authorizer", "string, string", "Authorizer"), ("resource", "GroupCheck", "string", "ResourceCheck"),
-        ("subresource", "ResourceCheck", "string", "ResourceCheck"), ("namespace", "ResourceCheck", "string", "ResourceCheck"),
-        ("name", "ResourceCheck", "string", "ResourceCheck"), ("fieldSelector", "ResourceCheck", "string", "ResourceCheck"),
+        ("serviceAccount", "Authorizer", "string, string", "Authorizer"),
+        ("resource", "GroupCheck", "string", "ResourceCheck"),
+        ("subresource", "ResourceCheck", "string", "ResourceCheck"),
+        ("namespace", "ResourceCheck", "string", "ResourceCheck"),
+        ("name", "ResourceCheck", "string", "ResourceCheck"),
+        ("fieldSelector", "ResourceCheck", "string", "ResourceCheck"),
         ("labelSelector", "ResourceCheck", "string", "ResourceCheck"), ("check", "PathCheck", "string", "Decision"),
         ("check", "ResourceCheck", "string", "Decision"),
     ):  # fmt: skip

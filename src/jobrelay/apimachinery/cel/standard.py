@@ -325,7 +325,8 @@ def _declare_times() -> None:
     parts = {
         "getFullYear": lambda m: m.year, "getMonth": lambda m: m.month - 1, "getDate": lambda m: m.day,
         "getDayOfMonth": lambda m: m.day - 1, "getDayOfWeek": lambda m: m.isoweekday() % 7,
-        "getDayOfYear": lambda m: m.timetuple().tm_yday - 1, "getHours": lambda m: m.hour, "getMinutes": lambda m: m.minute,
+        "getDayOfYear": lambda m: m.timetuple().tm_yday - 1, "getHours": lambda m: m.hour,
+        "getMinutes": lambda m: m.minute,
         "getSeconds": lambda m: m.second, "getMilliseconds": lambda m: m.microsecond // 1000,
     }  # fmt: skip
     for name, part in parts.items():

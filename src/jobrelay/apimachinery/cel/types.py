@@ -13,7 +13,7 @@ from typing import Any, Final
 
 
 class CelType:
-    """A type. `name` is what error texts show; `size` is the most elements a value can have, where a schema tells it."""
+    """A type. `name` is shown in errors; `size` is the maximum number of elements, where a schema limits it."""
 
     __slots__ = ("_fields", "identity", "kind", "min_bytes", "name", "params", "size")
 

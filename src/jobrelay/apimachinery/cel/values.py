@@ -114,11 +114,13 @@ class Opaque:
 
 
 _KINDS: Final[dict[type, str]] = {
-    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null", list: "list",
+    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null",
+    list: "list",
     dict: "map", Timestamp: "timestamp", Duration: "duration", CelOptional: "optional", TypeValue: "type",
 }  # fmt: skip
 _TYPE_NAMES: Final = {
-    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "optional": "optional_type",
+    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration",
+    "optional": "optional_type",
 }  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def type_text(type_: CelType) -> str:
 
 
 class ExpressionCompiler:
-    """Compiles the expressions of one object. `composed` ones have `variables`; `params` tells whether there are any."""
+    """Compiles the CEL expressions of one object. `params`, `composed`: whether they may use `params`, `variables`."""
 
     def __init__(self, *, params: bool = False, composed: bool = False) -> None:
         self._declared: dict[str, CelType] = {}

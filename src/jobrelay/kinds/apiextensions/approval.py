@@ -14,7 +14,8 @@ from jobrelay.kinds.strategy import Obj
 ANNOTATION: Final = "api-approved.kubernetes.io"
 CONDITION: Final = "KubernetesAPIApprovalPolicyConformant"
 _REASONS: Final = {
-    "approved": "ApprovedAnnotation", "bypassed": "UnapprovedAnnotation", "missing": "MissingAnnotation", "invalid": "InvalidAnnotation",
+    "approved": "ApprovedAnnotation", "bypassed": "UnapprovedAnnotation", "missing": "MissingAnnotation",
+    "invalid": "InvalidAnnotation",
 }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ Check = Callable[[Any, str, CorrelatedObject | None], Outcome]
 def validate(
     node: StructuralSchema, value: Any, path: Path, correlated: CorrelatedObject | None = None
 ) -> list[FieldError]:
-    """All errors of a value, as field errors below `path`; with `correlated`, those of unchanged values are forgiven."""
+    """The field errors of a value below `path`; with `correlated`, errors of unchanged values are ignored."""
     problems, _ = run(node, value, "", correlated)
     unique = {problem.message: problem for problem in reversed(problems)}
     return [field_error(problem, path) for problem in reversed(unique.values())]

@@ -287,7 +287,8 @@ def _text(value: Any, format_: str) -> Any:
 
 
 _UNIT_NANOSECONDS: Final = (
-    (("ns", "nano"), 1), (("us", "µs", "micro"), 10**3), (("ms", "milli"), 10**6), (("s", "sec"), 10**9), (("m", "min"), 60 * 10**9),
+    (("ns", "nano"), 1), (("us", "µs", "micro"), 10**3), (("ms", "milli"), 10**6), (("s", "sec"), 10**9),
+    (("m", "min"), 60 * 10**9),
     (("h", "hr", "hour"), 3600 * 10**9), (("d", "day"), 86400 * 10**9), (("w", "wk", "week"), 604800 * 10**9),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Field paths as schemas name them (`.spec.size`, `.labels['a/b']`): of CEL rules' `fieldPath`, of selectable fields."""
+"""Field paths in schemas (`.spec.size`, `.labels['a/b']`): `fieldPath` of CEL rules, selectable fields."""
 
 from __future__ import annotations
 

@@ -21,7 +21,10 @@ from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 EXPRESSION_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
 _SHOWN: Final = 4
-_ADVICE: Final = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+_ADVICE: Final = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
 
 
 class CostTotal:
@@ -80,7 +83,10 @@ class RuleCompiler(RuleChecker):
         type_ = decls.decl_type(self.node, is_resource=self.is_resource)
         where = path.child("x-kubernetes-validations")
         if type_ is None:
-            detail = "failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations"
+            detail = (
+                "failed to construct type information for x-kubernetes-validations rules: unable to convert "
+                "structural schema to CEL declarations"
+            )
             return [field.internal(where, f"internal error: {detail}")]
         errors: list[FieldError] = []
         for index, raw in enumerate(schema["x-kubernetes-validations"]):

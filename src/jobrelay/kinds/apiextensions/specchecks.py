@@ -31,7 +31,8 @@ COLUMN_FORMATS: Final = "byte,date,date-time,double,float,int32,int64,password"
 MAX_SELECTABLE: Final = 8
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _AT_ROOT: Final = (
-    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems "
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
+    "MaxItems "
     "MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
 )
 _ALLOWED_AT_ROOT: Final = frozenset(_AT_ROOT.split())
@@ -239,7 +240,10 @@ def _root_errors(schema: Obj, path: Path) -> list[FieldError]:
             continue
         if name == "type":
             if value != "object":
-                detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+                detail = (
+                    'only "object" is allowed as the type at the root of the schema if the status '
+                    "subresource is enabled"
+                )
                 return [fields.invalid(path.child("type"), value, detail)]
         elif hoisting.FIELD_NAMES[name] not in _ALLOWED_AT_ROOT:
             detail = (
@@ -312,7 +316,10 @@ def _selectable(selectable: list[Obj], schema: Obj, path: Path, *, allow_many: b
         if first == "metadata":
             errors.append(fields.invalid(where, text, "must not point to fields in metadata"))
         if found.type not in ("string", "boolean", "integer"):
-            detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+            detail = (
+                "must point to a field of type string, boolean or integer. Enum string fields and strings "
+                "with formats are allowed."
+            )
             errors.append(fields.invalid(where, text, detail))
         if str(found_path) in seen:
             errors.append(fields.duplicate(where, text))

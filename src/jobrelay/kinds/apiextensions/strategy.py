@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
-_NOT_CHECKED: Final = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the "
+    "existing errors to complete validation"
+)
 _VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
@@ -290,6 +293,7 @@ def _finalizer_warnings(names: set[str]) -> list[str]:
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             hint = " including a path (/)" if "." in name else ""
             warnings.append(
-                f"{where}prefer a domain-qualified finalizer name{hint} to avoid accidental conflicts with other finalizer writers"
+                f"{where}prefer a domain-qualified finalizer name{hint} to avoid accidental conflicts with other "
+                "finalizer writers"
             )
     return warnings

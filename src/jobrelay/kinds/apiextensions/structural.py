@@ -18,7 +18,8 @@ class StructuralSchema:
     """One place in a structural schema. `schema` is the JSONSchemaProps dict, which is never changed."""
 
     __slots__ = (
-        "_children", "_items", "_mentions", "_values", "checks", "default", "embedded", "list_type", "map_keys", "nullable",
+        "_children", "_items", "_mentions", "_values", "checks", "default", "embedded", "list_type", "map_keys",
+        "nullable",
         "preserve", "resource", "schema", "type",
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from jobrelay.kinds.tables.columns import AGE, NAME, Column, Obj, TableSpec, at,
 from jobrelay.kinds.tables.texts import NONE, SHOWN, condition_of, selector_text, shortened
 
 _EMPTY_PORTS: Final = (
-    " When ports is empty, it indicates that there are no defined ports. When a port is defined with a nil port value, it"
+    " When ports is empty, it indicates that there are no defined ports. When a port is defined with a nil port "
+    "value, it"
     ' indicates "all ports".'
 )
 _POD_SELECTOR_EDITS: Final = (

@@ -166,7 +166,8 @@ RULES: Final[tuple[StatusRule, ...]] = (
     StatusRule("S2", "succeeded", _NEGATIVE, "The number of succeeded pods is not negative.", _negative("succeeded")),
     StatusRule("S3", "failed", _NEGATIVE, "The number of failed pods is not negative.", _negative("failed")),
     StatusRule("S4", "ready", _NEGATIVE, "The number of ready pods is not negative.", _negative("ready")),
-    StatusRule("S5", "terminating", _NEGATIVE, "The number of terminating pods is not negative.", _negative("terminating")),
+    StatusRule("S5", "terminating", _NEGATIVE, "The number of terminating pods is not negative.",
+         _negative("terminating")),
     StatusRule("S6", _UNCOUNTED, "must not be empty", "Uncounted pods are named by their uid.", _empty_uids),
     StatusRule("S7", _UNCOUNTED, "", "A pod is uncounted once, either as succeeded or as failed.", _repeated_uids),
     StatusRule("S8", "conditions", "cannot set Complete=True and Failed=true conditions",
@@ -215,7 +216,8 @@ RULES: Final[tuple[StatusRule, ...]] = (
                 and w.changed("failedIndexes")), ("failedIndexes",)),
     StatusRule("S22", "failedIndexes", "failedIndexes and completedIndexes overlap at index: ",
          "No index is both completed and failed.", _overlapping_indexes, ("completedIndexes", "failedIndexes")),
-    StatusRule("S23", "terminating", "terminating>0 is invalid for finished job", "A finished Job has no terminating pods.",
+    StatusRule("S23", "terminating", "terminating>0 is invalid for finished job", "A finished Job has no "
+        "terminating pods.",
          _value(lambda w: w.new.finished and w.new.count("terminating") > 0
                 and (w.turned("finished") or w.changed("terminating"))), ("conditions", "terminating")),
     StatusRule("S24", "ready", "cannot set more ready pods than active", "Ready pods are active.",
@@ -225,7 +227,8 @@ RULES: Final[tuple[StatusRule, ...]] = (
          "A Job that met its success criteria is not Failed.", _when(lambda w: w.new.success and w.new.failed)),
     StatusRule("S26", "conditions", "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
          "A Job is not going to succeed and to fail.", _when(lambda w: w.new.success and w.new.failure_target)),
-    StatusRule("S27", "conditions", "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
+    StatusRule("S27", "conditions", "cannot set Complete=True for Job with SuccessPolicy unless "
+        "SuccessCriteriaMet=True",
          "A Complete Job with a success policy has met it.",
          _when(lambda w: w.new.complete and not w.new.success and "successPolicy" in w.new.spec)),
     StatusRule("S28", "conditions", "cannot disable the terminal {}=True condition",
@@ -241,7 +244,8 @@ RULES: Final[tuple[StatusRule, ...]] = (
     StatusRule("S32", "startTime", "startTime cannot be removed for unsuspended job",
          "The start time of a running Job stays, unless the Job is being resumed.", _needs(_start_time_taken),
          ("startTime",)),
-    StatusRule("S33", "conditions", "cannot disable the SuccessCriteriaMet=True condition", "SuccessCriteriaMet is final.",
+    StatusRule("S33", "conditions", "cannot disable the SuccessCriteriaMet=True condition", "SuccessCriteriaMet "
+        "is final.",
          _when(lambda w: w.old.success and not w.new.success), ("conditions",)),
     StatusRule("S34", "conditions", "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
          "SuccessCriteriaMet does not come after Complete.",
