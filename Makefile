@@ -15,7 +15,7 @@ JOBS ?= auto
 help:
 	@echo 'make demo     a fleet at work: Jobs on three workers, one of which is killed; about 20 seconds'
 	@echo 'make test     the tests that need nothing but this clone'
-	@echo 'make lint     ruff, mypy and import-linter'
+	@echo 'make lint     ruff, mypy, import-linter and a search for what is used nowhere'
 	@echo 'make types    mypy alone'
 	@echo 'make tables   write the tables of Kubernetes facts anew; needs Go'
 	@echo 'make deploy-files  write deploy/ anew'
@@ -47,7 +47,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/.dev
-	@failed=; for each in 'ruff check' 'ruff format --check' 'mypy' 'lint-imports'; do \
+	@failed=; for each in 'ruff check' 'ruff format --check' 'mypy' 'lint-imports' 'python tools/deadcode.py'; do \
 		echo "== $$each"; $(BIN)/$$each || failed="$$failed '$$each'"; done; \
 		test -z "$$failed" || { echo "error: failed:$$failed" >&2; exit 1; }
 

@@ -202,7 +202,8 @@ PREFIX = "failed to create typed patch object (/c; /v1, Kind=ConfigMap): "
         ({"data": {"x": True}}, ".data.x: expected string, got &value.valueUnstructured{Value:true}"),
         (
             {"data": {"x": {"a": [1, "b"]}}},
-            '.data.x: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"a":[]interface {}{1, "b"}}}',
+            ".data.x: expected string, got &value.valueUnstructured{Value:map[string]interface "
+            '{}{"a":[]interface {}{1, "b"}}}',
         ),
         ({"data": 5}, ".data: expected map, got &{5}"),
         ({"data": [1]}, ".data: expected map, got &{[1]}"),

@@ -46,11 +46,11 @@ def test_a_path_finds(path: str, found: list[Any]) -> None:
     "path", [".spec.list[9]", ".spec.map[0]", ".spec.map[?(@.a)]", ".status.conditions[?(@.n=='1')]", "spec"]
 )
 def test_a_path_that_does_not_fit_the_data_is_an_error(path: str) -> None:
-    with pytest.raises(jsonpath.PathError):
+    with pytest.raises(jsonpath.JsonPathError):
         jsonpath.parse(path).find(DATA)
 
 
 @pytest.mark.parametrize("path", [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a['", "%"])
 def test_a_malformed_path_is_refused(path: str) -> None:
-    with pytest.raises(jsonpath.PathError):
+    with pytest.raises(jsonpath.JsonPathError):
         jsonpath.parse(path)

@@ -61,7 +61,8 @@ def test_only_one_owner_controls() -> None:
 def test_finalizers_without_a_domain_must_be_known() -> None:
     assert created(finalizers=["orphan"]) == []
     assert created(finalizers=["mine"]) == [
-        'metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified'
+        'metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it '
+        "fully qualified"
     ]
 
 

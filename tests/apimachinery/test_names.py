@@ -8,7 +8,11 @@ from jobrelay.apimachinery import names
 from jobrelay.apimachinery.field import Path
 from jobrelay.apimachinery.ips import cidr_warnings, ip_warnings, is_valid_cidr, is_valid_interface_address, is_valid_ip
 
-LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"  # fmt: skip
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
+    " an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is"
+    " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
 
 
 @pytest.mark.parametrize(

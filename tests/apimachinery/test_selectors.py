@@ -45,7 +45,8 @@ def test_label_selectors(text: str, matching: dict[str, str], other: dict[str, s
         ("!a=b", "found '=', expected: ',' or 'end of string'"),
         (
             "a<x",
-            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value "
+            "must be an integer",
         ),
     ],
 )

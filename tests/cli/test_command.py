@@ -12,7 +12,7 @@ import jobrelay
 
 from .command import ENVIRONMENT, run
 
-HEAVY = {"aiohttp", "asyncio", "cryptography", "kubernetes_validate", "msgspec", "sqlite3", "ssl", "structlog", "yaml"}
+HEAVY = {"aiohttp", "asyncio", "cryptography", "lightkube", "msgspec", "sqlite3", "ssl", "structlog", "yaml"}
 
 
 def imported_by(*arguments: str) -> set[str]:

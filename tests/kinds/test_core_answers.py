@@ -19,8 +19,8 @@ from jobrelay.apimachinery.meta import validate_object_meta, validate_object_met
 from jobrelay.apimachinery.names import name_is_path_segment
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.context import Request, Requester, current
-from jobrelay.kinds.core.serviceaddresses import Pool, begin_create, begin_update
+from jobrelay.kinds.context import RequestContext, UserInfo, current
+from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create, begin_update
 from jobrelay.kinds.strategy import Strategy
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/core_answers.json").read_text())
@@ -44,7 +44,7 @@ def read(case: dict[str, Any], which: str) -> dict[str, Any]:
 
 
 def create(strategy: Strategy, new: dict[str, Any], case: dict[str, Any]) -> tuple[list[FieldError], list[str]]:
-    if case["plural"] == "services" and (errors := begin_create(new, Pool([KUBERNETES]))):
+    if case["plural"] == "services" and (errors := begin_create(new, ServiceAllocator([KUBERNETES]))):
         return errors, []
     strategy.prepare_create(new)
     generic = validate_object_meta(
@@ -59,7 +59,11 @@ def create(strategy: Strategy, new: dict[str, Any], case: dict[str, Any]) -> tup
 def update(strategy: Strategy, new: dict[str, Any], case: dict[str, Any]) -> tuple[list[FieldError], list[str]]:
     old = read(case, "old")
     hooks = strategy.subresources[case["sub"]] if "sub" in case else strategy.update
-    if case["plural"] == "services" and "sub" not in case and (errors := begin_update(new, old, Pool([old]))):
+    if (
+        case["plural"] == "services"
+        and "sub" not in case
+        and (errors := begin_update(new, old, ServiceAllocator([old])))
+    ):
         return errors, []
     hooks.prepare(new, old)
     generic = validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
@@ -82,7 +86,7 @@ def masked(obj: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['plural']}-{case.get('sub', '')}")
 def test_real_answer(case: dict[str, Any]) -> None:
-    current.set(Request(requester=Requester("admin", "admin", ("system:masters", "system:authenticated"))))
+    current.set(RequestContext(requester=UserInfo("admin", "admin", ("system:masters", "system:authenticated"))))
     strategy = registry.strategy(group_of(case), case["plural"])
     new = read(case, "new")
     strategy.default(new)

@@ -1,7 +1,7 @@
 """Answers of a real API server (v1.35.4) to creates and updates of storage, networking, device and admission objects.
 
-Each case has what was sent (`new`, and for an update what was stored as `old`) and either the errors or the object that came
-back, with warnings.
+Each case has what was sent (`new`, and for an update what was stored as `old`) and either the errors or the object that
+came back, with warnings.
 """
 
 from __future__ import annotations

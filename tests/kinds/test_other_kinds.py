@@ -10,7 +10,7 @@ import pytest
 from jobrelay.apimachinery.field import Path
 from jobrelay.kinds import registry
 from jobrelay.kinds.admissionregistration.urls import validate_url_path, validate_webhook_url
-from jobrelay.kinds.context import Request, current
+from jobrelay.kinds.context import RequestContext, current
 from jobrelay.kinds.resource.claims import wants_admin_access
 
 GROUPS = (
@@ -56,7 +56,7 @@ def test_resource_slices_are_selected_by_node_and_driver() -> None:
 
 
 def test_a_local_api_service_is_available_at_once() -> None:
-    token = current.set(Request(time=dt.datetime(2024, 1, 1, tzinfo=dt.UTC)))
+    token = current.set(RequestContext(time=dt.datetime(2024, 1, 1, tzinfo=dt.UTC)))
     service: dict[str, Any] = {"metadata": {}, "spec": {}}
     registry.strategy("apiregistration.k8s.io", "apiservices").prepare_create(service)
     current.reset(token)

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.bootstrap import bootstrap, bootstrap_objects, policy
-from jobrelay.kinds.rbac import STRATEGIES
-from jobrelay.kinds.rbac import rules as rbacrules
+from jobrelay.kinds.bootstrap import bootstrap, policy
+from jobrelay.kinds.rbac import STRATEGIES, rules
 
 words = st.sampled_from(["*", "a", "b", "c/status", "*/status"])
-rules = st.lists(
+policy_rules = st.lists(
     st.fixed_dictionaries(
         {name: st.lists(words, min_size=1, max_size=3) for name in ("verbs", "apiGroups", "resources")},
         optional={"resourceNames": st.lists(st.sampled_from(["x", "y"]), min_size=1, max_size=2)},
@@ -43,34 +42,34 @@ def rule(verbs: str, resources: str, group: str = "", names: str = "") -> dict[s
     ],
 )
 def test_what_a_rule_allows(held: dict[str, Any], request_: tuple[str, ...], allowed: bool) -> None:
-    assert rbacrules.rule_allows(held, *request_) is allowed
+    assert rules.rule_allows(held, *request_) is allowed
 
 
 def test_url_rules_may_end_with_a_star() -> None:
     held = {"verbs": ["get"], "nonResourceURLs": ["/healthz/*"]}
-    assert rbacrules.rule_allows_url(held, "get", "/healthz/etcd")
-    assert not rbacrules.rule_allows_url(held, "get", "/metrics")
+    assert rules.rule_allows_url(held, "get", "/healthz/etcd")
+    assert not rules.rule_allows_url(held, "get", "/metrics")
 
 
 def test_service_account_subject_lives_in_the_bindings_namespace() -> None:
     subjects = [{"kind": "ServiceAccount", "name": "s"}]
-    assert rbacrules.binding_subject(subjects, "system:serviceaccount:n:s", [], "n") == subjects[0]
-    assert rbacrules.binding_subject(subjects, "system:serviceaccount:n:s", []) is None
+    assert rules.binding_subject(subjects, "system:serviceaccount:n:s", [], "n") == subjects[0]
+    assert rules.binding_subject(subjects, "system:serviceaccount:n:s", []) is None
 
 
-@given(rules)
+@given(policy_rules)
 def test_rules_cover_themselves(held: list[dict[str, Any]]) -> None:
-    assert rbacrules.rules_cover(held, held) == (True, [])
+    assert rules.rules_cover(held, held) == (True, [])
 
 
-@given(rules)
+@given(policy_rules)
 def test_full_authority_covers_everything(wanted: list[dict[str, Any]]) -> None:
-    assert rbacrules.rules_cover(rbacrules.FULL_AUTHORITY, wanted) == (True, [])
+    assert rules.rules_cover(rules.FULL_AUTHORITY, wanted) == (True, [])
 
 
 def test_escalation_names_what_is_missing() -> None:
     wanted = [rule("get list watch", "pods secrets"), {"verbs": ["get"], "nonResourceURLs": ["/x"]}]
-    text = rbacrules.escalation_error("alice", ["g", "h"], [rule("get", "pods")], wanted)
+    text = rules.escalation_error("alice", ["g", "h"], [rule("get", "pods")], wanted)
     assert text.split("\n") == [
         'user "alice" (groups=["g" "h"]) is attempting to grant RBAC permissions not currently held:',
         '{APIGroups:[""], Resources:["pods"], Verbs:["list" "watch"]}',
@@ -86,7 +85,7 @@ def test_aggregation_takes_each_rule_once_in_order_of_names() -> None:
         {"metadata": {"name": "x", "labels": {"a": "b"}}, "rules": [rule("get", "one")]},
         {"metadata": {"name": "z", "labels": {}}, "rules": [rule("get", "three")]},
     ]
-    assert rbacrules.aggregate_rules(role, parts) == [rule("get", "one"), rule("get", "two")]
+    assert rules.aggregate_rules(role, parts) == [rule("get", "one"), rule("get", "two")]
 
 
 def test_role_reference_cannot_change() -> None:
@@ -106,7 +105,7 @@ def test_role_reference_cannot_change() -> None:
 
 def test_every_bootstrap_object_is_valid() -> None:
     plurals = {(row["group"], row["kind"]): row["plural"] for row in registry.resources()}
-    for obj in bootstrap_objects():
+    for obj in [entry.object for entry in bootstrap()]:
         group = obj["apiVersion"].rpartition("/")[0]
         kind = type_for_kind(obj["apiVersion"], obj["kind"])
         assert kind is not None
@@ -120,7 +119,7 @@ def test_every_bootstrap_object_is_valid() -> None:
 def test_aggregated_roles_settle() -> None:
     roles = {role["metadata"]["name"]: role for role in policy() if role["kind"] == "ClusterRole"}
     for name in ("view", "edit", "admin"):
-        roles[name]["rules"] = rbacrules.aggregate_rules(roles[name], roles.values())
+        roles[name]["rules"] = rules.aggregate_rules(roles[name], roles.values())
     sizes = [len(roles[name]["rules"]) for name in ("view", "edit", "admin")]
     assert sizes == [12, 27, 29]
 

@@ -15,13 +15,14 @@ from cryptography.x509.oid import NameOID
 
 from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
+from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.authorization import reviews
-from jobrelay.kinds.certificates import signingrequests as certificates
-from jobrelay.kinds.context import Request, Requester, current
-from jobrelay.kinds.coordination import leases as coordination
+from jobrelay.kinds.certificates import signingrequests
+from jobrelay.kinds.context import RequestContext, UserInfo, current
+from jobrelay.kinds.coordination import leases
 from jobrelay.kinds.core.tlspair import key_pair_error
 from jobrelay.kinds.events import events
-from jobrelay.kinds.scheduling import priorityclasses as scheduling
+from jobrelay.kinds.scheduling import priorityclasses
 
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
 KEY = ec.derive_private_key(7, ec.SECP256R1())
@@ -37,7 +38,7 @@ def read(api_version: str, kind: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def request_of_alice() -> Iterator[None]:
-    token = current.set(Request(NOW, Requester("alice", "u1", ("g",), {"k": ("v",)})))
+    token = current.set(RequestContext(NOW, UserInfo("alice", "u1", ("g",), {"k": ("v",)})))
     yield
     current.reset(token)
 
@@ -67,15 +68,15 @@ def test_local_review_is_about_its_namespace() -> None:
 
 def test_token_lives_an_hour_unless_said_otherwise() -> None:
     request = read("authentication.k8s.io/v1", "TokenRequest", spec={})
-    reviews.default_token_request(request)
+    tokenrequests.default(request)
     assert request["spec"]["expirationSeconds"] == 3600
-    assert reviews.token_request_errors(request) == []
+    assert tokenrequests.validate(request) == []
 
 
 def test_token_lives_at_least_ten_minutes() -> None:
     request = read("authentication.k8s.io/v1", "TokenRequest", spec={"expirationSeconds": 5})
     text = "spec.expirationSeconds: Invalid value: 5: may not specify a duration less than 10 minutes"
-    assert [error.text() for error in reviews.token_request_errors(request)] == [text]
+    assert [error.text() for error in tokenrequests.validate(request)] == [text]
 
 
 def test_event_survives_the_way_through_the_other_api() -> None:
@@ -109,27 +110,27 @@ def signing_request(**spec: Any) -> dict[str, Any]:
 
 def test_requester_is_written_by_the_server() -> None:
     request = signing_request(username="root", groups=["system:masters"])
-    certificates.prepare_create(request)
+    signingrequests.prepare_create(request)
     spec = request["spec"]
     assert (spec["username"], spec["uid"], spec["groups"], spec["extra"]) == ("alice", "u1", ["g"], {"k": ["v"]})
-    assert certificates.validate(request) == []
+    assert signingrequests.validate(request) == []
 
 
 def test_approval_is_timed_and_final() -> None:
     old, new = signing_request(), signing_request()
     new["status"] = {"conditions": [{"type": "Approved", "status": "True"}]}
-    certificates.prepare_approval(new, old)
+    signingrequests.prepare_approval(new, old)
     assert new["status"]["conditions"][0]["lastUpdateTime"] == "2026-01-02T03:04:05Z"
-    assert certificates.validate_change(new, old, approving=True) == []
-    found = [error.text() for error in certificates.validate_change(old, new, approving=True)]
+    assert signingrequests.validate_change(new, old, approving=True) == []
+    found = [error.text() for error in signingrequests.validate_change(old, new, approving=True)]
     assert found == ['status.conditions: Forbidden: updates may not remove a condition of type "Approved"']
 
 
 def test_only_status_issues_a_certificate() -> None:
     old, new = signing_request(), signing_request()
     new["status"] = {"certificate": base64.b64encode(certificate()).decode()}
-    assert certificates.validate_change(new, old, issuing=True) == []
-    found = [error.text() for error in certificates.validate_change(new, old)]
+    assert signingrequests.validate_change(new, old, issuing=True) == []
+    found = [error.text() for error in signingrequests.validate_change(new, old)]
     assert found == ["status.certificate: Forbidden: updates may not set certificate content"]
 
 
@@ -153,7 +154,7 @@ def test_key_pair_must_match() -> None:
 
 def test_system_priority_names_are_reserved() -> None:
     made = read("scheduling.k8s.io/v1", "PriorityClass", metadata={"name": "system-node-critical"}, value=5)
-    found = [error.text() for error in scheduling.validate(made)]
+    found = [error.text() for error in priorityclasses.validate(made)]
     assert found[0].endswith("error: value of system-node-critical PriorityClass must be 2000001000")
 
 
@@ -161,5 +162,5 @@ def test_lease_drops_fields_of_a_feature_that_is_off() -> None:
     lease = read(
         "coordination.k8s.io/v1", "Lease", metadata={"name": "l"}, spec={"strategy": "x", "holderIdentity": "h"}
     )
-    coordination.drop_coordination(lease)
+    leases.drop_coordination(lease)
     assert lease["spec"] == {"holderIdentity": "h"}

@@ -86,6 +86,11 @@ def texts(errors: list[FieldError]) -> list[str]:
     return [error.text() for error in errors]
 
 
+def is_finished(job: Obj) -> bool:
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)
+
+
 def template(labels: dict[str, str] | None = None, **pod: Any) -> Obj:
     metadata = {"labels": labels} if labels else {}
     return {"metadata": metadata, "spec": {"containers": [{"name": "a", "image": "b:1"}], **pod}}

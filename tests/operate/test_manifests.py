@@ -18,6 +18,7 @@ from jobrelay.operate.management import Installation, manifests
 from jobrelay.operate.manifests import resource_of
 from jobrelay.operate.writing import files
 from jobrelay.relay.workers import ensure_crds
+from tests.apimachinery.documents import documents
 from tests.cli.command import run
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
@@ -43,7 +44,7 @@ def test_there_are_no_other_files() -> None:
 
 
 def test_kustomize_has_what_install_prints() -> None:
-    found = [each for name in ("crds", "relay") for each in yaml.load_all(files()[f"kustomize/{name}.yaml"])]
+    found = [each for name in ("crds", "relay") for each in documents(files()[f"kustomize/{name}.yaml"])]
     assert found == manifests(Installation())
 
 
@@ -65,8 +66,8 @@ def test_the_chart_renders_to_what_install_prints(arguments: tuple[str, ...]) ->
     assert "{{" not in text
     expected = manifests(Installation("elsewhere", arguments=arguments))
     wanted = [each for each in expected if each["kind"] not in ("CustomResourceDefinition", "Namespace")]
-    assert yaml.load_all(text) == wanted
-    assert yaml.load_all(files()["helm/crds/crds.yaml"]) == expected[:2]
+    assert documents(text) == wanted
+    assert documents(files()["helm/crds/crds.yaml"]) == expected[:2]
 
 
 async def test_an_api_server_takes_it_and_a_second_time_changes_nothing() -> None:
@@ -125,4 +126,4 @@ def test_install_prints_yaml_that_can_be_piped() -> None:
     result = run("install", "--namespace", "elsewhere", "--image", "r.example/j:1", "--replicas", "3")
     assert result.returncode == 0
     chosen = Installation("elsewhere", "r.example/j:1", 3)
-    assert yaml.load_all(result.stdout) == manifests(chosen)
+    assert documents(result.stdout) == manifests(chosen)

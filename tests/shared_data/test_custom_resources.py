@@ -14,6 +14,7 @@ from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds.apiextensions import definition as crds
 from jobrelay.kinds.apiextensions.strategy import CustomKind, custom_kind
+from tests.apimachinery.documents import documents
 
 SHARED = Path(__file__).parents[3] / "shared"
 pytestmark = [
@@ -79,8 +80,8 @@ def errors_of(kind: CustomKind, obj: dict[str, Any]) -> tuple[list[str], list[st
 
 @pytest.mark.parametrize("path", EXAMPLE_FILES, ids=name_of)
 def test_a_manifest_is_accepted_or_refused_as_its_index_says(path: Path) -> None:
-    documents = [obj for obj in yaml.load_all(path.read_bytes()) if isinstance(obj, dict)]
-    known = [obj for obj in documents if (obj.get("apiVersion"), obj.get("kind")) in kinds()]
+    found = [obj for obj in documents(path.read_text()) if isinstance(obj, dict)]
+    known = [obj for obj in found if (obj.get("apiVersion"), obj.get("kind")) in kinds()]
     if not known:
         pytest.skip("no object of a kind whose definition is there")
     for obj in known:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobrelay.apimachinery.patch.merge import apply_merge_patch
-from jobrelay.kinds.batch.job import broken_rules, is_job_finished
+from jobrelay.kinds.batch.job import broken_rules
 from jobrelay.workloads import status_patch
+from tests.kinds.workloads import is_finished
 
 from .pairs import pairs
 from .stories import ADAPTER, Pair, Story, as_object
@@ -31,12 +32,12 @@ def check(pair: Pair) -> Obj | None:
         return None
     old = pair.original["status"]
     new = {**pair.original, "status": status}
-    assert not is_job_finished(pair.original)
+    assert not is_finished(pair.original)
     assert broken_rules(new, pair.original) == []
     assert ADAPTER.returned(as_object(new), mirror) is None
     assert apply_merge_patch(old, status_patch(old, status)) == status
-    assert is_job_finished(new) or not is_job_finished(pair.mirror)
-    assert not is_job_finished(new) or is_job_finished(pair.mirror) or announced(old)
+    assert is_finished(new) or not is_finished(pair.mirror)
+    assert not is_finished(new) or is_finished(pair.mirror) or announced(old)
     if started_anew(old, status) and not pair.original["spec"]["suspend"]:
         assert ADAPTER.subsets(original, mirror)[0]["startTime"] == old["startTime"]
     assert status.get("active", 0) in (0, pair.mirror["status"].get("active", 0))

@@ -3,9 +3,10 @@
     python tools/kube/assets.py            builds what is missing, prints the folder
     python tools/kube/assets.py --find     only looks; fails if something is missing
 
-They are built once by the ordinary Go toolchain from public modules, into a cache folder outside the checkout. `go.mod` beside
-this file names the release of Kubernetes; `etcd/go.mod` that of etcd, in a module of its own because the two want different
-versions of what they share. A folder that already holds the programs is named by KUBEBUILDER_ASSETS or JOBRELAY_KUBE_ASSETS.
+They are built once by the ordinary Go toolchain from public modules, into a cache folder outside the checkout. `go.mod`
+beside this file names the release of Kubernetes; `etcd/go.mod` that of etcd, in a module of its own because the two
+want different versions of what they share. A folder that already holds the programs is named by KUBEBUILDER_ASSETS or
+JOBRELAY_KUBE_ASSETS.
 """
 
 from __future__ import annotations

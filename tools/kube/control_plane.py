@@ -1,9 +1,10 @@
-"""A real Kubernetes cluster without machines, on loopback: etcd, kube-apiserver and kube-controller-manager as processes.
+"""A real Kubernetes cluster without machines, on loopback: etcd, kube-apiserver and kube-controller-manager as
+processes.
 
 RBAC and service accounts are on, and tokens are bound. Pods start and end once nodes are added (`nodes.py`).
 
-Everything ends with its block, also when it fails. Should this process be killed, a guardian that holds the other end of a pipe
-notices and kills the whole process group.
+Everything ends with its block, also when it fails. Should this process be killed, a guardian that holds the other end
+of a pipe notices and kills the whole process group.
 """
 
 from __future__ import annotations

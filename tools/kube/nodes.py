@@ -2,7 +2,8 @@
 
     python -m tools.kube.nodes --kubeconfig FILE [--nodes 3]
 
-They stand in for kube-scheduler and kubelets, so pods are bound, start and end as their annotations say (docs/reference/scripted-pods.md).
+They stand in for kube-scheduler and kubelets, so pods are bound, start and end as their annotations say
+(docs/reference/scripted-pods.md).
 """
 
 from __future__ import annotations

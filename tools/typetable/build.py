@@ -1,8 +1,10 @@
-"""Writes the two fact tables that are shipped: apimachinery/data/types.json and kinds/data/resources.json.
+"""Writes the fact tables that are shipped: types.json, resources.json, schemas.json and linebreaks.json.
 
-types.json: what `main.go` reads by reflection (JSON names, protobuf numbers, omitempty, patch tags), joined with the list
-and map types and defaults that the published OpenAPI documents add. resources.json: what is served under which path, from
-the published discovery documents. Only facts are kept (names, numbers, flags), no descriptions.
+types.json: what `main.go` reads by reflection (JSON names, protobuf numbers, omitempty, patch tags), joined with the
+list and map types and defaults that the published OpenAPI documents add. resources.json: what is served under which
+path, from the published discovery documents. schemas.json: the schemas of the published OpenAPI documents without their
+texts. linebreaks.json: after which words of these texts stands something other than a space; the words themselves come
+with the lightkube-models package, which wraps them. Only facts are kept (names, numbers, flags), no descriptions.
 
 Run by `make tables`; needs Go. A new Kubernetes version is a change of VERSION and of go.mod beside this file.
 """
@@ -11,8 +13,11 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import subprocess
 from typing import Any
+
+from jobrelay.kinds.fieldtexts import FieldTexts, spelled
 
 VERSION = "1.35.4"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -94,6 +99,45 @@ def schemas(api: pathlib.Path) -> dict[str, Any]:
     return found
 
 
+def published(api: pathlib.Path) -> dict[str, Any]:
+    """The schemas of the versions that are served."""
+    found: dict[str, Any] = {}
+    for document in sorted((api / "openapi-spec/v3").glob("*.json")):
+        version = re.search(r"__(v\d\w*)_", document.name)
+        if version is None or version[1] in ("v1", "v2"):
+            found |= json.loads(document.read_text()).get("components", {}).get("schemas", {})
+    return dict(sorted(found.items()))
+
+
+def without_texts(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [without_texts(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: without_texts(each) for name, each in value.items()}
+        if key == "properties"
+        else without_texts(value)
+        for key, value in schema.items()
+        if key != "description"
+    }
+
+
+def line_breaks(found: dict[str, Any]) -> dict[str, dict[str, list[Any]]]:
+    """By type and field ("" is the type's own text): pairs of a word's index and what follows it instead of a space."""
+    texts, breaks = FieldTexts(), {}
+    for name, schema in found.items():
+        packaged = {"": texts.of_type(name)} | texts.of_fields(name)
+        properties = {spelled(key): each.get("description", "") for key, each in schema.get("properties", {}).items()}
+        for field, text in ({"": schema.get("description", "")} | properties).items():
+            separators = re.findall(r"\s+", text.strip())
+            if text.split() != packaged.get(field, "").split():
+                print(f"no such text in lightkube-models: {name} {field}")
+            elif odd := [fact for at, each in enumerate(separators) if each != " " for fact in (at, each)]:
+                breaks.setdefault(name, {})[field] = odd
+    return breaks
+
+
 def annotate(types: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Adds list type (l), list map keys (lk), map type (m) and default (d) to the fields of every type."""
     out: dict[str, Any] = {}
@@ -139,6 +183,11 @@ def main() -> None:
     rows = ",\n".join(f"{dump(k)}:{dump(v)}" for k, v in types.items())
     (SOURCES / "apimachinery/data/types.json").write_text(f'{{"kinds":{dump(kinds)},\n"types":{{\n{rows}\n}}}}\n')
     (SOURCES / "kinds/data/resources.json").write_text("[\n" + ",\n".join(map(dump, listing)) + "\n]\n")
+    found = published(root / "api")
+    rows = ",\n".join(f"{dump(k)}:{dump(without_texts(v))}" for k, v in found.items())
+    (SOURCES / "cluster/apiserver/openapi/schemas.json").write_text(f"{{\n{rows}\n}}\n")
+    rows = ",\n".join(f"{dump(k)}:{dump(v)}" for k, v in line_breaks(found).items())
+    (SOURCES / "kinds/data/linebreaks.json").write_text(f"{{\n{rows}\n}}\n")
     print(f"{len(types)} types, {len(kinds)} kinds, {len(listing)} resources for Kubernetes v{VERSION}")
 
 

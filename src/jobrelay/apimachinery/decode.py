@@ -1,9 +1,9 @@
 """From any JSON value to the canonical object of a built-in type, with Go's decoding rules and words.
 
 The real server decodes a body into a Go struct and writes the struct back. What clients see is therefore shaped by Go:
-unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs that
-are not pointers are always there, lists without `omitempty` show as null. `decode` does all of this in one walk. A decoder
-is compiled per type on first use, a plan of its fields, so that a Job costs tens of microseconds.
+unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs
+that are not pointers are always there, lists without `omitempty` show as null. `decode` does all of this in one walk. A
+decoder is compiled per type on first use, a plan of its fields, so that a Job costs tens of microseconds.
 
 Errors carry the path that Go prints: the innermost struct's name and the chain of JSON names, without indexes.
 """
@@ -194,7 +194,7 @@ def _drops_zero(field: Field) -> bool:
     )
 
 
-class _Plan:
+class _StructPlan:
     """What decoding a struct comes down to, field by field."""
 
     __slots__ = ("always", "empty_lists", "fields", "inlined", "zero_structs")
@@ -244,12 +244,12 @@ class _Struct:
 
     def __init__(self, type_: Type) -> None:
         self._type = type_
-        self._plan: _Plan | None = None
+        self._plan: _StructPlan | None = None
 
     def decode(self, value: Any, trail: Trail, notes: Notes) -> Any:
         plan = self._plan
         if plan is None:
-            plan = self._plan = _Plan(self._type)
+            plan = self._plan = _StructPlan(self._type)
         out: dict[str, Any] = {}
         if type(value) is dict:
             self._decode_fields(plan, out, value.items(), trail, notes)
@@ -259,7 +259,7 @@ class _Struct:
             raise DecodeError(json_kind(value), self._type.go)
         return plan.finish(out, notes)
 
-    def _decode_pairs(self, plan: _Plan, out: dict[str, Any], value: Pairs, trail: Trail, notes: Notes) -> None:
+    def _decode_pairs(self, plan: _StructPlan, out: dict[str, Any], value: Pairs, trail: Trail, notes: Notes) -> None:
         seen: set[str] = set()
         for key, item in value.pairs:
             before = out.get(key)
@@ -271,7 +271,7 @@ class _Struct:
                 out[key] = {**before, **out[key]}
 
     def _decode_fields(
-        self, plan: _Plan, out: dict[str, Any], items: Iterable[tuple[str, Any]], trail: Trail, notes: Notes
+        self, plan: _StructPlan, out: dict[str, Any], items: Iterable[tuple[str, Any]], trail: Trail, notes: Notes
     ) -> None:
         known = plan.fields
         for key, item in items:

@@ -1,4 +1,5 @@
-"""The string formats that a schema enforces; a format that is not listed here is ignored, `int32` and `int64` among them.
+"""The string formats that a schema enforces; a format that is not listed here is ignored, `int32` and `int64` among
+them.
 
 The names are compared without dashes, as the real server does: `date-time` and `datetime` are one format.
 """

@@ -1,8 +1,8 @@
 """JSON with Go's manners: its syntax errors, numbers that remember how they were written, repeated keys kept.
 
-msgspec reads the body. Only when it refuses, a small scanner finds the words that Go would use; only when the body may hold a
-repeated key (more `":` than keys), it is read again into `Pairs`, which keep every pair in order. So the common case pays
-for neither.
+msgspec reads the body. Only when it refuses, a small scanner finds the words that Go would use; only when the body may
+hold a repeated key (more `":` than keys), it is read again into `Pairs`, which keep every pair in order. So the common
+case pays for neither.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def loads_keeping_repeats(raw: bytes) -> Any:
 def may_repeat(raw: bytes, value: Any) -> bool:
     """Whether some key may be repeated in the text of a value.
 
-    A text that is what the value would be written as repeats nothing. In others keys are counted in the text by what follows them. A quote inside of a string is escaped and does not count, unless
-    the backslash before it is escaped itself: such a text may repeat anything.
+    A text that is what the value would be written as repeats nothing. In others keys are counted in the text by what
+    follows them. A quote inside of a string is escaped and does not count, unless the backslash before it is escaped
+    itself: such a text may repeat anything.
     """
     if _written(value) == raw.rstrip():
         return False

@@ -91,7 +91,10 @@ def ip_warnings(path: Path, value: str) -> list[str]:
     if lenient is None:
         return []
     if address is None or _mapped(address) is not None:
-        text = f"{path}: non-standard IP address {go_quote(value)} will be considered invalid in a future Kubernetes release"
+        text = (
+            f"{path}: non-standard IP address {go_quote(value)} will be considered invalid in a future "
+            "Kubernetes release"
+        )
         return [f"{text}: use {go_quote(ip_text(lenient))}"]
     if isinstance(address, ipaddress.IPv6Address) and str(address) != value:
         return [
@@ -156,7 +159,8 @@ def cidr_warnings(path: Path, value: str) -> list[str]:
     if network.network_address != address:
         single = f"{ip_text(address)}/{32 if address.version == 4 else 128}"
         warnings.append(
-            f"{path}: CIDR value {quoted} is ambiguous in this context (should be {go_quote(shown)} or {go_quote(single)}?)"
+            f"{path}: CIDR value {quoted} is ambiguous in this context (should be {go_quote(shown)} or "
+            f"{go_quote(single)}?)"
         )
     text, _, length = value.partition("/")
     strict = _strict(text)
@@ -167,7 +171,8 @@ def cidr_warnings(path: Path, value: str) -> list[str]:
         )
     if not warnings and address.version == 6 and f"{address}/{prefix}" != value:
         warnings.append(
-            f"{path}: IPv6 CIDR value {quoted} should be in RFC 5952 canonical format ({go_quote(f'{address}/{prefix}')})"
+            f"{path}: IPv6 CIDR value {quoted} should be in RFC 5952 canonical format "
+            f"({go_quote(f'{address}/{prefix}')})"
         )
     return warnings
 

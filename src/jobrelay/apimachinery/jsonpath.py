@@ -28,11 +28,11 @@ _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-class PathError(ValueError):
+class JsonPathError(ValueError):
     """A path that cannot be parsed, or that does not fit the data."""
 
 
-class Path:
+class JsonPath:
     """A parsed path; `find` returns everything that it leads to."""
 
     def __init__(self, steps: list[Step]) -> None:
@@ -45,13 +45,13 @@ class Path:
         return values
 
 
-def parse(text: str) -> Path:
+def parse(text: str) -> JsonPath:
     """Parses a path such as `.status.conditions[?(@.type=="Ready")].status`; raises PathError."""
     steps: list[Step] = []
     position = 0
     while position < len(text):
         position = _parse_step(text, position, steps)
-    return Path(steps)
+    return JsonPath(steps)
 
 
 def _parse_step(text: str, position: int, steps: list[Step]) -> int:
@@ -59,7 +59,7 @@ def _parse_step(text: str, position: int, steps: list[Step]) -> int:
         return _parse_filter(text, position + 3, steps)
     if text.startswith("..", position):
         if steps and steps[-1] is _recursive:
-            raise PathError("invalid multiple recursive descent")
+            raise JsonPathError("invalid multiple recursive descent")
         steps.append(_recursive)
         follows = text[position + 2 : position + 3]
         return _parse_field(text, position + 2, steps) if follows.isalnum() or follows == "_" else position + 2
@@ -83,12 +83,12 @@ def _parse_literal(text: str, position: int, steps: list[Step]) -> int:
         try:
             number = int(found.group()) if "." not in found.group() else float(found.group())
         except ValueError:
-            raise PathError(f"cannot parse number {found.group()}") from None
+            raise JsonPathError(f"cannot parse number {found.group()}") from None
         steps.append(_constant(number))
         return found.end()
     word = _WORD.match(text, position)
     if word is None or not (char.isalpha() or char == "_"):
-        raise PathError(f"unrecognized character in action: {char!r}")
+        raise JsonPathError(f"unrecognized character in action: {char!r}")
     known = word.group() in ("true", "false")
     steps.append(_constant(word.group() == "true") if known else _unknown(word.group()))
     return word.end()
@@ -107,7 +107,7 @@ def _parse_quoted(text: str, position: int, steps: list[Step]) -> int:
     while end < len(text) and not (text[end] == text[position] and text[end - 1] != "\\"):
         end += 1
     if end >= len(text):
-        raise PathError("unterminated quoted string")
+        raise JsonPathError("unterminated quoted string")
     steps.append(_constant(_ESCAPE.sub(r"\1", text[position + 1 : end])))
     return end + 1
 
@@ -115,7 +115,7 @@ def _parse_quoted(text: str, position: int, steps: list[Step]) -> int:
 def _parse_array(text: str, position: int, steps: list[Step]) -> int:
     end = text.find("]", position)
     if end < 0:
-        raise PathError("unterminated array")
+        raise JsonPathError("unterminated array")
     inner = text[position + 1 : end]
     if "," in inner:
         steps.append(_union([parse(f"[{part.strip()}]") for part in inner.split(",")]))
@@ -135,7 +135,7 @@ def _parse_key(key: str, steps: list[Step]) -> None:
 def _parse_slice(text: str) -> Step:
     found = _SLICE.fullmatch(text)
     if found is None:
-        raise PathError(f"invalid array index {text}")
+        raise JsonPathError(f"invalid array index {text}")
     first, last, step = found.groups()
     try:
         start = int(first) if first else None
@@ -145,13 +145,13 @@ def _parse_slice(text: str) -> Step:
             start, int(last[1:]) if last[1:] else None, int(step[1:]) if step and step[1:] else 1, derived=False
         )
     except ValueError:
-        raise PathError(f"array index {text} is not a number") from None
+        raise JsonPathError(f"array index {text} is not a number") from None
 
 
 def _parse_filter(text: str, position: int, steps: list[Step]) -> int:
     end = _filter_end(text, position)
     if text[end + 1 : end + 2] != "]":
-        raise PathError("unclosed array expect ]")
+        raise JsonPathError("unclosed array expect ]")
     body = text[position:end]
     comparison = _FILTER.fullmatch(body)
     if comparison is None:
@@ -173,7 +173,7 @@ def _filter_end(text: str, position: int) -> int:
                 closed = True
         elif char == ")" and bool(quote) == closed:
             return index
-    raise PathError("unterminated filter")
+    raise JsonPathError("unterminated filter")
 
 
 def _constant(value: Any) -> Step:
@@ -182,7 +182,7 @@ def _constant(value: Any) -> Step:
 
 def _unknown(name: str) -> Step:
     def fail(values: list[Any]) -> list[Any]:
-        raise PathError(f"unrecognized identifier {name}")
+        raise JsonPathError(f"unrecognized identifier {name}")
 
     return fail
 
@@ -212,7 +212,7 @@ def _descend(values: list[Any]) -> Iterator[Any]:
             yield from _descend(parts)
 
 
-def _union(paths: list[Path]) -> Step:
+def _union(paths: list[JsonPath]) -> Step:
     return lambda values: [found for path in paths for value in values for found in path.find(value)]
 
 
@@ -223,12 +223,12 @@ def _slice(start: int | None, stop: int | None, step: int, *, derived: bool) -> 
             if value is None:
                 continue
             if not isinstance(value, list):
-                raise PathError("not an array or slice")
+                raise JsonPathError("not an array or slice")
             first, last = _bounds(len(value), start, stop, derived)
             if first == last:
                 return result
             if not (0 <= first < len(value) and 0 <= last <= len(value) and first <= last) or step <= 0:
-                raise PathError("array index out of bounds")
+                raise JsonPathError("array index out of bounds")
             result += value[first:last:step]
         return result
 
@@ -242,38 +242,38 @@ def _bounds(length: int, start: int | None, stop: int | None, derived: bool) -> 
     return first, stop + length if stop < 0 or (stop == 0 and derived) else stop
 
 
-def _filter(left: Path, operator: str, right: Path | None) -> Step:
+def _filter(left: JsonPath, operator: str, right: JsonPath | None) -> Step:
     def select(values: list[Any]) -> list[Any]:
         result: list[Any] = []
         for value in values:
             if not isinstance(value, list):
-                raise PathError("not an array or slice and cannot be filtered")
+                raise JsonPathError("not an array or slice and cannot be filtered")
             result += [item for item in value if _passes(item, left, operator, right)]
         return result
 
     return select
 
 
-def _passes(item: Any, left: Path, operator: str, right: Path | None) -> bool:
+def _passes(item: Any, left: JsonPath, operator: str, right: JsonPath | None) -> bool:
     if right is None:
         try:
             return bool(left.find(item))
-        except PathError:
+        except JsonPathError:
             return False
     lefts, rights = left.find(item), right.find(item)
     if not lefts or not rights:
         return False
     if len(lefts) > 1 or len(rights) > 1:
-        raise PathError("can only compare one element at a time")
+        raise JsonPathError("can only compare one element at a time")
     compare = _ORDER.get(operator)
     if compare is None:
-        raise PathError(f"unrecognized filter operator {operator}")
+        raise JsonPathError(f"unrecognized filter operator {operator}")
     if _basic(lefts[0]) != _basic(rights[0]) or (isinstance(lefts[0], bool) and operator not in ("==", "!=")):
-        raise PathError("incompatible types for comparison")
+        raise JsonPathError("incompatible types for comparison")
     return compare(lefts[0], rights[0])
 
 
 def _basic(value: Any) -> type:
     if isinstance(value, (bool, int, float, str)):
         return type(value)
-    raise PathError("invalid type for comparison")
+    raise JsonPathError("invalid type for comparison")

@@ -72,7 +72,8 @@ def _subdomain_errors(value: str, too_long: str) -> list[str]:
     errors = [too_long] if size(value) > SUBDOMAIN_MAX else []
     if not _subdomain(value):
         errors.append(regex_error(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start"
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+            "must start"
             " and end with an alphanumeric character", _SUBDOMAIN_FMT, "example.com",
         ))  # fmt: skip
     return errors
@@ -84,7 +85,8 @@ def is_dns1123_label(value: str) -> list[str]:
     errors = [max_length_error(LABEL_MAX)] if size(value) > LABEL_MAX else []
     if not _label(value):
         errors.append("must not contain dots" if _subdomain(value) else regex_error(
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end"
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+            "start and end"
             " with an alphanumeric character", _LABEL_FMT, "my-name", "123-abc",
         ))  # fmt: skip
     return errors
@@ -107,7 +109,8 @@ def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
     errors = [max_length_error(SUBDOMAIN_MAX)] if size(value) > SUBDOMAIN_MAX else []
     if not _underscore(value):
         errors.append(regex_error(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must"
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+            "and must"
             " start and end with an alphanumeric character", _UNDERSCORE_FMT, "example.com",
         ))  # fmt: skip
     return errors
@@ -127,7 +130,8 @@ def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
     errors = [max_length_error(SUBDOMAIN_MAX)] if size(value) > SUBDOMAIN_MAX else []
     if not _wildcard(value):
         errors.append(regex_error(
-            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of"
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+            "consist of"
             " lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
             _WILDCARD_FMT, "*.example.com",
         ))  # fmt: skip
@@ -179,7 +183,8 @@ def is_valid_label_value(value: str) -> list[str]:
     errors = [max_bytes_error(LABEL_MAX)] if size(value) > LABEL_MAX else []
     if not _value(value):
         errors.append(regex_error(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start"
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
+            "must start"
             " and end with an alphanumeric character", _VALUE_FMT, "MyValue", "my_value", "12345",
         ))  # fmt: skip
     return errors
@@ -203,7 +208,8 @@ def is_config_map_key(value: str) -> list[str]:
 
 def is_env_var_name(value: str) -> list[str]:
     errors = [] if _env(value) else [regex_error(
-        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not"
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and "
+        "must not"
         " start with a digit", _ENV_FMT, "my.env-name", "MY_ENV.NAME", "MyEnvName1",
     )]  # fmt: skip
     return errors + _no_parent_directory(value)
@@ -221,7 +227,8 @@ def is_c_identifier(value: str) -> list[str]:
     if _c_identifier(value):
         return []
     return [regex_error(
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters"
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+        "characters"
         " or '_'", _C_IDENTIFIER_FMT, "my_name", "MY_NAME", "MyName",
     )]  # fmt: skip
 

@@ -1,10 +1,10 @@
 """Protobuf request bodies: from the bytes that client-go sends to the JSON form of the object.
 
-client-go and controller-runtime write built-in kinds as protobuf and never fall back to JSON, so a server has to read it;
-answers are always JSON. A body is the magic `k8s\\0` and a message `Unknown` that names apiVersion and kind and holds the
-object as bytes. The type table says what every field number means. Two things differ from JSON and are undone here:
-structs that JSON inlines are messages of their own on the wire, and fields that are not pointers are always on the wire, so
-their zero values are dropped while those of pointers are kept.
+client-go and controller-runtime write built-in kinds as protobuf and never fall back to JSON, so a server has to read
+it; answers are always JSON. A body is the magic `k8s\\0` and a message `Unknown` that names apiVersion and kind and
+holds the object as bytes. The type table says what every field number means. Two things differ from JSON and are undone
+here: structs that JSON inlines are messages of their own on the wire, and fields that are not pointers are always on
+the wire, so their zero values are dropped while those of pointers are kept.
 
 The result is plain JSON, not yet canonical: it still goes through `jobrelay.apimachinery.decode`. Malformed bytes raise
 ProtobufError with Go's words.

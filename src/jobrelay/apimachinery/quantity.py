@@ -1,7 +1,7 @@
 """Quantities (`100m`, `1.5Gi`, `1e3`): parse, compare, and the canonical text that the server writes back.
 
-The canonical form keeps the family of suffix that was given (decimal, binary or exponent), has no fraction, and uses the
-largest suffix that leaves a whole number. Nothing below one nano is kept: it is rounded up.
+The canonical form keeps the family of suffix that was given (decimal, binary or exponent), has no fraction, and uses
+the largest suffix that leaves a whole number. Nothing below one nano is kept: it is rounded up.
 """
 
 from __future__ import annotations

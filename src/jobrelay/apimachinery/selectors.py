@@ -60,7 +60,9 @@ class Requirement:
 
 
 class Selector:
-    """Requirements that must all hold; `nothing` marks the selector of an absent LabelSelector, which matches no object."""
+    """Requirements that must all hold; `nothing` marks the selector of an absent LabelSelector, which matches no
+    object.
+    """
 
     __slots__ = ("nothing", "requirements")
 
@@ -140,10 +142,10 @@ def selector_from_labels(labels: Mapping[str, str] | None) -> Selector:
 
 
 def parse_label_selector(text: str) -> Selector:
-    return Selector(_Parser(text).selector()) if text else Selector()
+    return Selector(_SelectorParser(text).selector()) if text else Selector()
 
 
-class _Parser:
+class _SelectorParser:
     """A reader of tokens with one token of look-ahead. `in` and `notin` are names where a name is expected."""
 
     def __init__(self, text: str) -> None:

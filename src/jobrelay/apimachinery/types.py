@@ -1,10 +1,10 @@
 """The type table: what every built-in Kubernetes struct looks like in Go, JSON and protobuf.
 
 One table (data/types.json, made by tools/typetable from the public Go modules) drives everything that has to know the
-types: decoding and canonical JSON, protobuf request bodies, strategic merge patches, server-side apply. A type is written
-in the table as an expression: `*T` pointer, `[T` list, `{T` map with string keys, a scalar (`s`, `b`, `i32`, `i64`, `u8`..,
-`f64`, `bytes`; `s:v1.PodPhase` where Go has a name for it), a special (`Time`, `MicroTime`, `Duration`, `Quantity`,
-`IntOrString`, `Raw`, `Fields`) or the OpenAPI name of a struct. Types are built on first use.
+types: decoding and canonical JSON, protobuf request bodies, strategic merge patches, server-side apply. A type is
+written in the table as an expression: `*T` pointer, `[T` list, `{T` map with string keys, a scalar (`s`, `b`, `i32`,
+`i64`, `u8`.., `f64`, `bytes`; `s:v1.PodPhase` where Go has a name for it), a special (`Time`, `MicroTime`, `Duration`,
+`Quantity`, `IntOrString`, `Raw`, `Fields`) or the OpenAPI name of a struct. Types are built on first use.
 """
 
 from __future__ import annotations

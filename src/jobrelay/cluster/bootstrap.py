@@ -16,7 +16,7 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.kinds import bootstrap as facts
-from jobrelay.kinds.core.serviceaddresses import Pool, begin_create
+from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create
 
 Obj = dict[str, Any]
 _LATER = "set when a cluster takes the object"
@@ -48,7 +48,7 @@ def _prepared(port: int) -> list[tuple[str, Obj]]:
     return [_prepare(table, entry) for entry in facts.bootstrap(port)]
 
 
-def _prepare(table: ResourceTable, entry: facts.Bootstrap) -> tuple[str, Obj]:
+def _prepare(table: ResourceTable, entry: facts.BootstrapObject) -> tuple[str, Obj]:
     given = entry.object
     served = table.by_kind(given["apiVersion"], given["kind"])
     assert served is not None, given["kind"]
@@ -58,7 +58,7 @@ def _prepare(table: ResourceTable, entry: facts.Bootstrap) -> tuple[str, Obj]:
     metadata = made["metadata"]
     metadata["uid"] = metadata["creationTimestamp"] = ""
     if served.key == "services":
-        begin_create(made, Pool())
+        begin_create(made, ServiceAllocator())
     kept = made.get("status")
     served.strategy.prepare_create(made)
     if given.get("status"):

@@ -1,1 +1,1 @@
-"""What Kubernetes objects mean: types, defaults, validation, status rules, selectors, patches. Pure functions, no I/O."""
+"""The built-in kinds by API group: defaults, validation, preparation, status rules, tables. No I/O."""

@@ -59,7 +59,7 @@ _API_SERVICES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bootstrap:
+class BootstrapObject:
     """An object, the field manager that creates it, and the status that another manager applies right after."""
 
     object: Obj
@@ -87,18 +87,14 @@ def policy() -> list[Obj]:
     return _from_data("bootstrap-rbac.json", "rbac.authorization.k8s.io/v1")
 
 
-def bootstrap_objects(port: int = 6443) -> list[Obj]:
-    return [entry.object for entry in bootstrap(port)]
-
-
-def bootstrap(port: int = 6443, now: dt.datetime | None = None) -> list[Bootstrap]:
+def bootstrap(port: int = 6443, now: dt.datetime | None = None) -> list[BootstrapObject]:
     """Everything, in order; `port` is where the API server listens."""
     objects = [_object("v1", "Namespace", {"name": name}) for name in NAMESPACES]
     objects += _api_services() + _priority_classes() + policy()
-    entries = [Bootstrap(item) for item in objects]
+    entries = [BootstrapObject(item) for item in objects]
     since = (now or dt.datetime.now(UTC)).strftime("%Y-%m-%d")
     tracking = {"name": "kube-apiserver-legacy-service-account-token-tracking", "namespace": "kube-system"}
-    entries.append(Bootstrap(_object("v1", "ConfigMap", tracking, data={"since": since})))
+    entries.append(BootstrapObject(_object("v1", "ConfigMap", tracking, data={"since": since})))
     return entries + _flow_control() + _service(port)
 
 
@@ -128,16 +124,16 @@ def _api_services() -> list[Obj]:
     return made
 
 
-def _flow_control() -> list[Bootstrap]:
-    entries: list[Bootstrap] = []
+def _flow_control() -> list[BootstrapObject]:
+    entries: list[BootstrapObject] = []
     for item in _from_data("bootstrap-flowcontrol.json", "flowcontrol.apiserver.k8s.io/v1"):
         if item["kind"] != "FlowSchema":
-            entries.append(Bootstrap(item, FLOW_PRODUCER))
+            entries.append(BootstrapObject(item, FLOW_PRODUCER))
             continue
         level = item["spec"]["priorityLevelConfiguration"]["name"]
         message = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" and it exists'
         status = _condition("Dangling", "False", message, reason="Found")
-        entries.append(Bootstrap(item, FLOW_PRODUCER, status, FLOW_CONSUMER))
+        entries.append(BootstrapObject(item, FLOW_PRODUCER, status, FLOW_CONSUMER))
     return entries
 
 
@@ -146,7 +142,7 @@ def _condition(kind: str, status: str, message: str, **more: str) -> dict[str, A
     return {"conditions": [condition]}
 
 
-def _service(port: int) -> list[Bootstrap]:
+def _service(port: int) -> list[BootstrapObject]:
     """The API server's own service, its address, and the range that addresses come from."""
     cidr = _object("networking.k8s.io/v1", "ServiceCIDR", {"name": "kubernetes"}, spec={"cidrs": [SERVICE_RANGE]})
     ready = _condition("Ready", "True", "Kubernetes default Service CIDR is ready")
@@ -160,9 +156,9 @@ def _service(port: int) -> list[Bootstrap]:
     }
     service = _object("v1", "Service", {"name": "kubernetes", "namespace": "default", "labels": labels}, spec=spec)
     return [
-        Bootstrap(cidr, API_SERVER, ready, "kubernetes-service-cidr-controller"),
-        Bootstrap(service),
-        Bootstrap(ip_address(SERVICE_IP, "default", "kubernetes")),
+        BootstrapObject(cidr, API_SERVER, ready, "kubernetes-service-cidr-controller"),
+        BootstrapObject(service),
+        BootstrapObject(ip_address(SERVICE_IP, "default", "kubernetes")),
     ]
 
 

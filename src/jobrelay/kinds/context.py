@@ -18,7 +18,7 @@ from jobrelay.apimachinery.times import UTC, format_time
 
 
 @dataclass(frozen=True, slots=True)
-class Requester:
+class UserInfo:
     """Who asks: what authentication found out."""
 
     username: str = ""
@@ -28,14 +28,14 @@ class Requester:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestContext:
     """One request: its time (None: now) and its sender."""
 
     time: dt.datetime | None = None
-    requester: Requester = Requester()
+    requester: UserInfo = UserInfo()
 
 
-current: Final[ContextVar[Request]] = ContextVar("request", default=Request())  # noqa: B039 (frozen)
+current: Final[ContextVar[RequestContext]] = ContextVar("request", default=RequestContext())  # noqa: B039 (frozen)
 
 
 def request_time() -> str:
@@ -43,5 +43,5 @@ def request_time() -> str:
     return format_time(current.get().time or dt.datetime.now(UTC))
 
 
-def requester() -> Requester:
+def requester() -> UserInfo:
     return current.get().requester

@@ -51,7 +51,7 @@ def metadata_fields(obj: Obj) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStrategy:
     """The hooks for one kind of update: of the object itself, of its status, or of another subresource."""
 
     prepare: Callable[[Obj, Obj], None] = _nothing_either
@@ -63,12 +63,12 @@ class Update:
 class Strategy:
     """The hooks and switches of one kind.
 
-    fields: the values that field selectors see. unsupported_field: the server's text for any other label, given
-    (label, kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
-    subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize: what
-    defaulting adds once more when the stored object is read. late_labels: labels that canonicalize adds are not stored at
-    first, so that the next write is one even when it changes nothing. validates_metadata: validate_create looks at all
-    of the metadata, more strictly than is done for every kind.
+    fields: the values that field selectors see. unsupported_field: the server's text for any other label, given (label,
+    kind). default_propagation: what DELETE does to dependents when the client does not say. reset_fields: per
+    subresource ("" is the object itself) the top-level fields that server-side apply must not own there. canonicalize:
+    what defaulting adds once more when the stored object is read. late_labels: labels that canonicalize adds are not
+    stored at first, so that the next write is one even when it changes nothing. validates_metadata: validate_create
+    looks at all of the metadata, more strictly than is done for every kind.
     """
 
     default: Callable[[Obj], None] = _nothing
@@ -78,8 +78,8 @@ class Strategy:
     warn_create: Callable[[Obj], list[str]] = _no_warnings
     canonicalize: Callable[[Obj], None] = _nothing
     late_labels: bool = False
-    update: Update = Update()
-    subresources: Mapping[str, Update] = field(default_factory=dict)
+    update: UpdateStrategy = UpdateStrategy()
+    subresources: Mapping[str, UpdateStrategy] = field(default_factory=dict)
     unconditional_update: bool = True
     create_on_update: bool = False
     fields: Callable[[Obj], dict[str, str]] = metadata_fields

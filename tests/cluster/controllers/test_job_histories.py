@@ -20,11 +20,12 @@ from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.batch.job import is_job_finished, validate_job_status_update
+from jobrelay.kinds.batch.job import validate_job_status_update
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kube import FaultyTransport
 from jobrelay.kube.faults import Answer, LoseReply, Refuse
 from jobrelay.kube.transport import Request, Response, Transport
+from tests.kinds.workloads import is_finished
 
 from ..apiserver.serving import ADMIN
 from ..apiserver.serving import MERGE as _MERGE
@@ -237,7 +238,7 @@ class Histories(RuleBasedStateMachine):
                     await self._kill(pod)
             await self.world.pass_(5)
             job = await self.world.get(f"{JOBS}/j")
-            if is_job_finished(job):
+            if is_finished(job):
                 break
         pods = await self.jobs.pods()
         await self._stop()

@@ -123,7 +123,8 @@ def test_names_are_accepted_and_established() -> None:
     status = accepted_status(created(definition({"type": "object"})), [], NOW)
     assert status["acceptedNames"] == {"plural": "rigs", "kind": "Rig", "singular": "rig", "listKind": "RigList"}
     assert status["conditions"] == [
-        {"type": "NamesAccepted", "status": "True", "lastTransitionTime": NOW, "reason": "NoConflicts", "message": "no conflicts found"},
+        {"type": "NamesAccepted", "status": "True", "lastTransitionTime": NOW, "reason": "NoConflicts",
+         "message": "no conflicts found"},
         {
             "type": "Established",
             "status": "True",

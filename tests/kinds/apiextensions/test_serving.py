@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.kinds.apiextensions.openapi import model_name, openapi_list_schema, openapi_schema
-from jobrelay.kinds.apiextensions.paths import PathError
+from jobrelay.kinds.apiextensions.paths import ObjectPathError
 from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of
 from jobrelay.kinds.apiextensions.strategy import custom_kind, from_storage, strategy_for, to_storage, version_priority
 
@@ -44,7 +44,7 @@ def test_no_scale_without_the_spec_path() -> None:
 
 
 def test_a_wrong_type_on_the_way_is_explained() -> None:
-    with pytest.raises(PathError, match=r"\.spec\.count accessor error: x is of the type string, expected int64"):
+    with pytest.raises(ObjectPathError, match=r"\.spec\.count accessor error: x is of the type string, expected int64"):
         crd_scale_of(rig({"count": "x"}), SCALE)
 
 
@@ -83,7 +83,10 @@ def test_subresources_follow_the_definition() -> None:
 def test_finalizers_without_a_domain_are_warned_about() -> None:
     strategy = strategy_for(definition(COUNTED), "v1")
     texts = strategy.warn_create(rig({}, metadata={"name": "a", "finalizers": ["a.b/c", "a.b", "orphan"]}))
-    hint = "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
+    hint = (
+        "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with "
+        "other finalizer writers"
+    )
     assert texts == [f'metadata.finalizers: "a.b": {hint}']
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.kinds.batch.job import RULES, broken_rules, is_job_finished, validate_job_status_update
-from jobrelay.kinds.batch.job.write import Write
+from jobrelay.kinds.batch.job import RULES, broken_rules, validate_job_status_update
+from jobrelay.kinds.batch.job.write import JobVersion, StatusWrite
 from tests.kinds.workloads import texts
 
 ANSWERS: list[dict[str, Any]] = json.loads(
@@ -115,10 +115,10 @@ def test_an_elastic_job_may_lose_successes() -> None:
 
 
 def test_finished_means_complete_or_failed() -> None:
-    assert is_job_finished({"status": DONE})
-    assert is_job_finished({"status": LOST})
-    assert not is_job_finished({"status": {"conditions": conditions("SuccessCriteriaMet")}})
-    assert not is_job_finished({})
+    assert JobVersion({"spec": {}, "status": DONE}).finished
+    assert JobVersion({"spec": {}, "status": LOST}).finished
+    assert not JobVersion({"spec": {}, "status": {"conditions": conditions("SuccessCriteriaMet")}}).finished
+    assert not JobVersion({"spec": {}}).finished
 
 
 @given(st.sampled_from([c[3] for c in CASES]), st.sampled_from([c[1] for c in CASES]))
@@ -130,5 +130,5 @@ def test_writing_the_same_status_again_breaks_no_change_rule(status: dict[str, A
 @given(st.sampled_from(CASES), st.sampled_from([c[3] for c in CASES]))
 def test_rules_about_fields_that_did_not_change_are_kept(case: Any, old: dict[str, Any]) -> None:
     after, before = write(case[1], old, {**old, **case[3]})
-    checked = [rule.name for rule in RULES for _ in rule.check(Write(after, before), rule)]
+    checked = [rule.name for rule in RULES for _ in rule.check(StatusWrite(after, before), rule)]
     assert sorted(rule.name for rule, _ in broken_rules(after, before)) == sorted(checked)

@@ -1,6 +1,7 @@
 """Answers of a real API server (v1.35.4) to creates of pods, each with one odd thing.
 
-Each case has what was sent and the errors, the refusal of admission, or the spec and status that came back with warnings.
+Each case has what was sent and the errors, the refusal of admission, or the spec and status that came back with
+warnings.
 """
 
 from __future__ import annotations

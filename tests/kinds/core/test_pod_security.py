@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobrelay.kinds.core.pod.podsecurity import (
-    Standard,
+    LevelVersion,
     admit_pod_security,
     is_significant_update,
     namespace_warnings,
@@ -28,7 +28,7 @@ GOOD: dict[str, Any] = {
 def found(
     level: str, spec: dict[str, Any], version: str = "latest", annotations: dict[str, str] | None = None
 ) -> list[str]:
-    made = Standard(level, version).violations(
+    made = LevelVersion(level, version).violations(
         {"annotations": annotations or {}}, {"containers": [{"name": "c"}], **spec}
     )
     return [f"{reason}: {detail}" for reason, detail in made]
@@ -128,7 +128,7 @@ def test_wrong_labels_are_refused_unless_they_were_there() -> None:
         f'metadata.labels[{LABEL}warn-version]: Invalid value: "2": must be "latest" or "v1.x"',
     ]
     assert validate_namespace_labels(labels, labels) == []
-    assert policy_of(labels)[0].enforce == Standard("restricted", "latest")
+    assert policy_of(labels)[0].enforce == LevelVersion("restricted", "latest")
 
 
 def test_a_stricter_namespace_names_the_pods_that_violate_it() -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
-from jobrelay.kinds.core.serviceaddresses import Pool, TakenError, begin_create, begin_update, needs_cluster_ip
+from jobrelay.kinds.core.serviceaddresses import (
+    AllocationError,
+    ServiceAllocator,
+    begin_create,
+    begin_update,
+    needs_cluster_ip,
+)
 from jobrelay.kinds.core.services import STRATEGIES
 
 SERVICES = STRATEGIES["", "services"]
@@ -33,8 +39,8 @@ def stored(**spec: Any) -> dict[str, Any]:
     return made
 
 
-def pool(*services: dict[str, Any]) -> Pool:
-    return Pool(services, choose=random.Random(7))
+def pool(*services: dict[str, Any]) -> ServiceAllocator:
+    return ServiceAllocator(services, choose=random.Random(7))
 
 
 def test_defaults_of_a_plain_service() -> None:
@@ -102,7 +108,7 @@ def test_node_ports_go_with_the_type() -> None:
 
 
 def test_full_range() -> None:
-    small = Pool(network="10.0.0.0/30", choose=random.Random(1))
+    small = ServiceAllocator(network="10.0.0.0/30", choose=random.Random(1))
     assert sorted([small.take_ip(), small.take_ip()]) == ["10.0.0.1", "10.0.0.2"]
-    with pytest.raises(TakenError, match="range is full"):
+    with pytest.raises(AllocationError, match="range is full"):
         small.take_ip()

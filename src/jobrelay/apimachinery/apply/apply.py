@@ -1,8 +1,8 @@
 """Server-side apply: lay a configuration over the live object and record who owns what.
 
-The applier comes to own exactly the fields that its configuration names. Fields that it named last time, but no longer does,
-are removed unless somebody else owns them too. A value that differs from what another manager set is a conflict, unless
-the request forces it. An apply that changes nothing leaves everything as it is, times included.
+The applier comes to own exactly the fields that its configuration names. Fields that it named last time, but no longer
+does, are removed unless somebody else owns them too. A value that differs from what another manager set is a conflict,
+unless the request forces it. An apply that changes nothing leaves everything as it is, times included.
 """
 
 from __future__ import annotations
@@ -24,9 +24,18 @@ from jobrelay.apimachinery.apply.fieldset import (
     recursive_difference,
     union,
 )
-from jobrelay.apimachinery.apply.managed import Convert, Kind, Obj, Schemas, Versions, settle, track, unmanaged
+from jobrelay.apimachinery.apply.managed import (
+    Convert,
+    ManagedKind,
+    Obj,
+    Schemas,
+    VersionedComparison,
+    settle,
+    track,
+    unmanaged,
+)
 from jobrelay.apimachinery.apply.merge import merge
-from jobrelay.apimachinery.apply.schema import Node, Schema
+from jobrelay.apimachinery.apply.schema import Schema, SchemaNode
 from jobrelay.apimachinery.apply.typed import TypedError, field_set, remove, validate, with_named_fields
 from jobrelay.apimachinery.decode import json_kind
 from jobrelay.apimachinery.patch.convert import ConversionError, convert
@@ -95,7 +104,7 @@ def apply_object(
     except ManagedFieldsError as error:
         raise failure(f"failed to decode managed fields: {error}") from None
     base = unmanaged(live) if live is not None else schema.empty
-    kind = Kind(schema, excluded_fields(reset_fields), schemas, convert)
+    kind = ManagedKind(schema, excluded_fields(reset_fields), schemas, convert)
     applier = Entry(manager, "Apply", api_version, {}, "", subresource)
     if not managers and live is not None:
         first = Entry(BEFORE_FIRST_APPLY, "Update", api_version, {}, now, subresource)
@@ -168,7 +177,7 @@ def _converted(merged: Obj, config: Obj, schema: Schema) -> Obj:
 class _Apply:
     """One configuration for one live object; it may be tried twice, the second time with force."""
 
-    def __init__(self, live: Obj, config: Obj, kind: Kind, applier: Entry) -> None:
+    def __init__(self, live: Obj, config: Obj, kind: ManagedKind, applier: Entry) -> None:
         self.live, self.config, self.kind, self.applier = live, config, kind, applier
 
     def run(self, managers: Managers, *, force: bool) -> tuple[Obj, Managers]:
@@ -184,13 +193,13 @@ class _Apply:
             raise failure(f"failed to merge config: {error}") from None
         if last is not None and last.fields:
             merged = prune(merged, last.fields, managers.values(), root)
-        versions = Versions(self.live, merged, self.kind)
+        versions = VersionedComparison(self.live, merged, self.kind)
         if not force:
             self._refuse_conflicts(managers, versions)
         managers = settle(managers, identity, versions)
         return (self.live if merged == self.live else merged), self._strip(managers)
 
-    def _refuse_conflicts(self, managers: Managers, versions: Versions) -> None:
+    def _refuse_conflicts(self, managers: Managers, versions: VersionedComparison) -> None:
         conflicts: Conflicts = []
         for identity in sorted(managers):
             entry = managers[identity]
@@ -213,7 +222,7 @@ class _Apply:
         return {key: entry for key, entry in managers.items() if key != self.applier.identity}
 
 
-def prune(merged: Obj, last: Fields, managers: Iterable[Entry], root: Node) -> Obj:
+def prune(merged: Obj, last: Fields, managers: Iterable[Entry], root: SchemaNode) -> Obj:
     """The merged object without what the applier no longer names and nobody else owns."""
     named = with_named_fields(last, root)
     everything = with_named_fields(field_set(merged, root), root)

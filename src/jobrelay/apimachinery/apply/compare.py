@@ -1,7 +1,7 @@
 """What differs between two versions of an object: the fields added, modified and removed.
 
-Parts that are equal are skipped at once, so that an ordinary update costs no more than comparing two dicts. A value that is
-there on one side only counts with everything in it. Empty lists and maps, and atomic ones, are single fields.
+Parts that are equal are skipped at once, so that an ordinary update costs no more than comparing two dicts. A value
+that is there on one side only counts with everything in it. Empty lists and maps, and atomic ones, are single fields.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.apply.fieldset import LEAF, SELF, Fields, recursive_difference, union
-from jobrelay.apimachinery.apply.schema import ListType, MapType, Node, atomic
+from jobrelay.apimachinery.apply.schema import ListType, MapType, SchemaNode, atomic
 from jobrelay.apimachinery.apply.typed import element_of, elements
 
 ABSENT: Final = object()
@@ -31,7 +31,7 @@ class Comparison(NamedTuple):
 NOTHING: Final = Comparison(LEAF, LEAF, LEAF)
 
 
-def compare(old: Any, new: Any, node: Node) -> Comparison:
+def compare(old: Any, new: Any, node: SchemaNode) -> Comparison:
     """The fields by which two objects of one type differ."""
     result = _Result()
     _compare_maps(old, new, node.map or _ANY, result)
@@ -62,7 +62,7 @@ _ANY: Final = MapType({}, atomic)
 _CONTAINERS: Final = frozenset({dict, list})
 
 
-def everything(value: Any, node: Node) -> Fields:
+def everything(value: Any, node: SchemaNode) -> Fields:
     """All fields of a value that is there on one side only, its own path included."""
     kind = type(value)
     if kind is dict:
@@ -96,7 +96,7 @@ def _every_element(value: list[Any], type_: ListType | None) -> Fields:
     return out
 
 
-def _compare_item(element: str, old: Any, new: Any, node: Node, result: _Result) -> None:
+def _compare_item(element: str, old: Any, new: Any, node: SchemaNode, result: _Result) -> None:
     if old is ABSENT:
         result.added[element] = everything(new, node)
     elif new is ABSENT:
@@ -113,7 +113,7 @@ def _compare_item(element: str, old: Any, new: Any, node: Node, result: _Result)
             _compare_unequal(element, old, new, node, result)
 
 
-def _compare_unequal(element: str, old: Any, new: Any, node: Node, result: _Result) -> None:
+def _compare_unequal(element: str, old: Any, new: Any, node: SchemaNode, result: _Result) -> None:
     left, right = _shape(old, node), _shape(new, node)
     if left == right == "map":
         _descend_map(element, old, new, node, result)
@@ -131,7 +131,7 @@ def _compare_unequal(element: str, old: Any, new: Any, node: Node, result: _Resu
                 result.modified[element] = LEAF
 
 
-def _shape(value: Any, node: Node) -> str:
+def _shape(value: Any, node: SchemaNode) -> str:
     """Which part of a type a value uses; null uses the first that there is."""
     if isinstance(value, dict) and node.map is not None:
         return "map"
@@ -142,7 +142,7 @@ def _shape(value: Any, node: Node) -> str:
     return "map" if node.map is not None else "scalar" if node.scalar else "list"
 
 
-def _descend_map(element: str, old: Any, new: Any, node: Node, result: _Result) -> None:
+def _descend_map(element: str, old: Any, new: Any, node: SchemaNode, result: _Result) -> None:
     assert node.map is not None
     left = old if isinstance(old, dict) else {}
     right = new if isinstance(new, dict) else {}
@@ -174,7 +174,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], type_: MapType, resu
                 result.removed["f:" + key] = everything(value, child)
 
 
-def _descend_list(element: str, old: Any, new: Any, node: Node, result: _Result) -> None:
+def _descend_list(element: str, old: Any, new: Any, node: SchemaNode, result: _Result) -> None:
     assert node.list is not None
     left = old if isinstance(old, list) else []
     right = new if isinstance(new, list) else []

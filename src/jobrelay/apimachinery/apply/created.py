@@ -1,9 +1,9 @@
 """The fields that a new object gives its creator.
 
-Each part of the object counts by itself, and all but the metadata are often the same from one object to the next: the Jobs
-of a sweep, the Pods of a Job. Their fields are remembered by what the part looks like in JSON, which is far cheaper to
-write down than its fields are to find; those of a part that holds nothing but texts by its keys, and of a scalar by whether
-it is zero. What is remembered is bounded in number and size.
+Each part of the object counts by itself, and all but the metadata are often the same from one object to the next: the
+Jobs of a sweep, the Pods of a Job. Their fields are remembered by what the part looks like in JSON, which is far
+cheaper to write down than its fields are to find; those of a part that holds nothing but texts by its keys, and of a
+scalar by whether it is zero. What is remembered is bounded in number and size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The entries of managedFields: who set which fields, when, and through which version and subresource.
 
-Entries are kept by identity while a request is handled: an applier is one manager whatever version it uses, an updater one
-manager per version. The list on the wire has appliers first, then the oldest; it tells at most ten updaters apart.
+Entries are kept by identity while a request is handled: an applier is one manager whatever version it uses, an updater
+one manager per version. The list on the wire has appliers first, then the oldest; it tells at most ten updaters apart.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Sets of fields in the form that managedFields has on the wire, and their algebra.
 
-A set is the plain dict of `fieldsV1`: keys are path elements (`f:name`, `k:{"name":"c"}`, `v:"x"`, `i:0`), values the sets
-below. A path belongs to the set when its dict is empty or holds the key `.`; otherwise only paths below it do. Working
-on this form directly makes most requests cheap, for nothing has to be decoded or encoded. Sets are never changed in
-place and share parts freely.
+A set is the plain dict of `fieldsV1`: keys are path elements (`f:name`, `k:{"name":"c"}`, `v:"x"`, `i:0`), values the
+sets below. A path belongs to the set when its dict is empty or holds the key `.`; otherwise only paths below it do.
+Working on this form directly makes most requests cheap, for nothing has to be decoded or encoded. Sets are never
+changed in place and share parts freely.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The annotation by which kubectl remembers what it applied from the client's side.
 
-When kubectl changes over to server-side apply, its own earlier configuration is no reason for conflicts, and the annotation
-is kept up to date as long as the object has it.
+When kubectl changes over to server-side apply, its own earlier configuration is no reason for conflicts, and the
+annotation is kept up to date as long as the object has it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Field management of every write that is not an apply: who changed which fields.
 
-A create is compared with an empty object of its kind, an update with the live object. What was added or modified belongs to
-the writer from then on and to nobody else; what was removed belongs to nobody. Metadata that the server itself manages is
-never recorded, nor are the fields that a write through a subresource cannot change.
+A create is compared with an empty object of its kind, an update with the live object. What was added or modified
+belongs to the writer from then on and to nobody else; what was removed belongs to nobody. Metadata that the server
+itself manages is never recorded, nor are the fields that a write through a subresource cannot change.
 
 An object whose managedFields were wiped is not tracked again until the next apply.
 """
@@ -10,7 +10,7 @@ An object whose managedFields were wiped is not tracked again until the next app
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from jobrelay.apimachinery.apply.compare import NOTHING, Comparison, compare
 from jobrelay.apimachinery.apply.created import STRIPPED, ResetFields, created_fields, excluded_fields
@@ -22,7 +22,6 @@ from jobrelay.apimachinery.apply.typed import TypedError, validate
 Obj = dict[str, Any]
 Schemas = Callable[[str], Schema | None]  # the schema of the same kind in another version
 Convert = Callable[[Obj, str], Obj]  # the object in another version
-SELF: Final = "current-operation"
 
 
 def update_managed_fields(
@@ -56,7 +55,7 @@ def update_managed_fields(
         if live is None and not managers:
             fields = created_fields(unmanaged(new), schema, reset_fields)
             return [writer.with_fields(fields).wire()] if fields else None
-        kind = Kind(schema, excluded_fields(reset_fields), schemas, convert)
+        kind = ManagedKind(schema, excluded_fields(reset_fields), schemas, convert)
         return write(track(schema.empty if live is None else live, new, managers, writer, kind))
     except TypedError:
         return None
@@ -77,7 +76,7 @@ def _starting_point(live: Obj | None, new: Obj, sent: list[Any] | None, subresou
     return read(before, trusted=True)
 
 
-class Kind:
+class ManagedKind:
     """What is known of the kind: its schema, the fields that are not tracked, how it looks in other versions."""
 
     __slots__ = ("_convert", "_schemas", "excluded", "schema")
@@ -114,9 +113,9 @@ def _group(version: str) -> str:
     return version.rpartition("/")[0]
 
 
-def track(old: Obj, new: Obj, managers: Managers, writer: Entry, kind: Kind) -> Managers:
+def track(old: Obj, new: Obj, managers: Managers, writer: Entry, kind: ManagedKind) -> Managers:
     """The managers after a write by `writer`."""
-    versions = Versions(unmanaged(old), unmanaged(new), kind)
+    versions = VersionedComparison(unmanaged(old), unmanaged(new), kind)
     changes = versions.own
     managers = settle(managers, "", versions)
     fields = difference(union(changes.modified, changes.added), STRIPPED)
@@ -136,10 +135,10 @@ def unmanaged(obj: Obj) -> Obj:
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
-class Versions:
+class VersionedComparison:
     """The comparison of two objects in the version of the request and, when somebody uses them, in others."""
 
-    def __init__(self, old: Obj, new: Obj, kind: Kind) -> None:
+    def __init__(self, old: Obj, new: Obj, kind: ManagedKind) -> None:
         self._old, self._new, self._kind = old, new, kind
         own = kind.compare(old, new, kind.schema.version)
         self.own = own if own is not None else NOTHING
@@ -152,7 +151,7 @@ class Versions:
         return self._made[version]
 
 
-def settle(managers: Managers, writer: str, versions: Versions) -> Managers:
+def settle(managers: Managers, writer: str, versions: VersionedComparison) -> Managers:
     """The managers after a change: nobody but the writer keeps what changed, and nobody what is gone."""
     out: Managers = {}
     taken: dict[str, Fields] = {}

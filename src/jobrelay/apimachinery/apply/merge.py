@@ -1,18 +1,18 @@
 """How a configuration is laid over the live object: maps merge, keyed lists merge by element, the rest is replaced.
 
-The order of a merged list is the configuration's for the elements that it names; live elements that it does not name stay
-where they stood relative to their neighbours.
+The order of a merged list is the configuration's for the elements that it names; live elements that it does not name
+stay where they stood relative to their neighbours.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.apimachinery.apply.schema import ListType, MapType, Node
+from jobrelay.apimachinery.apply.schema import ListType, MapType, SchemaNode
 from jobrelay.apimachinery.apply.typed import element_of, elements
 
 
-def merge(live: Any, config: Any, node: Node) -> Any:
+def merge(live: Any, config: Any, node: SchemaNode) -> Any:
     """The live value with a configuration laid over it; what is null in the configuration replaces only leaves."""
     if node.map is not None and isinstance(live, dict) and (isinstance(config, dict) or config is None):
         if node.map.atomic or (not live and not config):
@@ -39,7 +39,7 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], type_: MapType) ->
 
 
 def _merge_lists(live: list[Any], config: list[Any], type_: ListType) -> list[Any]:
-    """The configuration's elements in its order, each preceded by the live-only ones that it passes in the live list."""
+    """The configuration's elements in its order, each after the live-only ones that precede it in the live list."""
     mine, theirs = elements(type_, live), elements(type_, config)
     passing = _Passing([(element_of(type_, item), item) for item in live], theirs)
     out: list[Any] = []
@@ -53,9 +53,9 @@ def _merge_lists(live: list[Any], config: list[Any], type_: ListType) -> list[An
 class _Passing:
     """A walk along the live list, led by the configuration's elements one after the other.
 
-    Elements that only the live list has come out where the walk passes them. It stops before the shared element whose turn
-    is next in the configuration, and goes by those that had their turn already or get it later. Once all had theirs, what is
-    left of them are repetitions in the live list, and each of these ends a step.
+    Elements that only the live list has come out where the walk passes them. It stops before the shared element whose
+    turn is next in the configuration, and goes by those that had their turn already or get it later. Once all had
+    theirs, what is left of them are repetitions in the live list, and each of these ends a step.
     """
 
     def __init__(self, live: list[tuple[str, Any]], config: dict[str, list[Any]]) -> None:

@@ -1,8 +1,8 @@
 """What server-side apply knows of types: which lists and maps are one value, and which merge, and by which keys.
 
-A `Node` is one type. It can be a scalar, a list or a map, and untyped ones are all three: the value then decides. Built-in
-kinds get their nodes from the type table, custom resources from their structural schema. Nodes are made when a walk
-first reaches them, because schemas are large and recursive and most of them are never walked.
+A `SchemaNode` is one type. It can be a scalar, a list or a map, and untyped ones are all three: the value then decides.
+Built-in kinds get their nodes from the type table, custom resources from their structural schema. Nodes are made when a
+walk first reaches them, because schemas are large and recursive and most of them are never walked.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ListType:
 
     __slots__ = ("_elem", "atomic", "keys")
 
-    def __init__(self, elem: Callable[[], Node], *, atomic: bool, keys: tuple[str, ...] = ()) -> None:
+    def __init__(self, elem: Callable[[], SchemaNode], *, atomic: bool, keys: tuple[str, ...] = ()) -> None:
         self._elem, self.atomic, self.keys = elem, atomic, tuple(sorted(keys))
 
     @property
-    def elem(self) -> Node:
+    def elem(self) -> SchemaNode:
         return self._elem()
 
 
@@ -38,18 +38,18 @@ class MapType:
 
     def __init__(
         self,
-        declared: Mapping[str, Callable[[], Node]],
-        elem: Callable[[], Node] | None,
+        declared: Mapping[str, Callable[[], SchemaNode]],
+        elem: Callable[[], SchemaNode] | None,
         *,
         atomic: bool = False,
     ) -> None:
         self._declared, self._elem, self.atomic = declared, elem, atomic
-        self.known: dict[str, Node] = {}
+        self.known: dict[str, SchemaNode] = {}
 
     def declares(self, name: str) -> bool:
         return name in self._declared
 
-    def field(self, name: str) -> Node | None:
+    def field(self, name: str) -> SchemaNode | None:
         """The node of a key, or None when the schema does not allow the key."""
         node = self.known.get(name)
         if node is None and name in self._declared:
@@ -59,7 +59,7 @@ class MapType:
         return node
 
 
-class Node:
+class SchemaNode:
     """A type: any of a scalar ("string", "numeric", "boolean", "untyped"), a list and a map; `default` is for keys."""
 
     __slots__ = ("default", "list", "map", "scalar")
@@ -69,20 +69,22 @@ class Node:
     ) -> None:
         self.scalar, self.list, self.map, self.default = scalar, list, map, default
 
-    def with_default(self, default: Any) -> Node:
-        return self if default is None else Node(scalar=self.scalar, list=self.list, map=self.map, default=default)
+    def with_default(self, default: Any) -> SchemaNode:
+        return (
+            self if default is None else SchemaNode(scalar=self.scalar, list=self.list, map=self.map, default=default)
+        )
 
 
 @functools.cache
-def atomic() -> Node:
+def atomic() -> SchemaNode:
     """The type of anything, all of it one value."""
-    return Node(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, atomic, atomic=True))
+    return SchemaNode(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, atomic, atomic=True))
 
 
 @functools.cache
-def deduced() -> Node:
+def deduced() -> SchemaNode:
     """The type of anything, of which objects merge."""
-    return Node(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, deduced))
+    return SchemaNode(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, deduced))
 
 
 class Schema:
@@ -90,7 +92,7 @@ class Schema:
 
     __slots__ = ("custom", "empty", "kind", "root", "version")
 
-    def __init__(self, root: Node, version: str, kind: str, empty: dict[str, Any], *, custom: bool) -> None:
+    def __init__(self, root: SchemaNode, version: str, kind: str, empty: dict[str, Any], *, custom: bool) -> None:
         self.root, self.version, self.kind, self.empty, self.custom = root, version, kind, empty, custom
 
 
@@ -105,19 +107,19 @@ def built_in_schema(api_version: str, kind: str) -> Schema | None:
 
 def custom_schema(openapi: dict[str, Any] | None, api_version: str, kind: str) -> Schema:
     """The schema of a custom resource from the openAPIV3Schema of its version; keep it as long as that is valid."""
-    root = deduced() if openapi is None else Node(map=_root_map(openapi))
+    root = deduced() if openapi is None else SchemaNode(map=_root_map(openapi))
     return Schema(root, api_version, kind, {"apiVersion": api_version, "kind": kind}, custom=True)
 
 
 @functools.cache
-def _struct(name: str, map_type: str = "") -> Node:
+def _struct(name: str, map_type: str = "") -> SchemaNode:
     type_ = type_of(name)
     declared = {key: functools.partial(_field, field) for key, field in type_.fields.items()}
     relation = map_type or type_.map_type
-    return Node(map=MapType(declared, None if declared else deduced, atomic=relation == "atomic"))
+    return SchemaNode(map=MapType(declared, None if declared else deduced, atomic=relation == "atomic"))
 
 
-def _field(field: Field) -> Node:
+def _field(field: Field) -> SchemaNode:
     return _of(field.type, field).with_default(_key_default(field))
 
 
@@ -128,16 +130,16 @@ def _key_default(field: Field) -> Any:
     return zero(field.type) if field.type.kind in ("s", "b", *_NUMBERS) else None
 
 
-def _of(type_: Type, field: Field | None = None) -> Node:
+def _of(type_: Type, field: Field | None = None) -> SchemaNode:
     kind = type_.kind
     if kind == "struct":
         return _struct(type_.name, field.map_type if field else "")
     if kind == "list":
         assert type_.elem is not None
-        return Node(list=_list(type_.elem, field))
+        return SchemaNode(list=_list(type_.elem, field))
     if kind == "map":
         assert type_.elem is not None
-        return Node(map=MapType({}, _cached(functools.partial(_of, type_.elem)), atomic=_is_atomic(field)))
+        return SchemaNode(map=MapType({}, _cached(functools.partial(_of, type_.elem)), atomic=_is_atomic(field)))
     if kind == "union":
         return _UNION
     if kind == "Fields":
@@ -162,20 +164,20 @@ def _list(elem: Type, field: Field | None) -> ListType:
     return ListType(make, atomic=True)
 
 
-def _cached(make: Callable[[], Node]) -> Callable[[], Node]:
+def _cached(make: Callable[[], SchemaNode]) -> Callable[[], SchemaNode]:
     return functools.cache(make)
 
 
 _SCALARS: Final = {
-    "s": Node(scalar="string"),
-    "bytes": Node(scalar="string"),
-    "Duration": Node(scalar="string"),
-    "b": Node(scalar="boolean"),
-    **{kind: Node(scalar="numeric") for kind in _NUMBERS},
+    "s": SchemaNode(scalar="string"),
+    "bytes": SchemaNode(scalar="string"),
+    "Duration": SchemaNode(scalar="string"),
+    "b": SchemaNode(scalar="boolean"),
+    **{kind: SchemaNode(scalar="numeric") for kind in _NUMBERS},
 }
-_UNTYPED: Final = Node(scalar="untyped")
-_FIELDS: Final = Node(map=MapType({}, deduced))
-_UNION: Final = Node(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, deduced))
+_UNTYPED: Final = SchemaNode(scalar="untyped")
+_FIELDS: Final = SchemaNode(map=MapType({}, deduced))
+_UNION: Final = SchemaNode(scalar="untyped", list=ListType(atomic, atomic=True), map=MapType({}, deduced))
 
 
 def _root_map(openapi: dict[str, Any]) -> MapType:
@@ -186,36 +188,38 @@ def _preserves(schema: dict[str, Any]) -> bool:
     return schema.get("x-kubernetes-preserve-unknown-fields") is True
 
 
-def _openapi(schema: dict[str, Any], preserve: bool) -> Node:
+def _openapi(schema: dict[str, Any], preserve: bool) -> SchemaNode:
     """A node of a structural schema. Below a node that preserves unknown fields all do."""
     preserve = preserve or _preserves(schema)
     match schema.get("type", ""):
         case "object":
-            return Node(map=_openapi_map(schema, preserve=preserve))
+            return SchemaNode(map=_openapi_map(schema, preserve=preserve))
         case "array":
-            return Node(list=_openapi_list(schema, preserve))
+            return SchemaNode(list=_openapi_list(schema, preserve))
         case "integer" | "number":
             return _SCALARS["i64"]
         case "boolean":
             return _SCALARS["b"]
         case "string":
             return _SCALARS["s"] if schema.get("format", "") in ("", "byte") else _UNTYPED
-    return Node(scalar="untyped", list=_openapi_list(schema, preserve), map=_openapi_map(schema, preserve=preserve))
+    return SchemaNode(
+        scalar="untyped", list=_openapi_list(schema, preserve), map=_openapi_map(schema, preserve=preserve)
+    )
 
 
-def _openapi_field(schema: dict[str, Any], preserve: bool) -> Node:
+def _openapi_field(schema: dict[str, Any], preserve: bool) -> SchemaNode:
     return _openapi(schema, preserve).with_default(schema.get("default"))
 
 
 def _openapi_map(schema: dict[str, Any], *, preserve: bool, embedded: bool = False) -> MapType:
     properties = schema.get("properties") or {}
-    declared: dict[str, Callable[[], Node]] = {
+    declared: dict[str, Callable[[], SchemaNode]] = {
         name: functools.partial(_openapi_field, member, preserve) for name, member in properties.items()
     }
     if embedded or schema.get("x-kubernetes-embedded-resource") is True:
         declared |= _TYPE_META
     more = schema.get("additionalProperties")
-    elem: Callable[[], Node] | None = None
+    elem: Callable[[], SchemaNode] | None = None
     if isinstance(more, dict):
         elem = _cached(functools.partial(_openapi, more, preserve))
     elif more is True or (more is None and (preserve or not declared)):
@@ -231,7 +235,7 @@ def _openapi_list(schema: dict[str, Any], preserve: bool) -> ListType:
     return ListType(elem, atomic=relation not in ("set", "map"), keys=keys)
 
 
-_TYPE_META: Final[dict[str, Callable[[], Node]]] = {
+_TYPE_META: Final[dict[str, Callable[[], SchemaNode]]] = {
     "apiVersion": lambda: _SCALARS["s"],
     "kind": lambda: _SCALARS["s"],
     "metadata": functools.partial(_struct, _OBJECT_META),

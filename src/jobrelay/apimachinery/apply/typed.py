@@ -1,7 +1,7 @@
 """Walks over a value along its schema: check it, list its fields, remove some of them.
 
-What a list element is called follows from the schema: by its key fields when the list is keyed, by its value when it is a
-set. A value of a type that the schema does not foresee is one leaf.
+What a list element is called follows from the schema: by its key fields when the list is keyed, by its value when it is
+a set. A value of a type that the schema does not foresee is one leaf.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jobrelay.apimachinery.apply.fieldset import (
     name_element,
     value_element,
 )
-from jobrelay.apimachinery.apply.schema import ListType, MapType, Node
+from jobrelay.apimachinery.apply.schema import ListType, MapType, SchemaNode
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.apimachinery.patch.errors import go_float, go_format
 
@@ -87,14 +87,14 @@ def elements(type_: ListType, items: list[Any]) -> dict[str, list[Any]]:
     return found
 
 
-def validate(value: Any, node: Node) -> None:
+def validate(value: Any, node: SchemaNode) -> None:
     """Raises TypedError when a configuration does not fit its schema."""
     errors = list(_check(value, node, ""))
     if errors:
         raise TypedError(errors)
 
 
-def _check(value: Any, node: Node, path: str) -> Iterator[tuple[str, str]]:
+def _check(value: Any, node: SchemaNode, path: str) -> Iterator[tuple[str, str]]:
     if value is None:
         return
     if isinstance(value, dict) and node.map is not None:
@@ -166,12 +166,12 @@ def go_syntax(value: Any) -> str:
     return go_float(value) if isinstance(value, float) else str(value)
 
 
-def field_set(value: Any, node: Node) -> Fields:
-    """The fields that a configuration names: leaves, elements of lists, keys of maps, but not the structs above them."""
+def field_set(value: Any, node: SchemaNode) -> Fields:
+    """The fields that a configuration names: leaves, list elements and map keys, but not the structs above them."""
     return _set(value, node)[1]
 
 
-def _set(value: Any, node: Node) -> tuple[bool, Fields]:
+def _set(value: Any, node: SchemaNode) -> tuple[bool, Fields]:
     """Whether the value's own path belongs to the set, and the set below it."""
     if isinstance(value, dict) and node.map is not None:
         return (True, LEAF) if node.map.atomic else (False, _set_map(value, node.map))
@@ -205,13 +205,13 @@ def _set_list(value: list[Any], type_: ListType) -> Fields:
     return out
 
 
-def with_named_fields(fields: Fields, node: Node | None) -> Fields:
+def with_named_fields(fields: Fields, node: SchemaNode | None) -> Fields:
     """The set with the structs above its fields added: those that the schema declares by name."""
     out: Fields = {}
     for element, below in fields.items():
         if element == SELF:
             continue
-        child: Node | None = None
+        child: SchemaNode | None = None
         named = False
         if node is not None and element[0] == "f" and node.map is not None:
             named = node.map.declares(element[2:])
@@ -223,7 +223,7 @@ def with_named_fields(fields: Fields, node: Node | None) -> Fields:
     return out
 
 
-def remove(value: Any, fields: Fields, node: Node) -> Any:
+def remove(value: Any, fields: Fields, node: SchemaNode) -> Any:
     """The value without the fields of a set; None when nothing of it is left."""
     if isinstance(value, dict) and node.map is not None:
         return None if node.map.atomic or not value else _remove_from_map(value, fields, node.map)

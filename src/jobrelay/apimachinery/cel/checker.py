@@ -1,7 +1,7 @@
 """Type checking: every node of a tree gets its type, every call its overloads, every mistake its words.
 
-Mistakes do not stop the check: a node that is wrong has the type `error`, which fits everywhere, so that several mistakes of
-one rule are told at once, each once.
+Mistakes do not stop the check: a node that is wrong has the type `error`, which fits everywhere, so that several
+mistakes of one rule are told at once, each once.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ from jobrelay.apimachinery.cel.types import (
 )
 from jobrelay.apimachinery.cel.values import CelError, Uint
 
-LIBRARIES: Final = (standard, texts, kubernetes)
+standard.declare_functions()
+texts.declare_functions()
+kubernetes.declare_functions()
+
 _LITERAL_ARGUMENTS: Final = frozenset({"matches", "duration", "timestamp"})
 _TYPE_NAMES: Final = ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "type")
 _LITERALS: Final[dict[type, CelType]] = {
-    bool: BOOL, int: INT, Uint: types.UINT, float: types.DOUBLE, str: STRING, bytes: types.BYTES, type(None): types.NULL,
+    bool: BOOL, int: INT, Uint: types.UINT, float: types.DOUBLE, str: STRING, bytes: types.BYTES,
+    type(None): types.NULL,
 }  # fmt: skip
 
 
@@ -300,7 +304,10 @@ class _Checker:
         if found.kind == "map":
             return list(found.params) if pair else [found.params[0]]
         if found.kind not in ("dyn", "error", "param"):
-            message = f"expression of type '{self._shown(found)}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            message = (
+                f"expression of type '{self._shown(found)}' cannot be range of a comprehension (must be "
+                "list, map, or dynamic)"
+            )
             self._issue(expr.range.at, message)
             return [ERROR] * len(expr.variables)
         return [DYN] * len(expr.variables)

@@ -1,8 +1,9 @@
 """The worst case of what an expression costs, in the engine's units, before it ever runs.
 
-Kubernetes refuses rules by this estimate, so it follows the Go engine step by step, including where that is odd: a size is
-looked up by the path from `self` (`self.list.@items.name`), a path that starts anywhere else counts as `self` itself, and
-numbers and objects have size 0 when they come from the schema. Costs are capped at the largest 64-bit number.
+Kubernetes refuses rules by this estimate, so it follows the Go engine step by step, including where that is odd: a size
+is looked up by the path from `self` (`self.list.@items.name`), a path that starts anywhere else counts as `self`
+itself, and numbers and objects have size 0 when they come from the schema. Costs are capped at the largest 64-bit
+number.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class Variable:
 def estimate(checked: Checked, variables: Mapping[str, CelType]) -> int:
     """The most that an expression can cost."""
     root = variables["self"]
-    return min(_Coster(checked, root).cost(checked.expr), UINT_MAX)
+    return min(_CostEstimator(checked, root).cost(checked.expr), UINT_MAX)
 
 
-class _Coster:
+class _CostEstimator:
     def __init__(self, checked: Checked, root: CelType) -> None:
         self.types, self.overloads, self.root = checked.types, checked.overloads, root
         self.paths: dict[int, Trail] = {}
@@ -254,6 +255,8 @@ def _literal_size(expr: Expr) -> Size | None:
 
 # What each macro costs beside its arguments: once, and per round (its loop as the engine unfolds it).
 _LOOPS: Final = {
-    "all": (1, 3), "exists": (1, 4), "exists_one": (2, 2), "existsOne": (2, 2), "map": (_LIST + 1, 12), "filter": (_LIST + 1, 13),
-    "transformList": (_LIST + 1, 12), "transformMap": (_MAP + 1, 3), "transformMapEntry": (_MAP + 1, 2), "sortBy": (2 * _LIST + 2, 14),
+    "all": (1, 3), "exists": (1, 4), "exists_one": (2, 2), "existsOne": (2, 2), "map": (_LIST + 1, 12),
+    "filter": (_LIST + 1, 13),
+    "transformList": (_LIST + 1, 12), "transformMap": (_MAP + 1, 3), "transformMapEntry": (_MAP + 1, 2),
+    "sortBy": (2 * _LIST + 2, 14),
 }  # fmt: skip

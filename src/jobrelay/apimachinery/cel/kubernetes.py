@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from jobrelay.apimachinery import formats, names, quantity
 from jobrelay.apimachinery.cel.functions import declare
-from jobrelay.apimachinery.cel.values import INT_MAX, INT_MIN, CelError, Opaque, Optional, no_overload
+from jobrelay.apimachinery.cel.values import INT_MAX, INT_MIN, CelError, CelOptional, Opaque, no_overload
 from jobrelay.apimachinery.field import go_quote
 
 QUANTITY: Final = "kubernetes.Quantity"
@@ -239,9 +239,9 @@ FORMATS: Final[dict[str, tuple[str, Callable[[str], list[str]]]]] = {
 }
 
 
-def _check_format(format_: Opaque, text: str) -> Optional:
+def _check_format(format_: Opaque, text: str) -> CelOptional:
     problems = FORMATS[format_.value][1](text)
-    return Optional(problems, present=True) if problems else Optional()
+    return CelOptional(problems, present=True) if problems else CelOptional()
 
 
 def _declare_formats() -> None:
@@ -250,7 +250,7 @@ def _declare_formats() -> None:
     declare(
         "format.named",
         "(string) optional(kubernetes.NamedFormat)",
-        lambda name: Optional(Opaque(FORMAT, name), present=name in FORMATS),
+        lambda name: CelOptional(Opaque(FORMAT, name), present=name in FORMATS),
     )
     declare("validate", "kubernetes.NamedFormat.(string) optional(list(string))", _check_format)
 
@@ -299,9 +299,12 @@ def _declare_authorizer() -> None:
     prefix = "kubernetes.authorization."
     for name, target, params, result in (
         ("path", "Authorizer", "string", "PathCheck"), ("group", "Authorizer", "string", "GroupCheck"),
-        ("serviceAccount", "Authorizer", "string, string", "Authorizer"), ("resource", "GroupCheck", "string", "ResourceCheck"),
-        ("subresource", "ResourceCheck", "string", "ResourceCheck"), ("namespace", "ResourceCheck", "string", "ResourceCheck"),
-        ("name", "ResourceCheck", "string", "ResourceCheck"), ("fieldSelector", "ResourceCheck", "string", "ResourceCheck"),
+        ("serviceAccount", "Authorizer", "string, string", "Authorizer"),
+        ("resource", "GroupCheck", "string", "ResourceCheck"),
+        ("subresource", "ResourceCheck", "string", "ResourceCheck"),
+        ("namespace", "ResourceCheck", "string", "ResourceCheck"),
+        ("name", "ResourceCheck", "string", "ResourceCheck"),
+        ("fieldSelector", "ResourceCheck", "string", "ResourceCheck"),
         ("labelSelector", "ResourceCheck", "string", "ResourceCheck"), ("check", "PathCheck", "string", "Decision"),
         ("check", "ResourceCheck", "string", "Decision"),
     ):  # fmt: skip
@@ -310,9 +313,10 @@ def _declare_authorizer() -> None:
         declare(name, f"{prefix}Decision.() {result}", unavailable)
 
 
-_declare_authorizer()
-_declare_quantity()
-_declare_addresses()
-_declare_urls()
-_declare_formats()
-_declare_semver()
+def declare_functions() -> None:
+    _declare_authorizer()
+    _declare_quantity()
+    _declare_addresses()
+    _declare_urls()
+    _declare_formats()
+    _declare_semver()

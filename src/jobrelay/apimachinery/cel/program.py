@@ -13,7 +13,7 @@ from jobrelay.apimachinery.cel.functions import FUNCTIONS, Overload, dispatch
 from jobrelay.apimachinery.cel.standard import find_key
 from jobrelay.apimachinery.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
 from jobrelay.apimachinery.cel.texts import sort_by
-from jobrelay.apimachinery.cel.values import CelError, Optional, TypeValue, kind_of, no_overload, type_name
+from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, kind_of, no_overload, type_name
 
 Scope = dict[str, Any]
 Eval = Callable[[Scope], Any]
@@ -58,7 +58,7 @@ class _Builder:
 
         def select(scope: Scope) -> Any:
             value = operand(scope)
-            return optional_field(value, field) if isinstance(value, Optional) else get_field(value, field)
+            return optional_field(value, field) if isinstance(value, CelOptional) else get_field(value, field)
 
         return select
 
@@ -161,19 +161,19 @@ def get_field(value: Any, field: str) -> Any:
 
 
 def has_field(value: Any, field: str) -> bool:
-    if isinstance(value, Optional):
+    if isinstance(value, CelOptional):
         return value.present and has_field(value.value, field)
     if kind_of(value) != "map":
         raise no_overload("has", value)
     return field in value
 
 
-def optional_field(value: Any, field: str) -> Optional:
-    if isinstance(value, Optional):
-        return optional_field(value.value, field) if value.present else Optional()
+def optional_field(value: Any, field: str) -> CelOptional:
+    if isinstance(value, CelOptional):
+        return optional_field(value.value, field) if value.present else CelOptional()
     if not has_field(value, field):
-        return Optional()
-    return Optional(value[field], present=True)
+        return CelOptional()
+    return CelOptional(value[field], present=True)
 
 
 def _bool(value: Any) -> bool:
@@ -223,7 +223,7 @@ def _conditional(test: Eval, yes: Eval, no: Eval) -> Eval:
 def _or_else(function: str, target: Eval, other: Eval) -> Eval:
     def run(scope: Scope) -> Any:
         value = target(scope)
-        if not isinstance(value, Optional):
+        if not isinstance(value, CelOptional):
             raise no_overload(function, value)
         if value.present:
             return value.value if function == "orValue" else value
@@ -236,9 +236,9 @@ def _optional_map(source: Eval, name: str, body: Eval, *, wrap: bool) -> Eval:
     def run(scope: Scope) -> Any:
         value = source(scope)
         if not value.present:
-            return Optional()
+            return CelOptional()
         made = body({**scope, name: value.value})
-        return Optional(made, present=True) if wrap else made
+        return CelOptional(made, present=True) if wrap else made
 
     return run
 

@@ -14,8 +14,8 @@ from jobrelay.apimachinery.cel.functions import declare
 from jobrelay.apimachinery.cel.values import (
     SECOND,
     CelError,
+    CelOptional,
     Duration,
-    Optional,
     Timestamp,
     TypeValue,
     Uint,
@@ -155,14 +155,14 @@ def _shown(key: Any) -> str:
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
-def _optional_index(target: Any, key: Any) -> Optional:
-    if isinstance(target, Optional):
-        return _optional_index(target.value, key) if target.present else Optional()
+def _optional_index(target: Any, key: Any) -> CelOptional:
+    if isinstance(target, CelOptional):
+        return _optional_index(target.value, key) if target.present else CelOptional()
     try:
         found = index_list(target, key) if values.kind_of(target) == "list" else index_map(target, key)
     except CelError:
-        return Optional()
-    return Optional(found, present=True)
+        return CelOptional()
+    return CelOptional(found, present=True)
 
 
 def _declare_access() -> None:
@@ -325,7 +325,8 @@ def _declare_times() -> None:
     parts = {
         "getFullYear": lambda m: m.year, "getMonth": lambda m: m.month - 1, "getDate": lambda m: m.day,
         "getDayOfMonth": lambda m: m.day - 1, "getDayOfWeek": lambda m: m.isoweekday() % 7,
-        "getDayOfYear": lambda m: m.timetuple().tm_yday - 1, "getHours": lambda m: m.hour, "getMinutes": lambda m: m.minute,
+        "getDayOfYear": lambda m: m.timetuple().tm_yday - 1, "getHours": lambda m: m.hour,
+        "getMinutes": lambda m: m.minute,
         "getSeconds": lambda m: m.second, "getMilliseconds": lambda m: m.microsecond // 1000,
     }  # fmt: skip
     for name, part in parts.items():
@@ -337,7 +338,7 @@ def _declare_times() -> None:
     declare("getMilliseconds", "duration.() int", lambda value: int(value.ns / 10**6))
 
 
-def _optional_value(optional: Optional) -> Any:
+def _optional_value(optional: CelOptional) -> Any:
     if not optional.present:
         raise CelError("optional.none() dereference")
     return optional.value
@@ -350,11 +351,13 @@ def _is_zero(value: Any) -> bool:
 
 
 def _declare_optionals() -> None:
-    declare("optional.of", "(A) optional(A)", lambda a: Optional(a, present=True))
+    declare("optional.of", "(A) optional(A)", lambda a: CelOptional(a, present=True))
     declare(
-        "optional.ofNonZeroValue", "(A) optional(A)", lambda a: Optional() if _is_zero(a) else Optional(a, present=True)
+        "optional.ofNonZeroValue",
+        "(A) optional(A)",
+        lambda a: CelOptional() if _is_zero(a) else CelOptional(a, present=True),
     )
-    declare("optional.none", "() optional(A)", Optional)
+    declare("optional.none", "() optional(A)", CelOptional)
     declare("optional.unwrap", "(list(optional(A))) list(A)", lambda items: [o.value for o in items if o.present])
     declare("unwrapOpt", "list(optional(A)).() list(A)", lambda items: [o.value for o in items if o.present])
     declare("value", "optional(A).() A", _optional_value)
@@ -365,10 +368,11 @@ def _declare_optionals() -> None:
     declare("orValue", "optional(A).(A) A", lambda optional, other: optional.value if optional.present else other)
 
 
-_declare_arithmetic()
-_declare_comparisons()
-_declare_access()
-_declare_conversions()
-_declare_texts()
-_declare_times()
-_declare_optionals()
+def declare_functions() -> None:
+    _declare_arithmetic()
+    _declare_comparisons()
+    _declare_access()
+    _declare_conversions()
+    _declare_texts()
+    _declare_times()
+    _declare_optionals()

@@ -1,8 +1,8 @@
 """CEL's syntax: from text to a tree whose nodes remember where they stand, with the macros recognised.
 
-Macros (`has`, `all`, `exists`, `map`, ...) are kept as nodes of their own rather than unfolded into loops; the checker, the
-cost estimate and the evaluator know each of them. Syntax errors have the words of the Go engine's generated parser for the
-mistakes that people make: a missing operand, a missing parenthesis, a stray token.
+Macros (`has`, `all`, `exists`, `map`, ...) are kept as nodes of their own rather than unfolded into loops; the checker,
+the cost estimate and the evaluator know each of them. Syntax errors have the words of the Go engine's generated parser
+for the mistakes that people make: a missing operand, a missing parenthesis, a stray token.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Macro(Expr):
 
 
 @dataclass(slots=True, frozen=True)
-class Token:
+class CelToken:
     kind: str
     text: str
     at: int
@@ -141,7 +141,7 @@ def render(source: str, issues: list[tuple[int, str]]) -> str:
 
 def parse(source: str) -> Expr:
     """The tree of an expression; raises CelSyntaxError."""
-    return _Parser(source).parse()
+    return _CelParser(source).parse()
 
 
 _RELATIONS: Final = {"==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "in": "@in"}
@@ -164,7 +164,7 @@ _NOT_A_NAME: Final = "argument must be a simple name"
 _OPTIONAL_MACROS: Final = ("optMap", "optFlatMap")
 
 
-class _Parser:
+class _CelParser:
     def __init__(self, source: str) -> None:
         self.source = source
         self.issues: list[tuple[int, str]] = []
@@ -172,8 +172,8 @@ class _Parser:
         self.next = 0
         self.depth = 0
 
-    def _tokens(self) -> list[Token]:
-        found: list[Token] = []
+    def _tokens(self) -> list[CelToken]:
+        found: list[CelToken] = []
         at, source = 0, self.source
         while at < len(source):
             match = _TOKEN.match(source, at)
@@ -183,9 +183,9 @@ class _Parser:
                 at = end
                 continue
             if match.lastgroup != "space":
-                found.append(Token(str(match.lastgroup), match.group(), at))
+                found.append(CelToken(str(match.lastgroup), match.group(), at))
             at = match.end()
-        found.append(Token("end", _END, len(source)))
+        found.append(CelToken("end", _END, len(source)))
         return found
 
     def parse(self) -> Expr:
@@ -199,10 +199,10 @@ class _Parser:
         return expr
 
     @property
-    def peek(self) -> Token:
+    def peek(self) -> CelToken:
         return self.tokens[self.next]
 
-    def _take(self) -> Token:
+    def _take(self) -> CelToken:
         token = self.tokens[self.next]
         self.next += 1
         return token
@@ -210,10 +210,10 @@ class _Parser:
     def _is(self, *texts: str) -> bool:
         return self.peek.kind in ("op", "ident") and self.peek.text in texts
 
-    def _accept(self, text: str) -> Token | None:
+    def _accept(self, text: str) -> CelToken | None:
         return self._take() if self._is(text) else None
 
-    def _expect(self, text: str) -> Token:
+    def _expect(self, text: str) -> CelToken:
         if self._is(text):
             return self._take()
         token = self.peek
@@ -222,11 +222,11 @@ class _Parser:
         wanted = f"{{'{text}', ','}}" if text in "]}" else f"'{text}'"
         raise self._failure(token, f"Syntax error: mismatched input '{token.text}' expecting {wanted}")
 
-    def _failure(self, token: Token, message: str) -> CelSyntaxError:
+    def _failure(self, token: CelToken, message: str) -> CelSyntaxError:
         self.issues.append((token.at, message))
         return CelSyntaxError(self.issues)
 
-    def _fail(self, token: Token, message: str) -> None:
+    def _fail(self, token: CelToken, message: str) -> None:
         raise self._failure(token, message)
 
     def _expr(self) -> Expr:
@@ -301,7 +301,7 @@ class _Parser:
             else:
                 return operand
 
-    def _selection(self, dot: Token, operand: Expr) -> Expr:
+    def _selection(self, dot: CelToken, operand: Expr) -> Expr:
         optional = self._accept("?") is not None
         name = self._take()
         if name.kind == "quoted":
@@ -314,7 +314,7 @@ class _Parser:
             return self._method(opened, operand, name.text)
         return Select(dot.at, operand, name.text, optional=optional)
 
-    def _method(self, opened: Token, target: Expr, name: str) -> Expr:
+    def _method(self, opened: CelToken, target: Expr, name: str) -> Expr:
         args = self._arguments()
         macro = self._macro(opened.at, target, name, args)
         return macro or Call(opened.at, name, args, target)
@@ -331,7 +331,7 @@ class _Parser:
 
     def _variable(self, expr: Expr, message: str = _NOT_A_NAME) -> str:
         if not isinstance(expr, Ident):
-            raise self._failure(Token("op", "", expr.at), message)
+            raise self._failure(CelToken("op", "", expr.at), message)
         return expr.name
 
     def _arguments(self) -> list[Expr]:
@@ -363,7 +363,7 @@ class _Parser:
             return self._map(token.at)
         raise self._failure(token, self._no_operand(token))
 
-    def _no_operand(self, token: Token) -> str:
+    def _no_operand(self, token: CelToken) -> str:
         """Something else stands where an operand should: a stray token when an operand follows it."""
         following = self.tokens[self.next] if token.kind != "end" else token
         starts = following.kind not in ("op", "end") or following.text in ("(", "[", "{", "-", "!", ".")
@@ -371,7 +371,7 @@ class _Parser:
         wanted = _START_OPTIONAL if before == "[" else _START
         return f"Syntax error: {'extraneous' if starts else 'mismatched'} input '{token.text}' expecting {wanted}"
 
-    def _identifier(self, token: Token) -> Expr:
+    def _identifier(self, token: CelToken) -> Expr:
         if token.text in ("true", "false"):
             return Literal(token.at, token.text == "true")
         if token.text == "null":
@@ -387,12 +387,12 @@ class _Parser:
             raise self._failure(brace, f"undeclared reference to '{token.text}' (in container '')")
         return Ident(token.at, token.text)
 
-    def _global(self, opened: Token, name: str) -> Expr:
+    def _global(self, opened: CelToken, name: str) -> Expr:
         args = self._arguments()
         if name == "has" and len(args) == 1:
             tested = args[0]
             if not isinstance(tested, Select) or tested.optional:
-                raise self._failure(Token("op", "", tested.at), "invalid argument to has() macro")
+                raise self._failure(CelToken("op", "", tested.at), "invalid argument to has() macro")
             return Select(opened.at, tested.operand, tested.field, test=True)
         return Call(opened.at, name, args)
 
@@ -422,7 +422,7 @@ class _Parser:
         self._expect("}")
         return MapLiteral(at, entries, frozenset(optional))
 
-    def _number(self, token: Token, at: int, sign: int) -> Expr:
+    def _number(self, token: CelToken, at: int, sign: int) -> Expr:
         text = token.text
         if token.kind == "float":
             return Literal(at, sign * float(text))
@@ -436,7 +436,7 @@ class _Parser:
             self.issues.append((at, "invalid int literal"))
         return Literal(at, value)
 
-    def _string(self, token: Token) -> Expr:
+    def _string(self, token: CelToken) -> Expr:
         try:
             return Literal(token.at, unquote(token.text))
         except LiteralError as problem:

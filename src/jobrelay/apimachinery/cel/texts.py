@@ -11,7 +11,10 @@ from jobrelay.apimachinery.cel.functions import declare
 from jobrelay.apimachinery.cel.values import CelError, Duration, Uint, checked_int, checked_uint, compare, equal
 from jobrelay.apimachinery.regex import RegexError, compile_go
 
-_WHITE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_WHITE: Final = (
+    "\t\n\v\f\r "
+    "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
 
@@ -219,6 +222,7 @@ def _declare_list_extensions() -> None:
     )
 
 
-_declare_strings()
-_declare_kubernetes_lists()
-_declare_list_extensions()
+def declare_functions() -> None:
+    _declare_strings()
+    _declare_kubernetes_lists()
+    _declare_list_extensions()

@@ -1,7 +1,8 @@
 """CEL's types, and when one fits where another is wanted.
 
-A type is a value: `INT`, `list_of(STRING)`, an object with fields from a schema. Type parameters (`A` in `list(A)`) are bound
-during checking in a `Bindings`, by the Go engine's rules: the first use binds, later uses may make it more general.
+A type is a value: `INT`, `list_of(STRING)`, an object with fields from a schema. Type parameters (`A` in `list(A)`) are
+bound during checking in a `Bindings`, by the Go engine's rules: the first use binds, later uses may make it more
+general.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 
 class CelType:
-    """A type. `name` is what error texts show; `size` is the most elements a value can have, where a schema tells it."""
+    """A type. `name` is shown in errors; `size` is the maximum number of elements, where a schema limits it."""
 
     __slots__ = ("_fields", "identity", "kind", "min_bytes", "name", "params", "size")
 

@@ -1,7 +1,8 @@
 """CEL's values at run time: plain Python ones where they fit, small classes for the rest; equality, order, type names.
 
-int, float, str, bytes, bool, None, list and dict mean themselves. A custom resource's objects and lists come as views that
-convert on access (see `kinds.apiextensions.decls`); they register as `Mapping` and `Sequence`, which is all that is asked of them here.
+int, float, str, bytes, bool, None, list and dict mean themselves. A custom resource's objects and lists come as views
+that convert on access (see `kinds.apiextensions.decls`); they register as `Mapping` and `Sequence`, which is all that
+is asked of them here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.cel.literals import Uint
 
-__all__ = ["CelError", "Duration", "Opaque", "Optional", "Timestamp", "TypeValue", "Uint"]
+__all__ = ["CelError", "CelOptional", "Duration", "Opaque", "Timestamp", "TypeValue", "Uint"]
 SECOND: Final = 10**9
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 INT_MIN: Final = -(2**63)
@@ -66,7 +67,7 @@ class Duration:
         return hash(self.ns)
 
 
-class Optional:
+class CelOptional:
     """A value that may be absent."""
 
     __slots__ = ("present", "value")
@@ -75,7 +76,7 @@ class Optional:
         self.value, self.present = value, present
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Optional):
+        if not isinstance(other, CelOptional):
             return False
         return self.present == other.present and (not self.present or equal(self.value, other.value))
 
@@ -113,11 +114,13 @@ class Opaque:
 
 
 _KINDS: Final[dict[type, str]] = {
-    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null", list: "list",
-    dict: "map", Timestamp: "timestamp", Duration: "duration", Optional: "optional", TypeValue: "type",
+    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null",
+    list: "list",
+    dict: "map", Timestamp: "timestamp", Duration: "duration", CelOptional: "optional", TypeValue: "type",
 }  # fmt: skip
 _TYPE_NAMES: Final = {
-    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "optional": "optional_type",
+    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration",
+    "optional": "optional_type",
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""From the outcome of a strategic merge patch or an apply to what `decode` takes, with the looser rules that hold there.
+"""From the outcome of a strategic merge patch or an apply to what `decode` takes, with the looser rules that hold
+there.
 
 The real server does not go through JSON text after such a merge: it converts values directly. So integers that are too
 large wrap around, 2.0 is a good integer, and errors have words of their own that name types, not fields. The first

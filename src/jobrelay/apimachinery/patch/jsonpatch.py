@@ -1,8 +1,8 @@
 """RFC 6902 JSON patches as the Kubernetes server applies them.
 
-Where it differs from the RFC: `replace` on a missing key of an object adds it, negative indexes count from the end, `copy`
-of a missing key copies null, text before the first slash of a pointer is ignored. Every operation that fails makes the
-whole patch fail with the same answer.
+Where it differs from the RFC: `replace` on a missing key of an object adds it, negative indexes count from the end,
+`copy` of a missing key copies null, text before the first slash of a pointer is ignored. Every operation that fails
+makes the whole patch fail with the same answer.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ def check_merge_patch(body: Any, *, strict: bool) -> Any:
         raise bad_request("Invalid JSON Patch")
     if strict and not isinstance(body, dict):
         raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {json_kind(body)} into Go value of type map[string]interface {{}}"
+            f"error decoding patch: json: cannot unmarshal {json_kind(body)} into Go value of type "
+            f"map[string]interface {{}}"
         )
     return body
 

@@ -1,7 +1,7 @@
 """Where the elements of a merged list go: a strategic merge patch leads, the live list fills in.
 
-Elements are told apart by their merge key, or by their value when they are scalars. Those that the patch names come in the
-patch's order; each of the others goes before the first of them that followed it in the live list.
+Elements are told apart by their merge key, or by their value when they are scalars. Those that the patch names come in
+the patch's order; each of the others goes before the first of them that followed it in the live list.
 """
 
 from __future__ import annotations

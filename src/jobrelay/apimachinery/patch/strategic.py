@@ -1,9 +1,9 @@
 """Strategic merge patches: merge patches that know the types, so that lists of containers merge by name.
 
-The type table says for each list whether it merges and by which key. Directives steer the rest: `$patch: delete|replace`
-in an object, `$retainKeys`, `$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`. Directives inside of values that
-are wholly new are not understood by the real server either: objects with `$patch` vanish, other directives stay as
-unknown fields. Errors that the real server did not foresee are 500s.
+The type table says for each list whether it merges and by which key. Directives steer the rest: `$patch:
+delete|replace` in an object, `$retainKeys`, `$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`. Directives
+inside of values that are wholly new are not understood by the real server either: objects with `$patch` vanish, other
+directives stay as unknown fields. Errors that the real server did not foresee are 500s.
 """
 
 from __future__ import annotations

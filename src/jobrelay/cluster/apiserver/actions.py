@@ -19,7 +19,7 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writer import manager_of, stored_json
-from jobrelay.kinds.authorization import reviews
+from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.core.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
 
@@ -194,15 +194,15 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     """Issues a token for a service account."""
     given = options.write_options(request, "CreateOptions")
     asked = _read(request, "authentication.k8s.io/v1", "TokenRequest", given.field_validation)
-    reviews.default_token_request(asked)
+    tokenrequests.default(asked)
     item = handlers.services.store.get("serviceaccounts", request.info.namespace, request.info.name)
     tracked = _track_token(handlers, request, asked, given)
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
-    if found := reviews.token_request_target_errors(asked, request.info.name, request.info.namespace):
+    if found := tokenrequests.validate_metadata(asked, request.info.name, request.info.namespace):
         raise errors.invalid("authentication.k8s.io", "TokenRequest", request.info.name, found)
-    if found := reviews.token_request_errors(asked):
+    if found := tokenrequests.validate(asked):
         raise errors.invalid("authentication.k8s.io", "TokenRequest", "", found)
     spec: dict[str, Any] = asked["spec"]
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))

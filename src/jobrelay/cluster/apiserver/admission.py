@@ -16,7 +16,7 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import errors, plugins, represent
 from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.kinds import generation
-from jobrelay.kinds.strategy import Obj, Update
+from jobrelay.kinds.strategy import Obj, UpdateStrategy
 
 _NAME_TRIES: Final = 8
 DUPLICATE_OWNERS: Final = (
@@ -112,7 +112,7 @@ def warn_create(attempt: Attempt) -> None:
         attempt.request.warn(text)
 
 
-def hooks(attempt: Attempt) -> Update:
+def hooks(attempt: Attempt) -> UpdateStrategy:
     """The update hooks for what is written: the object or one of its subresources."""
     strategy = attempt.served.strategy
     if not attempt.subresource:
@@ -125,7 +125,7 @@ def _keep_all_but_status(new: Obj, old: Obj) -> None:
         generation.keep(new, old, key)
 
 
-_STATUS_ONLY: Final = Update(prepare=_keep_all_but_status)
+_STATUS_ONLY: Final = UpdateStrategy(prepare=_keep_all_but_status)
 
 
 def keep_system_metadata(attempt: Attempt) -> None:

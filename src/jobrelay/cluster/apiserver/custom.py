@@ -22,7 +22,7 @@ from jobrelay.cluster.apiserver.resources import Served, Subresource
 from jobrelay.kinds import tables
 from jobrelay.kinds.apiextensions import objects
 from jobrelay.kinds.apiextensions import strategy as crd_strategy
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 from jobrelay.kinds.strategy import Obj, Strategy
 from jobrelay.kinds.tables import TableSpec
 
@@ -94,7 +94,7 @@ class CustomKind:
         obj.setdefault("metadata", {})
         return obj
 
-    def _node(self, value: Obj) -> Node | None:
+    def _node(self, value: Obj) -> StructuralSchema | None:
         """The schema of the version that the object names; one that does not exist allows nothing."""
         api_version = value.get("apiVersion", self.kind.api_version)
         if api_version == self.kind.api_version:

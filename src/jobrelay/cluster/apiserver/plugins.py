@@ -80,9 +80,9 @@ def allocate_for_service(attempt: Attempt) -> None:
     """Cluster IPs and node ports; an address that cannot be had is the only error a client sees."""
     if not _is(attempt, "services"):
         return
-    from jobrelay.kinds.core.serviceaddresses import Pool, begin_create, begin_update
+    from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create, begin_update
 
-    pool = Pool(_all(attempt, "services"))
+    pool = ServiceAllocator(_all(attempt, "services"))
     if attempt.old is None:
         found = begin_create(attempt.new, pool)
     else:

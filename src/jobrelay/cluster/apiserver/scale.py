@@ -22,7 +22,7 @@ from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer, stored_json
 from jobrelay.kinds import apps
 from jobrelay.kinds.apiextensions import paths
-from jobrelay.kinds.apiextensions.paths import PathError
+from jobrelay.kinds.apiextensions.paths import ObjectPathError
 from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
 from jobrelay.kinds.strategy import Obj
 
@@ -70,7 +70,7 @@ class Scales:
             return crd_scale_of(obj, served.custom.scale)
         except ScaleError as error:
             raise errors.internal(str(error)) from None
-        except PathError as error:
+        except ObjectPathError as error:
             raise errors.unknown(str(error)) from None
 
 
@@ -126,7 +126,7 @@ class _Write:
             view = scale_view(obj, config)
             if paths.nested_int(obj, config["specReplicasPath"]) is None:
                 view["spec"]["replicas"] = _NO_REPLICAS
-        except PathError as error:
+        except ObjectPathError as error:
             raise errors.unknown(str(error)) from None
         return view
 
@@ -165,5 +165,5 @@ def _written(served: Served, obj: Obj) -> Obj:
         return apps.scale_of(obj)
     try:
         return scale_view(obj, served.custom.scale)
-    except PathError as error:
+    except ObjectPathError as error:
         raise errors.bad_request(str(error)) from None

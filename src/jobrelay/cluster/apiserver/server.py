@@ -89,8 +89,8 @@ class ApiServer:
             return await self.paths.answer(request)
         if timeout := request.first("timeout"):
             _check_timeout(timeout)
-        requester = context.Requester(request.user.name, request.user.uid, request.user.groups, request.user.extra)
-        context.current.set(context.Request(self.services.now(), requester))
+        requester = context.UserInfo(request.user.name, request.user.uid, request.user.groups, request.user.extra)
+        context.current.set(context.RequestContext(self.services.now(), requester))
         return await self._on_resource(request, request.info)
 
     async def _on_resource(self, request: ApiRequest, info: Info) -> ApiResponse:

@@ -1,7 +1,7 @@
 """The expressions of admission policies and match conditions: what they may refer to, and what they must evaluate to.
 
-The object under admission is untyped at this point; the request and the namespace have the fields that Kubernetes declares.
-Variables of a policy are fields of `variables`, typed by their expressions in the order they are declared.
+The object under admission is untyped at this point; the request and the namespace have the fields that Kubernetes
+declares. Variables of a policy are fields of `variables`, typed by their expressions in the order they are declared.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def type_text(type_: CelType) -> str:
     return "null_type" if type_.kind == "null" else str(type_)
 
 
-class Expressions:
-    """Compiles the expressions of one object. `composed` ones have `variables`; `params` tells whether there are any."""
+class ExpressionCompiler:
+    """Compiles the CEL expressions of one object. `params`, `composed`: whether they may use `params`, `variables`."""
 
     def __init__(self, *, params: bool = False, composed: bool = False) -> None:
         self._declared: dict[str, CelType] = {}

@@ -15,7 +15,7 @@ from jobrelay.apimachinery.names import (
     name_is_dns_subdomain,
     name_is_path_segment,
 )
-from jobrelay.kinds.admissionregistration.expressions import Expressions
+from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 from jobrelay.kinds.admissionregistration.rules import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -25,7 +25,7 @@ from jobrelay.kinds.admissionregistration.rules import (
 )
 from jobrelay.kinds.core.checks import dns_subdomain, qualified_name
 from jobrelay.kinds.generation import bump_generation, keep, keep_metadata, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 ACTIONS: Final = ("Audit", "Deny", "Warn")
@@ -96,13 +96,13 @@ def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
         conditions, params = spec.get("matchConditions") or [], spec.get("paramKind") is not None
         errors += validate_match_conditions(conditions, _SPEC.child("matchConditions"), params=params)
     variables = spec.get("variables") or []
-    expressions = Expressions(params=spec.get("paramKind") is not None, composed=bool(variables))
+    expressions = ExpressionCompiler(params=spec.get("paramKind") is not None, composed=bool(variables))
     for i, variable in enumerate(variables):
         errors += _validate_variable(variable, _SPEC.child("variables").index(i), expressions)
     return errors + _validate_checks(spec, obj["metadata"].get("name", ""), expressions)
 
 
-def _validate_checks(spec: dict[str, Any], name: str, expressions: Expressions) -> list[FieldError]:
+def _validate_checks(spec: dict[str, Any], name: str, expressions: ExpressionCompiler) -> list[FieldError]:
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         return [required(_SPEC.child(field), _ONE_OF) for field in ("validations", "auditAnnotations")]
@@ -123,7 +123,7 @@ def _validate_checks(spec: dict[str, Any], name: str, expressions: Expressions) 
 
 
 def _validate_annotation(
-    annotation: dict[str, Any], name: str, path: Path, expressions: Expressions
+    annotation: dict[str, Any], name: str, path: Path, expressions: ExpressionCompiler
 ) -> list[FieldError]:
     key, expression = annotation["key"], annotation["valueExpression"].strip()
     if name:
@@ -140,7 +140,7 @@ def _validate_annotation(
     return errors
 
 
-def _validate_validation(validation: dict[str, Any], path: Path, expressions: Expressions) -> list[FieldError]:
+def _validate_validation(validation: dict[str, Any], path: Path, expressions: ExpressionCompiler) -> list[FieldError]:
     errors: list[FieldError] = []
     message, expression = validation.get("message", ""), validation.get("messageExpression", "")
     if not validation["expression"].strip():
@@ -161,7 +161,7 @@ def _validate_validation(validation: dict[str, Any], path: Path, expressions: Ex
     return errors
 
 
-def _validate_variable(variable: dict[str, Any], path: Path, expressions: Expressions) -> list[FieldError]:
+def _validate_variable(variable: dict[str, Any], path: Path, expressions: ExpressionCompiler) -> list[FieldError]:
     errors: list[FieldError] = []
     name = variable["name"]
     if not name.strip():
@@ -236,7 +236,7 @@ def _validate_field_ref(text: str, path: Path) -> list[FieldError]:
         return [required(path)]
     try:
         jsonpath.parse(text)
-    except jsonpath.PathError as error:
+    except jsonpath.JsonPathError as error:
         return [invalid(path, text, f"invalid JSONPath: {error}")]
     return []
 
@@ -287,8 +287,8 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_policy,
         prepare_create=prepare_create,
         validate_create=validate_policy,
-        update=Update(prepare_update, validate_policy),
-        subresources={"status": Update(prepare_status, validate_status)},
+        update=UpdateStrategy(prepare_update, validate_policy),
+        subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("spec",), ("metadata",))},
     ),
@@ -296,7 +296,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=lambda obj: _default_match(obj["spec"].get("matchResources")),
         prepare_create=start_generation,
         validate_create=validate_binding,
-        update=Update(
+        update=UpdateStrategy(
             lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
             lambda new, old: validate_binding(new),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
-from jobrelay.kinds.admissionregistration.expressions import Expressions
+from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 from jobrelay.kinds.core.checks import qualified_name
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
@@ -74,7 +74,7 @@ def _validate_resources(resources: list[str], path: Path) -> list[FieldError]:
 def validate_match_conditions(
     conditions: list[dict[str, Any]], path: Path, *, params: bool = False
 ) -> list[FieldError]:
-    expressions = Expressions(params=params)
+    expressions = ExpressionCompiler(params=params)
     errors = [too_many(path, len(conditions), MAX_CONDITIONS)] if len(conditions) > MAX_CONDITIONS else []
     names: set[str] = set()
     for i, condition in enumerate(conditions):

@@ -17,7 +17,7 @@ from jobrelay.kinds.admissionregistration.rules import (
 )
 from jobrelay.kinds.admissionregistration.urls import validate_webhook_service, validate_webhook_url
 from jobrelay.kinds.generation import bump_generation, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
@@ -31,7 +31,7 @@ _SWITCHES: Final = (
 
 
 @dataclass(frozen=True)
-class Rules:
+class WebhookRequirements:
     """Which of the later rules apply; an update is excused from those that the stored object breaks."""
 
     side_effects: tuple[str, ...] = NO_SIDE_EFFECTS
@@ -72,7 +72,7 @@ def prepare_update(new: Obj, old: Obj) -> None:
     bump_generation(new, old, changed=_hooks(new) != _hooks(old))
 
 
-def validate(obj: Obj, rules: Rules = Rules()) -> list[FieldError]:  # noqa: B008 (frozen)
+def validate(obj: Obj, rules: WebhookRequirements = WebhookRequirements()) -> list[FieldError]:  # noqa: B008 (frozen)
     errors = validate_object_meta(
         obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
     )
@@ -88,7 +88,7 @@ def validate(obj: Obj, rules: Rules = Rules()) -> list[FieldError]:  # noqa: B00
     return errors
 
 
-def _validate_hook(hook: dict[str, Any], rules: Rules, path: Path) -> list[FieldError]:
+def _validate_hook(hook: dict[str, Any], rules: WebhookRequirements, path: Path) -> list[FieldError]:
     errors = is_fully_qualified_name(path.child("name"), hook["name"])
     for i, rule in enumerate(hook.get("rules") or ()):
         errors += validate_rule(rule, path.child("rules").index(i))
@@ -124,7 +124,7 @@ def _validate_client(client: dict[str, Any], path: Path) -> list[FieldError]:
     return validate_webhook_url(str(url), path.child("url"))
 
 
-def _validate_versions(versions: list[str], rules: Rules, path: Path) -> list[FieldError]:
+def _validate_versions(versions: list[str], rules: WebhookRequirements, path: Path) -> list[FieldError]:
     path = path.child("admissionReviewVersions")
     known = ", ".join(REVIEW_VERSIONS)
     if not versions:
@@ -146,7 +146,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     names = [hook["name"] for hook in hooks]
     before = [hook.get("matchConditions") for hook in hooks]
     clean = all(hook.get("sideEffects") in NO_SIDE_EFFECTS for hook in hooks)
-    rules = Rules(
+    rules = WebhookRequirements(
         side_effects=NO_SIDE_EFFECTS if clean else SIDE_EFFECTS,
         known_version=all(not found or found & set(REVIEW_VERSIONS) for found in versions),
         unique_names=len(set(names)) == len(names),
@@ -163,7 +163,7 @@ def _strategy(mutating: bool) -> Strategy:
         default=default_mutating if mutating else default,
         prepare_create=start_generation,
         validate_create=validate,
-        update=Update(prepare_update, validate_update),
+        update=UpdateStrategy(prepare_update, validate_update),
         unconditional_update=False,
     )
 

@@ -1,4 +1,6 @@
-"""The review of APIs in Kubernetes' own groups (`*.k8s.io`): an annotation tells where an API was approved, or that it was not."""
+"""The review of APIs in Kubernetes' own groups (`*.k8s.io`): an annotation tells where an API was approved, or that it
+was not.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from jobrelay.kinds.strategy import Obj
 ANNOTATION: Final = "api-approved.kubernetes.io"
 CONDITION: Final = "KubernetesAPIApprovalPolicyConformant"
 _REASONS: Final = {
-    "approved": "ApprovedAnnotation", "bypassed": "UnapprovedAnnotation", "missing": "MissingAnnotation", "invalid": "InvalidAnnotation",
+    "approved": "ApprovedAnnotation", "bypassed": "UnapprovedAnnotation", "missing": "MissingAnnotation",
+    "invalid": "InvalidAnnotation",
 }  # fmt: skip
 
 

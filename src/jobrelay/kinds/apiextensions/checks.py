@@ -1,9 +1,10 @@
 """Does a value match its schema? In the words, and in the order, of the real server.
 
-The server validates with go-openapi's validator, whose texts (`spec.size in body must be of type integer: "string"`), whose
-choice of which alternative of an anyOf to complain about (the one with most passed checks) and whose order of checks are
-visible to clients. No JSON Schema library can be brought to say the same, so this is a validator of our own: each node of the
-schema is compiled on first use to a list of closures, and an outcome carries the number of passed checks beside the errors.
+The server validates with go-openapi's validator, whose texts (`spec.size in body must be of type integer: "string"`),
+whose choice of which alternative of an anyOf to complain about (the one with most passed checks) and whose order of
+checks are visible to clients. No JSON Schema library can be brought to say the same, so this is a validator of our own:
+each node of the schema is compiled on first use to a list of closures, and an outcome carries the number of passed
+checks beside the errors.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from jobrelay.apimachinery import field
 from jobrelay.apimachinery.field import FieldError, Path, go_quote
 from jobrelay.apimachinery.formats import format_check
 from jobrelay.apimachinery.regex import RegexError, compile_go
-from jobrelay.kinds.apiextensions.ratchet import Correlated
-from jobrelay.kinds.apiextensions.structural import Node, Schema
+from jobrelay.kinds.apiextensions.ratchet import CorrelatedObject
+from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 
 _MAX_JSON_INTEGER: Final = float(2**53 - 1)
 _EPSILON: Final = 1e-9
@@ -35,11 +36,13 @@ class Problem(NamedTuple):
 
 
 Outcome = tuple[list[Problem], int]
-Check = Callable[[Any, str, Correlated | None], Outcome]
+Check = Callable[[Any, str, CorrelatedObject | None], Outcome]
 
 
-def validate(node: Node, value: Any, path: Path, correlated: Correlated | None = None) -> list[FieldError]:
-    """All errors of a value, as field errors below `path`; with `correlated`, those of unchanged values are forgiven."""
+def validate(
+    node: StructuralSchema, value: Any, path: Path, correlated: CorrelatedObject | None = None
+) -> list[FieldError]:
+    """The field errors of a value below `path`; with `correlated`, errors of unchanged values are ignored."""
     problems, _ = run(node, value, "", correlated)
     unique = {problem.message: problem for problem in reversed(problems)}
     return [field_error(problem, path) for problem in reversed(unique.values())]
@@ -61,17 +64,17 @@ def field_error(problem: Problem, path: Path) -> FieldError:
     return field.invalid(where, problem.value, problem.message)
 
 
-def run(node: Node, value: Any, name: str, correlated: Correlated | None) -> Outcome:
+def run(node: StructuralSchema, value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
     problems, passed = _run(node, value, name, correlated)
     if problems and correlated is not None and correlated.unchanged():
         return [], passed
     return problems, passed
 
 
-def _run(node: Node, value: Any, name: str, correlated: Correlated | None) -> Outcome:
+def _run(node: StructuralSchema, value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
     plan = node.checks
     if plan is None:
-        plan = node.checks = _Plan(node)
+        plan = node.checks = _CompiledSchema(node)
     if value is None:
         nothing: Outcome = plan.null(name)
         return nothing
@@ -96,12 +99,12 @@ def _kind(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-class _Plan:
+class _CompiledSchema:
     """The checks of one node, by the kind of value, made when first needed."""
 
     __slots__ = ("_by_kind", "format", "node", "types")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: StructuralSchema) -> None:
         schema = node.schema
         self.node = node
         self.types: tuple[str, ...] = (schema["type"],) if schema.get("type") else ()
@@ -152,7 +155,7 @@ def _type_check(types: tuple[str, ...], format_: str, kind: str) -> Check:
     wanted, textual = ",".join(types), kind in ("string", "array")
     go_format = {"integer": "int64", "number": "float64"}.get(kind, "")
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         whole = kind == "number" and "integer" in types and is_whole(value)
         fits = kind in types or whole or (kind == "integer" and "number" in types)
         if not textual and format_ and not fits:
@@ -175,7 +178,7 @@ def is_whole(value: float) -> bool:
 def _string_check(schema: Schema) -> Check:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern", "")
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         if longest is not None and len(value) > longest:
             message = f"{name} in body should be at most {longest} chars long"
             return [Problem("too long", name, message, value, longest)], 0
@@ -199,7 +202,7 @@ def _format_check(format_: str) -> Check:
     matches = format_check(format_)
     assert matches is not None
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         return ([], 0) if matches(value) else ([_wrong_type(name, format_, value)], 0)
 
     return check
@@ -218,7 +221,7 @@ def _number_check(schema: Schema) -> Check:
     multiple, low, high = schema.get("multipleOf"), schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum", False), schema.get("exclusiveMaximum", False)
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         problems: list[Problem] = []
 
         def bound(limit: float) -> float:
@@ -250,11 +253,11 @@ def _multiple_problem(name: str, value: float, factor: float) -> list[Problem]:
     return [] if fits else [Problem("invalid", name, f"{name} in body should be a multiple of {shown}", value)]
 
 
-def _array_check(node: Node) -> Check:
+def _array_check(node: StructuralSchema) -> Check:
     schema, items = node.schema, node.items
     fewest, most, unique = schema.get("minItems"), schema.get("maxItems"), schema.get("uniqueItems")
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         problems: list[Problem] = []
         passed = 1
         if items is not None:
@@ -279,7 +282,7 @@ def _enum_check(schema: Schema) -> Check:
     allowed = schema.get("enum") or []
     shown = tuple(v if isinstance(v, str) else field.go_value(v) for v in allowed)
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         if not allowed or any(_enum_equal(value, choice) for choice in allowed):
             return [], 0
         return [Problem("enum", name, f"{name} in body should be one of {shown}", value, 0, shown)], 0
@@ -296,12 +299,12 @@ def _enum_equal(value: Any, choice: Any) -> bool:
     return (type(value) is type(choice) and bool(value == choice)) or (isinstance(choice, float) and value == choice)
 
 
-def _object_check(node: Node) -> Check:
+def _object_check(node: StructuralSchema) -> Check:
     schema = node.schema
     fewest, most, required = schema.get("minProperties"), schema.get("maxProperties"), schema.get("required") or ()
     closed = schema.get("additionalProperties") is False
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         problems: list[Problem] = []
         passed, size = 0, len(value)
         if fewest is not None and size < fewest:
@@ -335,14 +338,14 @@ _TYPE_META: Final = frozenset({"kind", "apiVersion"})
 
 
 def _junctors(schema: Schema) -> Check:
-    any_of = [Node(s) for s in schema.get("anyOf") or ()]
-    one_of = [Node(s) for s in schema.get("oneOf") or ()]
-    all_of = [Node(s) for s in schema.get("allOf") or ()]
-    none_of = Node(schema["not"]) if isinstance(schema.get("not"), dict) else None
+    any_of = [StructuralSchema(s) for s in schema.get("anyOf") or ()]
+    one_of = [StructuralSchema(s) for s in schema.get("oneOf") or ()]
+    all_of = [StructuralSchema(s) for s in schema.get("allOf") or ()]
+    none_of = StructuralSchema(schema["not"]) if isinstance(schema.get("not"), dict) else None
     if not any_of and not one_of and not all_of and none_of is None:
         return lambda value, name, correlated: ([], 1)
 
-    def check(value: Any, name: str, correlated: Correlated | None) -> Outcome:
+    def check(value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
         problems: list[Problem] = []
         passed = 1
         for more, count in (
@@ -368,7 +371,7 @@ def _best(failures: list[Outcome]) -> Outcome:
     return max(failures, key=lambda outcome: outcome[1])
 
 
-def _any_of(nodes: list[Node], value: Any, name: str, correlated: Correlated | None) -> Outcome:
+def _any_of(nodes: list[StructuralSchema], value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
     failures: list[Outcome] = []
     for node in nodes:
         outcome = _run(node, value, name, correlated)
@@ -381,7 +384,7 @@ def _any_of(nodes: list[Node], value: Any, name: str, correlated: Correlated | N
     return [_general(f"{go_quote(name)} must validate at least one schema (anyOf)"), *problems], passed
 
 
-def _one_of(nodes: list[Node], value: Any, name: str, correlated: Correlated | None) -> Outcome:
+def _one_of(nodes: list[StructuralSchema], value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
     outcomes = [_run(node, value, name, correlated) for node in nodes]
     valid = [outcome for outcome in outcomes if not outcome[0]]
     if not nodes or len(valid) == 1:
@@ -393,7 +396,7 @@ def _one_of(nodes: list[Node], value: Any, name: str, correlated: Correlated | N
     return [_general(f"{text}Found none valid"), *problems], passed
 
 
-def _all_of(nodes: list[Node], value: Any, name: str, correlated: Correlated | None) -> Outcome:
+def _all_of(nodes: list[StructuralSchema], value: Any, name: str, correlated: CorrelatedObject | None) -> Outcome:
     problems: list[Problem] = []
     passed = failed = 0
     for node in nodes:

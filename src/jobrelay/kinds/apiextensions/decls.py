@@ -1,8 +1,8 @@
 """What CEL sees of a schema: the types of its places, and views of its values.
 
 A property is visible to CEL only when its schema has a type that CEL knows; names that are no identifiers are escaped
-(`a-b` is `a__dash__b`). A view converts on access: times to timestamps, whole numbers to doubles where the schema says number,
-map-type lists compare by key. Objects show only what the schema declares.
+(`a-b` is `a__dash__b`). A view converts on access: times to timestamps, whole numbers to doubles where the schema says
+number, map-type lists compare by key. Objects show only what the schema declares.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jobrelay.apimachinery.cel.types import CelType
 from jobrelay.apimachinery.cel.values import CelError, Duration, Timestamp, equal
 from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.kinds.apiextensions.ratchet import item_key, keyed_items
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 MAX_REQUEST: Final = 3 * 1024 * 1024
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
@@ -42,7 +42,7 @@ def escape(name: str) -> str | None:
     return _SPECIAL.sub(lambda match: _ESCAPES[match.group()], name)
 
 
-def with_meta(node: Node) -> Node:
+def with_meta(node: StructuralSchema) -> StructuralSchema:
     """The node of a whole object, with apiVersion, kind and the names in metadata declared."""
     properties = node.schema.get("properties") or {}
     declared = {**properties, **_META_ROOT}
@@ -50,11 +50,11 @@ def with_meta(node: Node) -> Node:
     if all(key in properties for key in _META_ROOT) and "name" in names and "generateName" in names:
         return node
     if node.resource is None:
-        node.resource = Node({**node.schema, "properties": declared})
+        node.resource = StructuralSchema({**node.schema, "properties": declared})
     return node.resource
 
 
-def decl_type(node: Node, *, is_resource: bool = False) -> CelType | None:
+def decl_type(node: StructuralSchema, *, is_resource: bool = False) -> CelType | None:
     """The CEL type of a place; None when CEL does not see it."""
     schema = node.schema
     if schema.get("x-kubernetes-int-or-string"):
@@ -69,7 +69,7 @@ def decl_type(node: Node, *, is_resource: bool = False) -> CelType | None:
     return {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}.get(node.type)
 
 
-def _array_type(node: Node) -> CelType | None:
+def _array_type(node: StructuralSchema) -> CelType | None:
     items = node.items
     inner = decl_type(items, is_resource=items.embedded) if items is not None else None
     if inner is None:
@@ -79,7 +79,7 @@ def _array_type(node: Node) -> CelType | None:
     return types.list_of(inner, size=size, min_bytes=2)
 
 
-def _object_type(node: Node) -> CelType | None:
+def _object_type(node: StructuralSchema) -> CelType | None:
     values = node.values
     if values is not None:
         inner = decl_type(values, is_resource=values.embedded)
@@ -91,7 +91,7 @@ def _object_type(node: Node) -> CelType | None:
     return CelType("object", fields=lambda: _fields(node), identity=node, min_bytes=_min_object_bytes(node))
 
 
-def _fields(node: Node) -> dict[str, CelType]:
+def _fields(node: StructuralSchema) -> dict[str, CelType]:
     found = {}
     for name in node.schema.get("properties") or {}:
         child = node.named(name)
@@ -106,7 +106,7 @@ def _fields(node: Node) -> dict[str, CelType]:
     return found
 
 
-def _min_object_bytes(node: Node) -> int:
+def _min_object_bytes(node: StructuralSchema) -> int:
     """The fewest bytes of JSON: braces, and every required property without a default."""
     size = 2
     properties = node.schema.get("properties") or {}
@@ -142,7 +142,7 @@ class ObjectView(Mapping[str, Any]):
 
     __slots__ = ("_names", "_node", "raw")
 
-    def __init__(self, raw: dict[str, Any], node: Node) -> None:
+    def __init__(self, raw: dict[str, Any], node: StructuralSchema) -> None:
         self.raw, self._node = raw, node
         self._names: dict[str, str] | None = None
 
@@ -188,7 +188,7 @@ class MapView(Mapping[str, Any]):
 
     __slots__ = ("_node", "raw")
 
-    def __init__(self, raw: dict[str, Any], node: Node | None) -> None:
+    def __init__(self, raw: dict[str, Any], node: StructuralSchema | None) -> None:
         self.raw, self._node = raw, node
 
     def __getitem__(self, key: str) -> Any:
@@ -208,7 +208,7 @@ class ListView(Sequence[Any]):
 
     __slots__ = ("_node", "raw")
 
-    def __init__(self, raw: list[Any], node: Node) -> None:
+    def __init__(self, raw: list[Any], node: StructuralSchema) -> None:
         self.raw, self._node = raw, node
 
     def __getitem__(self, index: Any) -> Any:
@@ -244,7 +244,7 @@ class ListView(Sequence[Any]):
         return ListView(list(made.values()), self._node)
 
 
-def view(value: Any, node: Node) -> Any:
+def view(value: Any, node: StructuralSchema) -> Any:
     """A value as CEL sees it at its place; raises CelError when it does not fit its schema."""
     if value is None:
         if node.nullable:
@@ -287,7 +287,8 @@ def _text(value: Any, format_: str) -> Any:
 
 
 _UNIT_NANOSECONDS: Final = (
-    (("ns", "nano"), 1), (("us", "µs", "micro"), 10**3), (("ms", "milli"), 10**6), (("s", "sec"), 10**9), (("m", "min"), 60 * 10**9),
+    (("ns", "nano"), 1), (("us", "µs", "micro"), 10**3), (("ms", "milli"), 10**6), (("s", "sec"), 10**9),
+    (("m", "min"), 60 * 10**9),
     (("h", "hr", "hour"), 3600 * 10**9), (("d", "day"), 86400 * 10**9), (("w", "wk", "week"), 604800 * 10**9),
 )  # fmt: skip
 

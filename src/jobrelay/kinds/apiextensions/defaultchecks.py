@@ -8,8 +8,8 @@ from typing import Any
 from jobrelay.apimachinery import field
 from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.kinds.apiextensions import checks, embedded, pruning
-from jobrelay.kinds.apiextensions.rules import Rules, compile_rules_at
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.rules import RuleTree, compile_rules_at
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 _STAND_IN: dict[str, Any] = {"apiVersion": "validation/v1", "kind": "Validation"}
 
@@ -30,14 +30,16 @@ def has_defaults(schema: Any) -> bool:
     return any(has_defaults(child) for child in children)
 
 
-def validate_defaults(root: Node, path: Path, *, require_pruned: bool) -> list[FieldError]:
+def validate_defaults(root: StructuralSchema, path: Path, *, require_pruned: bool) -> list[FieldError]:
     """The errors of all defaults in a resource's schema."""
     errors: list[FieldError] = []
     _walk(root, path, errors, require_pruned=require_pruned, is_resource=True)
     return errors
 
 
-def _walk(node: Node, path: Path, errors: list[FieldError], *, require_pruned: bool, is_resource: bool = False) -> None:
+def _walk(
+    node: StructuralSchema, path: Path, errors: list[FieldError], *, require_pruned: bool, is_resource: bool = False
+) -> None:
     is_resource = is_resource or node.embedded
     if node.default is not None:
         errors += _default_errors(node, path.child("default"), require_pruned=require_pruned, is_resource=is_resource)
@@ -57,19 +59,19 @@ def _walk(node: Node, path: Path, errors: list[FieldError], *, require_pruned: b
             _walk(child, inside.key(name), errors, require_pruned=require_pruned)
 
 
-def _meta_default_errors(name: str, node: Node, path: Path) -> list[FieldError]:
+def _meta_default_errors(name: str, node: StructuralSchema, path: Path) -> list[FieldError]:
     """A default of apiVersion, kind or metadata must make a valid object."""
     stand_in = {**_STAND_IN, name: copy.deepcopy(node.default)}
-    wrong = embedded.coerce(stand_in, Node({}), Path(), [], is_resource=True)
+    wrong = embedded.coerce(stand_in, StructuralSchema({}), Path(), [], is_resource=True)
     if wrong is not None:
         return [field.invalid(path, node.default, f"must result in valid metadata: {wrong.text()}")]
-    errors = embedded.validate_embedded(stand_in, Node({}), Path(), is_resource=True)
+    errors = embedded.validate_embedded(stand_in, StructuralSchema({}), Path(), is_resource=True)
     if errors:
         return [field.invalid(path, node.default, f"must result in valid metadata: {field.aggregate(errors)}")]
     return checks.validate(node, node.default, path)
 
 
-def _default_errors(node: Node, path: Path, *, require_pruned: bool, is_resource: bool) -> list[FieldError]:
+def _default_errors(node: StructuralSchema, path: Path, *, require_pruned: bool, is_resource: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     value = copy.deepcopy(node.default)
     if require_pruned and pruning.prune_value(value, node, is_resource=node.embedded):
@@ -86,7 +88,7 @@ def _default_errors(node: Node, path: Path, *, require_pruned: bool, is_resource
     return errors + _rule_errors(compile_rules_at(node, is_resource=is_resource), value, path)
 
 
-def _rule_errors(rules: Rules | None, value: Any, path: Path) -> list[FieldError]:
+def _rule_errors(rules: RuleTree | None, value: Any, path: Path) -> list[FieldError]:
     """The default must pass both as an unchanged value and as a new one."""
     if rules is None:
         return []

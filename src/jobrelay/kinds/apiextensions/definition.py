@@ -14,12 +14,12 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apiextensions import defaultchecks, hoisting, specchecks
 from jobrelay.kinds.apiextensions.approval import approval_errors
 from jobrelay.kinds.apiextensions.naming import is_established, storage_versions
-from jobrelay.kinds.apiextensions.schemachecks import TYPES, Options, map_key_errors
-from jobrelay.kinds.apiextensions.specchecks import MAX_SELECTABLE, REVIEW_VERSIONS, Demands
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.schemachecks import TYPES, SchemaRequirements, map_key_errors
+from jobrelay.kinds.apiextensions.specchecks import MAX_SELECTABLE, REVIEW_VERSIONS, SpecRequirements
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 from jobrelay.kinds.apiextensions.webhooks import ca_bundle_problem
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
@@ -72,7 +72,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 
 def validate_create(crd: Obj) -> list[FieldError]:
     errors = _meta_errors(crd)
-    errors += specchecks.validate_spec(crd["spec"], Demands(), _SPEC)
+    errors += specchecks.validate_spec(crd["spec"], SpecRequirements(), _SPEC)
     errors += _status_errors(crd) + approval_errors(crd, None)
     return errors + _preserve_errors(crd, None)
 
@@ -125,8 +125,10 @@ def _status_errors(crd: Obj) -> list[FieldError]:
     for index, name in enumerate(stored):
         if name in missing:
             detail = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until "
-                f"a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                "spec.versions until "
+                f"a storage migration ensures no data remains persisted in {name} and removes {name} from "
+                "status.storedVersions"
             )
             errors.append(field.invalid(path.index(index), name, detail))
     return errors
@@ -141,7 +143,7 @@ def _preserve_errors(crd: Obj, old: Obj | None) -> list[FieldError]:
     return [field.invalid(_SPEC.child("preserveUnknownFields"), True, detail)]
 
 
-def _demands(new: Obj, old: Obj) -> Demands:
+def _demands(new: Obj, old: Obj) -> SpecRequirements:
     """An update may keep what the stored definition already did wrong."""
     spec = old["spec"]
     before = hoisting.schemas(spec)
@@ -149,8 +151,8 @@ def _demands(new: Obj, old: Obj) -> Demands:
     webhook = (spec.get("conversion") or {}).get("webhook") or {}
     versions = webhook.get("conversionReviewVersions") or ()
     bundle: Any = (webhook.get("clientConfig") or {}).get("caBundle")
-    return Demands(
-        schema=Options(
+    return SpecRequirements(
+        schema=SchemaRequirements(
             valid_types=all(place.get("type", "object") in TYPES for place in places),
             atomic_sets=not any(_has_mixed_set(place) for place in places),
             map_keys=not any(map_key_errors(place, Path()) for place in places),
@@ -175,7 +177,7 @@ def _has_mixed_set(schema: Obj) -> bool:
 def _unpruned(schema: Obj) -> bool:
     if not defaultchecks.has_defaults(schema):
         return False
-    errors = defaultchecks.validate_defaults(Node(schema), Path(), require_pruned=True)
+    errors = defaultchecks.validate_defaults(StructuralSchema(schema), Path(), require_pruned=True)
     return any(error.detail == "must not have unknown fields" for error in errors)
 
 
@@ -239,8 +241,8 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warn_create,
-        update=Update(prepare=prepare_update, validate=validate_update, warn=warn_update),
-        subresources={"status": Update(prepare=prepare_status, validate=validate_status)},
+        update=UpdateStrategy(prepare=prepare_update, validate=validate_update, warn=warn_update),
+        subresources={"status": UpdateStrategy(prepare=prepare_status, validate=validate_status)},
         unconditional_update=False,
         delete_returns_object=True,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},

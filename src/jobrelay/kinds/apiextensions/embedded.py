@@ -14,7 +14,7 @@ from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.meta import validate_object_meta
 from jobrelay.apimachinery.names import is_dns1035_label, name_is_path_segment
 from jobrelay.apimachinery.types import type_of
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 KEYWORD: Final = "x-kubernetes-embedded-resource"
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -32,7 +32,7 @@ def decode_metadata(metadata: Any, prefix: str, unknown: list[str]) -> dict[str,
 
 
 def coerce(
-    value: Any, node: Node | None, path: Path, unknown: list[str], *, is_resource: bool = False
+    value: Any, node: StructuralSchema | None, path: Path, unknown: list[str], *, is_resource: bool = False
 ) -> FieldError | None:
     """Decodes the metadata of every embedded object in place; returns the first thing that is not possible."""
     if node is None:
@@ -73,7 +73,9 @@ def _coerce_meta(value: dict[str, Any], path: Path, unknown: list[str]) -> Field
     return None
 
 
-def validate_embedded(value: Any, node: Node | None, path: Path, *, is_resource: bool = False) -> list[FieldError]:
+def validate_embedded(
+    value: Any, node: StructuralSchema | None, path: Path, *, is_resource: bool = False
+) -> list[FieldError]:
     """What is wrong with the apiVersion, kind and metadata of embedded objects."""
     errors: list[FieldError] = []
     if node is None:

@@ -1,4 +1,4 @@
-"""Field paths as schemas name them (`.spec.size`, `.labels['a/b']`): of CEL rules' `fieldPath`, of selectable fields."""
+"""Field paths in schemas (`.spec.size`, `.labels['a/b']`): `fieldPath` of CEL rules, selectable fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from jobrelay.apimachinery.field import Path
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|'[^']*|[.\[\]]|[^.\[\]']+[^.\[\]]*", re.DOTALL)
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
@@ -16,7 +16,7 @@ class FieldPathError(ValueError):
     """A path that leads nowhere; the message is the server's."""
 
 
-def resolve(text: str, node: Node, *, arrays: bool = True) -> tuple[Path, Node, str]:
+def resolve(text: str, node: StructuralSchema, *, arrays: bool = True) -> tuple[Path, StructuralSchema, str]:
     """The path as errors print it, the schema that it leads to, and its first name; raises FieldPathError."""
     tokens, at = _TOKEN.findall(text), 0
     path, found, first = Path(), node, ""
@@ -58,12 +58,12 @@ def _quoted(token: str) -> str:
     return re.sub(r"\\(.)", plain, token[1:-1], flags=re.DOTALL)
 
 
-def _step(path: Path, node: Node, name: str) -> tuple[Path, Node]:
+def _step(path: Path, node: StructuralSchema, name: str) -> tuple[Path, StructuralSchema]:
     if node.schema.get("properties"):
         child = node.named(name)
         if child is None:
             raise FieldPathError("does not refer to a valid field")
         return path.child(name), child
     if node.has_additional:
-        return path.key(name), node.values or Node({})
+        return path.key(name), node.values or StructuralSchema({})
     raise FieldPathError("does not refer to a valid field")

@@ -1,8 +1,9 @@
 """The server's inner form of a CustomResourceDefinition's spec.
 
-Inside, what is equal in all versions (schema, subresources, columns, selectable fields) stands once at the top. Validation works
-on that form, so it decides what error paths look like: with a single version they say `spec.validation.openAPIV3Schema`, never
-`spec.versions[0].schema`. `go_*` functions print parts of it as Go prints structs without JSON tags.
+Inside, what is equal in all versions (schema, subresources, columns, selectable fields) stands once at the top.
+Validation works on that form, so it decides what error paths look like: with a single version they say
+`spec.validation.openAPIV3Schema`, never `spec.versions[0].schema`. `go_*` functions print parts of it as Go prints
+structs without JSON tags.
 """
 
 from __future__ import annotations
@@ -16,19 +17,24 @@ from jobrelay.kinds.strategy import Obj
 
 _SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _SCHEMA_FIELDS: Final = (
-    ("ID", "id", ""), ("Schema", "$schema", ""), ("Ref", "$ref", None), ("Description", "description", ""), ("Type", "type", ""),
+    ("ID", "id", ""), ("Schema", "$schema", ""), ("Ref", "$ref", None), ("Description", "description", ""),
+    ("Type", "type", ""),
     ("Nullable", "nullable", False), ("Format", "format", ""), ("Title", "title", ""), ("Default", "default", None),
     ("Maximum", "maximum", None), ("ExclusiveMaximum", "exclusiveMaximum", False), ("Minimum", "minimum", None),
     ("ExclusiveMinimum", "exclusiveMinimum", False), ("MaxLength", "maxLength", None), ("MinLength", "minLength", None),
-    ("Pattern", "pattern", ""), ("MaxItems", "maxItems", None), ("MinItems", "minItems", None), ("UniqueItems", "uniqueItems", False),
+    ("Pattern", "pattern", ""), ("MaxItems", "maxItems", None), ("MinItems", "minItems", None),
+    ("UniqueItems", "uniqueItems", False),
     ("MultipleOf", "multipleOf", None), ("Enum", "enum", None), ("MaxProperties", "maxProperties", None),
-    ("MinProperties", "minProperties", None), ("Required", "required", None), ("Items", "items", None), ("AllOf", "allOf", None),
+    ("MinProperties", "minProperties", None), ("Required", "required", None), ("Items", "items", None),
+    ("AllOf", "allOf", None),
     ("OneOf", "oneOf", None), ("AnyOf", "anyOf", None), ("Not", "not", None), ("Properties", "properties", None),
     ("AdditionalProperties", "additionalProperties", None), ("PatternProperties", "patternProperties", None),
-    ("Dependencies", "dependencies", None), ("AdditionalItems", "additionalItems", None), ("Definitions", "definitions", None),
+    ("Dependencies", "dependencies", None), ("AdditionalItems", "additionalItems", None),
+    ("Definitions", "definitions", None),
     ("ExternalDocs", "externalDocs", None), ("Example", "example", None),
     ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", None),
-    ("XEmbeddedResource", "x-kubernetes-embedded-resource", False), ("XIntOrString", "x-kubernetes-int-or-string", False),
+    ("XEmbeddedResource", "x-kubernetes-embedded-resource", False),
+    ("XIntOrString", "x-kubernetes-int-or-string", False),
     ("XListMapKeys", "x-kubernetes-list-map-keys", None), ("XListType", "x-kubernetes-list-type", None),
     ("XMapType", "x-kubernetes-map-type", None), ("XValidations", "x-kubernetes-validations", None),
 )  # fmt: skip
@@ -37,7 +43,7 @@ FIELD_ORDER: Final = tuple(json for _, json, _ in _SCHEMA_FIELDS)
 
 
 @dataclass(slots=True)
-class Hoisted:
+class HoistedSpec:
     """The shared parts, and the versions without them. A shared part is None when it is not set, or not shared."""
 
     versions: list[Obj]
@@ -47,7 +53,7 @@ class Hoisted:
     selectable: list[Obj] | None = None
 
 
-def hoist(spec: Obj) -> Hoisted:
+def hoist(spec: Obj) -> HoistedSpec:
     versions = [dict(version) for version in spec.get("versions") or ()]
     shared: dict[str, Any] = {}
     for name in _SHARED if versions else ():
@@ -56,7 +62,7 @@ def hoist(spec: Obj) -> Hoisted:
             shared[name] = first
             for version in versions:
                 version.pop(name, None)
-    return Hoisted(
+    return HoistedSpec(
         versions,
         shared.get("schema"),
         shared.get("subresources"),

@@ -8,17 +8,17 @@ import msgspec
 
 from jobrelay.apimachinery import field
 from jobrelay.apimachinery.field import FieldError, Path
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 
-def validate_lists(value: Any, node: Node | None, path: Path) -> list[FieldError]:
+def validate_lists(value: Any, node: StructuralSchema | None, path: Path) -> list[FieldError]:
     """The duplicates in every set and map below a value."""
     errors: list[FieldError] = []
     _walk(value, node, path, errors)
     return errors
 
 
-def _walk(value: Any, node: Node | None, path: Path, errors: list[FieldError]) -> None:
+def _walk(value: Any, node: StructuralSchema | None, path: Path, errors: list[FieldError]) -> None:
     if node is None:
         return
     if isinstance(value, dict):
@@ -39,7 +39,7 @@ def _walk(value: Any, node: Node | None, path: Path, errors: list[FieldError]) -
             _walk(item, items, path.index(index), errors)
 
 
-def _map_errors(value: list[Any], node: Node, path: Path) -> list[FieldError]:
+def _map_errors(value: list[Any], node: StructuralSchema, path: Path) -> list[FieldError]:
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [field.invalid(path.index(index), item, "must be an object for an array of list-type map")]

@@ -1,4 +1,6 @@
-"""The status of a CustomResourceDefinition: which names are accepted, which conditions hold, which versions were stored."""
+"""The status of a CustomResourceDefinition: which names are accepted, which conditions hold, which versions were
+stored.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,8 @@ def _decide(crd: Obj, others: list[Obj]) -> tuple[Obj, tuple[str, str] | None]:
     resources, kinds = _taken(others, group)
     conflict: tuple[str, str] | None = None
     for name, reason, taken in (
-        ("plural", "PluralConflict", resources), ("singular", "SingularConflict", resources), ("shortNames", "ShortNamesConflict", resources),
+        ("plural", "PluralConflict", resources), ("singular", "SingularConflict", resources),
+        ("shortNames", "ShortNamesConflict", resources),
         ("kind", "KindConflict", kinds), ("listKind", "ListKindConflict", kinds),
     ):  # fmt: skip
         used = _in_use(name, wanted, accepted, taken)

@@ -12,7 +12,7 @@ from jobrelay.apimachinery.decode import DecodeError, json_kind
 from jobrelay.apimachinery.field import Path
 from jobrelay.kinds.apiextensions import embedded, pruning
 from jobrelay.kinds.apiextensions.paths import go_print
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 _SUMMARY: Final = 30
 _TYPE_STRUCT: Final = (
@@ -37,7 +37,9 @@ def plain_numbers(value: Any) -> Any:
     return value
 
 
-def decode_custom(value: Any, node: Node | None, *, group: str, kind: str) -> tuple[dict[str, Any], list[str]]:
+def decode_custom(
+    value: Any, node: StructuralSchema | None, *, group: str, kind: str
+) -> tuple[dict[str, Any], list[str]]:
     """The decoded object (a new one) and the paths of fields that a strict reader refuses; raises CustomDecodeError."""
     obj = plain_numbers(value)
     for name in ("kind", "apiVersion"):
@@ -48,7 +50,7 @@ def decode_custom(value: Any, node: Node | None, *, group: str, kind: str) -> tu
     metadata = _metadata(obj, unknown)
     api_group, slash, _ = obj.get("apiVersion", "").partition("/")
     if (api_group if slash else "") == group and obj.get("kind") == kind:
-        unknown += pruning.prune(obj, node or Node({}))
+        unknown += pruning.prune(obj, node or StructuralSchema({}))
         pruning.prune_nulls(obj, node)
         if node is not None and node.mentions(embedded.KEYWORD):
             unknown += _decode_embedded(obj, node)
@@ -56,7 +58,7 @@ def decode_custom(value: Any, node: Node | None, *, group: str, kind: str) -> tu
     return obj, unknown
 
 
-def _decode_embedded(obj: dict[str, Any], node: Node) -> list[str]:
+def _decode_embedded(obj: dict[str, Any], node: StructuralSchema) -> list[str]:
     unknown: list[str] = []
     error = embedded.coerce(obj, node, Path(), unknown)
     if error is not None:

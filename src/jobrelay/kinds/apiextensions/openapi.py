@@ -1,7 +1,8 @@
-"""What a CustomResourceDefinition's version adds to the published OpenAPI documents, so that `kubectl explain` knows it.
+"""What a CustomResourceDefinition's version adds to the published OpenAPI documents, so that `kubectl explain` knows
+it.
 
-OpenAPI v3 shows the schema nearly as it was written, with metadata as a reference and embedded objects completed. Version 2
-cannot say as much: logic, defaults, nullability, and what stands below unknown fields are left out there.
+OpenAPI v3 shows the schema nearly as it was written, with metadata as a reference and embedded objects completed.
+Version 2 cannot say as much: logic, defaults, nullability, and what stands below unknown fields are left out there.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from jobrelay.kinds.strategy import Obj
 _CONVENTIONS: Final = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 API_VERSION_TEXT: Final = (
-    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to "
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+    "recognized schemas to "
     f"the latest internal value, and may reject unrecognized values. {_CONVENTIONS}#resources"
 )
 KIND_TEXT: Final = (
-    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the "
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from "
+    "the endpoint the "
     f"client submits requests to. Cannot be updated. In CamelCase. {_CONVENTIONS}#types-kinds"
 )
 _EMBEDDED_API_VERSION: Final = (

@@ -7,7 +7,7 @@ from typing import Any
 from jobrelay.kinds.apiextensions.checks import go_number
 
 
-class PathError(ValueError):
+class ObjectPathError(ValueError):
     """A value of the wrong type on the way or at the end of a path; the message is the server's."""
 
 
@@ -47,16 +47,16 @@ def set_nested(obj: dict[str, Any], path: str, value: Any) -> None:
     for count, name in enumerate(names[:-1]):
         inner = obj.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise PathError(
+            raise ObjectPathError(
                 f"value cannot be set because .{'.'.join(names[: count + 1])} is not a map[string]interface{{}}"
             )
         obj = inner
     obj[names[-1]] = value
 
 
-def _wrong(names: list[str], value: Any, wanted: str) -> PathError:
+def _wrong(names: list[str], value: Any, wanted: str) -> ObjectPathError:
     shown, what = go_print(value)
-    return PathError(f".{'.'.join(names)} accessor error: {shown} is of the type {what}, expected {wanted}")
+    return ObjectPathError(f".{'.'.join(names)} accessor error: {shown} is of the type {what}, expected {wanted}")
 
 
 def go_print(value: Any) -> tuple[str, str]:

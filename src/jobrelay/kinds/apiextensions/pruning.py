@@ -1,7 +1,7 @@
 """Prune and default: what a structural schema does to an object before anyone validates it.
 
-Unknown fields go (and their paths are told, for warnings and strict requests), nulls that the schema does not allow go or
-become the default, then defaults are filled in from the outside to the inside.
+Unknown fields go (and their paths are told, for warnings and strict requests), nulls that the schema does not allow go
+or become the default, then defaults are filled in from the outside to the inside.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def prune(obj: dict[str, Any], root: Node) -> list[str]:
+def prune(obj: dict[str, Any], root: StructuralSchema) -> list[str]:
     """Removes unknown fields from a resource in place; returns their paths, sorted."""
     unknown: list[str] = []
     _prune(obj, root, "", unknown, is_resource=True)
     return sorted(unknown)
 
 
-def prune_value(value: Any, node: Node, *, is_resource: bool = False) -> bool:
+def prune_value(value: Any, node: StructuralSchema, *, is_resource: bool = False) -> bool:
     """Prunes any value against its node; tells whether something was removed."""
     unknown: list[str] = []
     _prune(value, node, ".", unknown, is_resource=is_resource)
@@ -32,7 +32,9 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _prune(value: Any, node: Node | None, path: str, unknown: list[str], *, is_resource: bool = False) -> None:
+def _prune(
+    value: Any, node: StructuralSchema | None, path: str, unknown: list[str], *, is_resource: bool = False
+) -> None:
     if node is not None and node.preserve:
         _walk_preserved(value, node, path, unknown, is_resource=is_resource)
     elif isinstance(value, dict):
@@ -45,7 +47,7 @@ def _prune(value: Any, node: Node | None, path: str, unknown: list[str], *, is_r
 
 
 def _prune_object(
-    value: dict[str, Any], node: Node | None, path: str, unknown: list[str], *, is_resource: bool
+    value: dict[str, Any], node: StructuralSchema | None, path: str, unknown: list[str], *, is_resource: bool
 ) -> None:
     if node is None:
         unknown.extend(_join(path, key) for key in value)
@@ -65,7 +67,9 @@ def _prune_object(
         unknown.append(_join(path, key))
 
 
-def _walk_preserved(value: Any, node: Node | None, path: str, unknown: list[str], *, is_resource: bool = False) -> None:
+def _walk_preserved(
+    value: Any, node: StructuralSchema | None, path: str, unknown: list[str], *, is_resource: bool = False
+) -> None:
     """Below x-kubernetes-preserve-unknown-fields only what is specified is pruned further."""
     if node is None:
         return
@@ -81,7 +85,7 @@ def _walk_preserved(value: Any, node: Node | None, path: str, unknown: list[str]
             _walk_preserved(item, node.items, f"{path}[{index}]", unknown)
 
 
-def prune_nulls(value: Any, node: Node | None) -> None:
+def prune_nulls(value: Any, node: StructuralSchema | None) -> None:
     """Drops nulls that are neither allowed nor going to be defaulted."""
     if isinstance(value, dict):
         for key in [k for k, item in value.items() if item is None]:
@@ -97,7 +101,7 @@ def prune_nulls(value: Any, node: Node | None) -> None:
             prune_nulls(item, items)
 
 
-def default(value: Any, node: Node | None) -> None:
+def default(value: Any, node: StructuralSchema | None) -> None:
     """Fills in defaults, in place."""
     if node is None:
         return
@@ -113,7 +117,7 @@ def default(value: Any, node: Node | None) -> None:
             default(value[index], items)
 
 
-def _default_object(value: dict[str, Any], node: Node) -> None:
+def _default_object(value: dict[str, Any], node: StructuralSchema) -> None:
     for name, schema in node.schema.get("properties", {}).items():
         made = schema.get("default")
         if made is None:

@@ -1,34 +1,34 @@
 """Ratcheting: an update may keep what was already wrong.
 
-A `Correlated` pairs a value with the stored value at the same place. Objects correlate by field name, lists only when they are
-of type map (by their keys). An error about a value that equals its stored pair is forgiven.
+A `CorrelatedObject` pairs a value with the stored value at the same place. Objects correlate by field name, lists only
+when they are of type map (by their keys). An error about a value that equals its stored pair is forgiven.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 
-class Correlated:
+class CorrelatedObject:
     """A new value, the old one at the same place, and the schema that tells how to go deeper."""
 
     __slots__ = ("_by_key", "_equal", "new", "node", "old")
 
-    def __init__(self, new: Any, old: Any, node: Node) -> None:
+    def __init__(self, new: Any, old: Any, node: StructuralSchema) -> None:
         self.new, self.old, self.node = new, old, node
         self._equal: bool | None = None
         self._by_key: dict[Any, Any] | None = None
 
-    def key(self, name: str) -> Correlated | None:
+    def key(self, name: str) -> CorrelatedObject | None:
         new, old = self.new, self.old
         if not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
             return None
         child = self.node.child(name)
-        return Correlated(new[name], old[name], child) if child is not None else None
+        return CorrelatedObject(new[name], old[name], child) if child is not None else None
 
-    def index(self, index: int) -> Correlated | None:
+    def index(self, index: int) -> CorrelatedObject | None:
         new, old, items = self.new, self.old, self.node.items
         if self.node.list_type != "map" or items is None:
             return None
@@ -37,7 +37,7 @@ class Correlated:
         if self._by_key is None:
             self._by_key = keyed_items(self.node, old)
         found = self._by_key.get(item_key(self.node, new[index]))
-        return Correlated(new[index], found, items) if found is not None else None
+        return CorrelatedObject(new[index], found, items) if found is not None else None
 
     def unchanged(self) -> bool:
         if self._equal is None:
@@ -45,8 +45,10 @@ class Correlated:
         return self._equal
 
 
-def same(new: Any, old: Any, node: Node | None) -> bool:
-    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never is."""
+def same(new: Any, old: Any, node: StructuralSchema | None) -> bool:
+    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never
+    is.
+    """
     if node is None:
         return _plainly_same(new, old)
     if isinstance(new, dict):
@@ -76,7 +78,7 @@ def _plainly_same(new: Any, old: Any) -> bool:
     return isinstance(new, bool) == isinstance(old, bool) and bool(new == old)
 
 
-def item_key(node: Node, item: Any) -> Any:
+def item_key(node: StructuralSchema, item: Any) -> Any:
     """The key of an item of a map-type list; None for anything that has none."""
     if not isinstance(item, dict):
         return None
@@ -92,7 +94,7 @@ def item_key(node: Node, item: Any) -> Any:
     return tuple(key)
 
 
-def keyed_items(node: Node, items: list[Any]) -> dict[Any, Any]:
+def keyed_items(node: StructuralSchema, items: list[Any]) -> dict[Any, Any]:
     """The items of a map-type list by key."""
     found = {item_key(node, item): item for item in items}
     found.pop(None, None)

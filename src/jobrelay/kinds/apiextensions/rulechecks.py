@@ -14,17 +14,20 @@ from jobrelay.apimachinery.cel.cost import UINT_MAX, estimate
 from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.kinds.apiextensions import decls
 from jobrelay.kinds.apiextensions.hoisting import go_rule
-from jobrelay.kinds.apiextensions.rules import Rule
-from jobrelay.kinds.apiextensions.schemachecks import Options, RuleChecker, Scope
-from jobrelay.kinds.apiextensions.structural import Node, Schema
+from jobrelay.kinds.apiextensions.rules import ValidationRule
+from jobrelay.kinds.apiextensions.schemachecks import RuleChecker, SchemaRequirements, SchemaScope
+from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 
 EXPRESSION_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
 _SHOWN: Final = 4
-_ADVICE: Final = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+_ADVICE: Final = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
 
 
-class Total:
+class CostTotal:
     """What all rules of a schema cost together, and the most expensive ones."""
 
     def __init__(self) -> None:
@@ -53,10 +56,10 @@ def _too_expensive(name: str, cost: int, limit: int) -> str:
     return f"{name} exceeds budget by factor of {text} {_ADVICE}"
 
 
-class Compiler(RuleChecker):
+class RuleCompiler(RuleChecker):
     """Checks the rules of one place; knows how many values of that place there can be."""
 
-    def __init__(self, node: Node, total: Total, *, is_resource: bool, count: int | None) -> None:
+    def __init__(self, node: StructuralSchema, total: CostTotal, *, is_resource: bool, count: int | None) -> None:
         self.node, self.total, self.is_resource, self.count = node, total, is_resource, count
 
     def named(self, name: str) -> RuleChecker:
@@ -71,26 +74,31 @@ class Compiler(RuleChecker):
     def items(self) -> RuleChecker:
         return self._child(self.node.items) if self.node.items is not None else RuleChecker()
 
-    def _child(self, child: Node) -> Compiler:
+    def _child(self, child: StructuralSchema) -> RuleCompiler:
         most = _most_elements(self.node.schema)
         count = None if self.count is None or most is None else min(self.count * most, UINT_MAX)
-        return Compiler(child, self.total, is_resource=child.embedded, count=count)
+        return RuleCompiler(child, self.total, is_resource=child.embedded, count=count)
 
-    def check(self, schema: Schema, path: Path, scope: Scope, options: Options) -> list[FieldError]:
+    def check(self, schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements) -> list[FieldError]:
         type_ = decls.decl_type(self.node, is_resource=self.is_resource)
         where = path.child("x-kubernetes-validations")
         if type_ is None:
-            detail = "failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations"
+            detail = (
+                "failed to construct type information for x-kubernetes-validations rules: unable to convert "
+                "structural schema to CEL declarations"
+            )
             return [field.internal(where, f"internal error: {detail}")]
         errors: list[FieldError] = []
         for index, raw in enumerate(schema["x-kubernetes-validations"]):
             if raw.get("rule", "").strip():
-                rule = Rule(raw, self.node, type_)
+                rule = ValidationRule(raw, self.node, type_)
                 count = self.count if self.count is not None else decls.MAX_REQUEST // (type_.min_bytes + 1)
                 errors += self._rule(rule, where.index(index), count, scope, options)
         return errors
 
-    def _rule(self, rule: Rule, path: Path, count: int, scope: Scope, options: Options) -> list[FieldError]:
+    def _rule(
+        self, rule: ValidationRule, path: Path, count: int, scope: SchemaScope, options: SchemaRequirements
+    ) -> list[FieldError]:
         try:
             checked = rule.checked
         except CompileError as error:
@@ -112,13 +120,13 @@ class Compiler(RuleChecker):
             errors.append(field.invalid(path.child("rule"), rule.raw["rule"], detail))
         return errors
 
-    def _cost_errors(self, name: str, cost: int, path: Path, options: Options) -> list[FieldError]:
+    def _cost_errors(self, name: str, cost: int, path: Path, options: SchemaRequirements) -> list[FieldError]:
         self.total.add(path, cost)
         if options.no_rule_costs or cost <= EXPRESSION_LIMIT:
             return []
         return [field.forbidden(path, _too_expensive(name, cost, EXPRESSION_LIMIT))]
 
-    def _message_errors(self, rule: Rule, path: Path, options: Options) -> list[FieldError]:
+    def _message_errors(self, rule: ValidationRule, path: Path, options: SchemaRequirements) -> list[FieldError]:
         try:
             checked = rule.message_checked
         except CompileError as error:
@@ -130,7 +138,7 @@ class Compiler(RuleChecker):
         return self._cost_errors("estimated messageExpression cost", estimate(checked, rule.variables), path, options)
 
 
-def _unused_old(rule: Rule, path: Path) -> list[FieldError]:
+def _unused_old(rule: ValidationRule, path: Path) -> list[FieldError]:
     value: Any = rule.raw.get("optionalOldSelf")
     if value is None:
         return []

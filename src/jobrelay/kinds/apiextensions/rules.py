@@ -1,8 +1,8 @@
 """The CEL rules of a schema (`x-kubernetes-validations`) and what they say about an object.
 
-Rules are found once, by one scan of the schema, and kept as a tree that has branches only where rules are: validating an
-object touches nothing else. Each rule is compiled when it is first needed. A rule that mentions `oldSelf` is a transition rule:
-it is skipped when there is no stored value to compare with, unless it says `optionalOldSelf`.
+Rules are found once, by one scan of the schema, and kept as a tree that has branches only where rules are: validating
+an object touches nothing else. Each rule is compiled when it is first needed. A rule that mentions `oldSelf` is a
+transition rule: it is skipped when there is no stored value to compare with, unless it says `optionalOldSelf`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from jobrelay.apimachinery import field as fields
 from jobrelay.apimachinery.cel.checker import Checked, CompileError, compile_expression
 from jobrelay.apimachinery.cel.program import build
 from jobrelay.apimachinery.cel.types import CelType, optional_of
-from jobrelay.apimachinery.cel.values import CelError, Optional
+from jobrelay.apimachinery.cel.values import CelError, CelOptional
 from jobrelay.apimachinery.field import NO_VALUE, FieldError, Path
 from jobrelay.kinds.apiextensions import decls, fieldpaths
-from jobrelay.kinds.apiextensions.ratchet import Correlated, item_key, keyed_items
-from jobrelay.kinds.apiextensions.structural import Node, Schema
+from jobrelay.kinds.apiextensions.ratchet import CorrelatedObject, item_key, keyed_items
+from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 
 _MESSAGE_MAX: Final = 5 * 1024
 ROOT: Final = Path()
 
 
 @dataclass(slots=True)
-class Verdict:
+class RuleResult:
     """The errors, and the texts of errors that were forgiven because nothing changed."""
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-class Rule:
+class ValidationRule:
     """One rule, compiled on first use."""
 
-    def __init__(self, raw: Schema, node: Node, type_: CelType) -> None:
+    def __init__(self, raw: Schema, node: StructuralSchema, type_: CelType) -> None:
         self.raw, self._node, self._type = raw, node, type_
         self.optional_old: bool = raw.get("optionalOldSelf", False)
 
@@ -96,29 +96,29 @@ class Rule:
         return "" if "\n" in text or len(text.encode()) > _MESSAGE_MAX else text
 
 
-class Rules:
+class RuleTree:
     """The rules at one place and below it."""
 
-    def __init__(self, node: Node, *, is_resource: bool, type_: CelType | None) -> None:
+    def __init__(self, node: StructuralSchema, *, is_resource: bool, type_: CelType | None) -> None:
         self.node, self.is_resource, self.type = node, is_resource, type_
-        self.own: list[Rule] = []
-        self.children: dict[str, Rules] = {}
-        self.values: Rules | None = None
-        self.items: Rules | None = None
+        self.own: list[ValidationRule] = []
+        self.children: dict[str, RuleTree] = {}
+        self.values: RuleTree | None = None
+        self.items: RuleTree | None = None
 
-    def validate(self, new: Any, old: Any, correlated: Correlated | None, path: Path = ROOT) -> Verdict:
+    def validate(self, new: Any, old: Any, correlated: CorrelatedObject | None, path: Path = ROOT) -> RuleResult:
         """What the rules say of a value; `correlated` forgives what was already wrong."""
-        verdict = Verdict()
-        _Run(verdict).visit(self, new, old, path, correlated, None)
+        verdict = RuleResult()
+        _Evaluation(verdict).visit(self, new, old, path, correlated, None)
         return verdict
 
 
-def compile_rules(root: Node) -> Rules | None:
+def compile_rules(root: StructuralSchema) -> RuleTree | None:
     """The rules of a whole schema, or None when it has none."""
     return compile_rules_at(root, is_resource=True)
 
 
-def compile_rules_at(node: Node, *, is_resource: bool) -> Rules | None:
+def compile_rules_at(node: StructuralSchema, *, is_resource: bool) -> RuleTree | None:
     """The rules at a place of a schema and below it."""
     ruled: set[int] = set()
     if not _collect(node.schema, ruled):
@@ -139,11 +139,11 @@ def _collect(schema: Schema, ruled: set[int]) -> bool:
     return found
 
 
-def _tree(node: Node, type_: CelType | None, ruled: set[int], *, is_resource: bool) -> Rules | None:
-    made = Rules(node, is_resource=is_resource, type_=type_)
+def _tree(node: StructuralSchema, type_: CelType | None, ruled: set[int], *, is_resource: bool) -> RuleTree | None:
+    made = RuleTree(node, is_resource=is_resource, type_=type_)
     schema = node.schema
     if type_ is not None:
-        made.own = [Rule(raw, node, type_) for raw in schema.get("x-kubernetes-validations") or ()]
+        made.own = [ValidationRule(raw, node, type_) for raw in schema.get("x-kubernetes-validations") or ()]
     for name, child_schema in (schema.get("properties") or {}).items():
         child = node.named(name) if id(child_schema) in ruled else None
         if child is None:
@@ -158,21 +158,27 @@ def _tree(node: Node, type_: CelType | None, ruled: set[int], *, is_resource: bo
     return made if made.own or made.children or made.values or made.items else None
 
 
-def _property_type(parent: CelType | None, name: str, child: Node) -> CelType | None:
+def _property_type(parent: CelType | None, name: str, child: StructuralSchema) -> CelType | None:
     spelled = decls.escape(name)
     if spelled is None:
         return decls.decl_type(child, is_resource=child.embedded)
     return parent.fields.get(spelled) if parent is not None and parent.kind == "object" else None
 
 
-class _Run:
+class _Evaluation:
     """One validation: walks the rules' tree beside the new and the old value."""
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: RuleResult) -> None:
         self.verdict = verdict
 
     def visit(
-        self, rules: Rules, new: Any, old: Any, path: Path, pair: Correlated | None, parent: Correlated | None
+        self,
+        rules: RuleTree,
+        new: Any,
+        old: Any,
+        path: Path,
+        pair: CorrelatedObject | None,
+        parent: CorrelatedObject | None,
     ) -> None:
         if new is None:
             return
@@ -184,7 +190,7 @@ class _Run:
             self._properties(rules, new, old, path, pair, root=parent is None)
 
     def _properties(
-        self, rules: Rules, new: dict[str, Any], old: Any, path: Path, pair: Correlated | None, *, root: bool
+        self, rules: RuleTree, new: dict[str, Any], old: Any, path: Path, pair: CorrelatedObject | None, *, root: bool
     ) -> None:
         before = old if isinstance(old, dict) else {}
         for key, value in new.items():
@@ -196,7 +202,7 @@ class _Run:
             deeper = pair.key(key) if pair is not None and not (root and key in ("apiVersion", "kind")) else None
             self.visit(inner, value, before.get(key), where, deeper, pair)
 
-    def _items(self, rules: Rules, new: list[Any], old: Any, path: Path, pair: Correlated | None) -> None:
+    def _items(self, rules: RuleTree, new: list[Any], old: Any, path: Path, pair: CorrelatedObject | None) -> None:
         if rules.items is None:
             return
         keyed: dict[Any, Any] = {}
@@ -207,7 +213,7 @@ class _Run:
             deeper = pair.index(index) if pair is not None else None
             self.visit(rules.items, item, before, path.index(index), deeper, pair)
 
-    def _evaluate(self, rules: Rules, new: Any, old: Any, path: Path, pair: Correlated | None) -> None:
+    def _evaluate(self, rules: RuleTree, new: Any, old: Any, path: Path, pair: CorrelatedObject | None) -> None:
         node = decls.with_meta(rules.node) if rules.is_resource else rules.node
         for rule in rules.own:
             try:
@@ -225,7 +231,13 @@ class _Run:
                 self._refuse(rule, node, new, path, variables, pair)
 
     def _refuse(
-        self, rule: Rule, node: Node, new: Any, path: Path, variables: dict[str, Any], pair: Correlated | None
+        self,
+        rule: ValidationRule,
+        node: StructuralSchema,
+        new: Any,
+        path: Path,
+        variables: dict[str, Any],
+        pair: CorrelatedObject | None,
     ) -> None:
         where = path.child(rule.field_path) if rule.field_path else path
         value = NO_VALUE if node.type in ("object", "array") else new
@@ -239,16 +251,16 @@ class _Run:
         self.verdict.errors.append(error)
 
 
-def _variables(rule: Rule, node: Node, new: Any, old: Any) -> dict[str, Any]:
+def _variables(rule: ValidationRule, node: StructuralSchema, new: Any, old: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"self": decls.view(new, node)}
     if not rule.uses_old:
         return made
     before = decls.view(old, node) if old is not None else None
-    made["oldSelf"] = Optional(before, present=old is not None) if rule.optional_old else before
+    made["oldSelf"] = CelOptional(before, present=old is not None) if rule.optional_old else before
     return made
 
 
-def _failure(path: Path, type_: str, error: CelError, rule: Rule) -> FieldError:
+def _failure(path: Path, type_: str, error: CelError, rule: ValidationRule) -> FieldError:
     text = str(error)
     if text.startswith("no such overload"):
         what = "call arguments did not match a supported operator, function or macro signature for rule"

@@ -58,7 +58,7 @@ def status_errors(obj: Obj, scale: Obj) -> list[FieldError]:
     if selector_path := scale.get("labelSelectorPath"):
         try:
             paths.nested_text(obj, selector_path)
-        except paths.PathError as error:
+        except paths.ObjectPathError as error:
             errors.append(field.invalid(Path(selector_path), "", str(error)))
     return errors
 
@@ -66,7 +66,7 @@ def status_errors(obj: Obj, scale: Obj) -> list[FieldError]:
 def _count_errors(obj: Obj, path: str) -> list[FieldError]:
     try:
         count = paths.nested_int(obj, path) or 0
-    except paths.PathError as error:
+    except paths.ObjectPathError as error:
         return [field.invalid(Path(path), 0, str(error))]
     if count < 0:
         return [field.invalid(Path(path), count, "should be a non-negative integer")]

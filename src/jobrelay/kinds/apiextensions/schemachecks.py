@@ -1,4 +1,5 @@
-"""The rules for schemas beyond structurality: supported keywords, list and map types, where defaults may stand, CEL rules.
+"""The rules for schemas beyond structurality: supported keywords, list and map types, where defaults may stand, CEL
+rules.
 
 Most places of a schema use only plain keywords; a place is looked at closely only when it has any other.
 """
@@ -13,7 +14,7 @@ from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.gostruct import json_value
 from jobrelay.kinds.apiextensions import fieldpaths
 from jobrelay.kinds.apiextensions.rules import has_line_breaks
-from jobrelay.kinds.apiextensions.structural import Node, Schema
+from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 from jobrelay.kinds.apiextensions.structuralchecks import unsupported
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -49,7 +50,7 @@ _FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dep
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SchemaRequirements:
     """What is required of this schema: an update does not demand what the stored one already violates."""
 
     valid_types: bool = True
@@ -59,7 +60,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SchemaScope:
     """What the way to a place means for it."""
 
     defaults: bool = True
@@ -69,7 +70,7 @@ class Scope:
 
 
 @dataclass(slots=True)
-class Found:
+class SchemaErrors:
     """Errors of the schema and, kept apart, of its CEL rules (which are compiled only where the schema is sound)."""
 
     schema: list[FieldError] = field(default_factory=list)
@@ -88,7 +89,7 @@ class RuleChecker:
     def items(self) -> RuleChecker:
         return self
 
-    def check(self, schema: Schema, path: Path, scope: Scope, options: Options) -> list[FieldError]:
+    def check(self, schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements) -> list[FieldError]:
         return []
 
 
@@ -96,7 +97,14 @@ NO_RULES: Final = RuleChecker()
 
 
 def validate_schema(
-    schema: Schema, path: Path, scope: Scope, options: Options, rules: RuleChecker, found: Found, *, root: bool = False
+    schema: Schema,
+    path: Path,
+    scope: SchemaScope,
+    options: SchemaRequirements,
+    rules: RuleChecker,
+    found: SchemaErrors,
+    *,
+    root: bool = False,
 ) -> None:
     """Checks a schema and everything below it."""
     before = len(found.schema)
@@ -123,11 +131,13 @@ def validate_schema(
                 found.rules += rules.check(schema, path, scope, options)
 
 
-def _uncorrelated(scope: Scope, path: Path) -> Scope:
+def _uncorrelated(scope: SchemaScope, path: Path) -> SchemaScope:
     return scope if scope.uncorrelatable is not None else replace(scope, uncorrelatable=path)
 
 
-def _type_and_default(schema: Schema, path: Path, scope: Scope, options: Options, errors: list[FieldError]) -> None:
+def _type_and_default(
+    schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements, errors: list[FieldError]
+) -> None:
     type_ = schema.get("type", "")
     if options.valid_types and type_ and type_ not in TYPES:
         errors.append(fields.not_supported(path.child("type"), type_, TYPES))
@@ -142,7 +152,7 @@ def _type_and_default(schema: Schema, path: Path, scope: Scope, options: Options
         errors.append(fields.forbidden(path.child("items"), "items must be a schema object and not an array"))
 
 
-def _keywords(schema: Schema, path: Path, scope: Scope, errors: list[FieldError]) -> None:
+def _keywords(schema: Schema, path: Path, scope: SchemaScope, errors: list[FieldError]) -> None:
     if schema.get("id"):
         errors.append(fields.forbidden(path.child("id"), "id is not supported"))
     errors.extend(
@@ -158,7 +168,9 @@ def _keywords(schema: Schema, path: Path, scope: Scope, errors: list[FieldError]
         errors.append(fields.forbidden(path.child("uniqueItems"), detail))
 
 
-def _additional(schema: Schema, path: Path, scope: Scope, options: Options, rules: RuleChecker, found: Found) -> None:
+def _additional(
+    schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements, rules: RuleChecker, found: SchemaErrors
+) -> None:
     additional = schema.get("additionalProperties")
     if additional is None:
         return
@@ -175,7 +187,14 @@ def _additional(schema: Schema, path: Path, scope: Scope, options: Options, rule
 
 
 def _properties(
-    schema: Schema, path: Path, scope: Scope, options: Options, rules: RuleChecker, found: Found, *, root: bool
+    schema: Schema,
+    path: Path,
+    scope: SchemaScope,
+    options: SchemaRequirements,
+    rules: RuleChecker,
+    found: SchemaErrors,
+    *,
+    root: bool,
 ) -> None:
     properties = schema.get("properties")
     if not properties:
@@ -193,7 +212,7 @@ def _properties(
         validate_schema(child, inside.key(name), inner, options, rules.named(name), found)
 
 
-def _logic(schema: Schema, path: Path, scope: Scope, options: Options, found: Found) -> None:
+def _logic(schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements, found: SchemaErrors) -> None:
     if isinstance(schema.get("not"), dict):
         validate_schema(schema["not"], path.child("not"), scope, options, NO_RULES, found)
     for key in ("allOf", "oneOf", "anyOf"):
@@ -205,7 +224,7 @@ def _logic(schema: Schema, path: Path, scope: Scope, options: Options, found: Fo
                 validate_schema(child, path.child(key).key(name), scope, options, NO_RULES, found)
 
 
-def _extensions(schema: Schema, path: Path, options: Options, errors: list[FieldError]) -> None:
+def _extensions(schema: Schema, path: Path, options: SchemaRequirements, errors: list[FieldError]) -> None:
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         where = path.child("x-kubernetes-preserve-unknown-fields")
         errors.append(fields.invalid(where, False, "must be true or undefined"))
@@ -346,7 +365,7 @@ def _field_path_errors(text: str, schema: Schema, where: Path) -> list[FieldErro
         errors.append(fields.invalid(where, text, "must not contain line breaks"))
     if text and not unsupported(schema):
         try:
-            fieldpaths.resolve(text, Node(schema))
+            fieldpaths.resolve(text, StructuralSchema(schema))
         except fieldpaths.FieldPathError:
             errors.append(fields.invalid(where, text, "must be a valid path"))
     return errors

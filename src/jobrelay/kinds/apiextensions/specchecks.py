@@ -11,10 +11,17 @@ from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.names import is_dns1035_label, is_dns1123_subdomain
 from jobrelay.kinds.apiextensions import fieldpaths, hoisting
 from jobrelay.kinds.apiextensions.defaultchecks import has_defaults, validate_defaults
-from jobrelay.kinds.apiextensions.hoisting import Hoisted
-from jobrelay.kinds.apiextensions.rulechecks import Compiler, Total
-from jobrelay.kinds.apiextensions.schemachecks import NO_RULES, Found, Options, RuleChecker, Scope, validate_schema
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.hoisting import HoistedSpec
+from jobrelay.kinds.apiextensions.rulechecks import CostTotal, RuleCompiler
+from jobrelay.kinds.apiextensions.schemachecks import (
+    NO_RULES,
+    RuleChecker,
+    SchemaErrors,
+    SchemaRequirements,
+    SchemaScope,
+    validate_schema,
+)
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 from jobrelay.kinds.apiextensions.structuralchecks import unsupported, validate_structural
 from jobrelay.kinds.apiextensions.webhooks import ca_bundle_problem, service_errors, url_errors
 from jobrelay.kinds.strategy import Obj
@@ -24,28 +31,29 @@ COLUMN_FORMATS: Final = "byte,date,date-time,double,float,int32,int64,password"
 MAX_SELECTABLE: Final = 8
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _AT_ROOT: Final = (
-    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems "
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
+    "MaxItems "
     "MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
 )
 _ALLOWED_AT_ROOT: Final = frozenset(_AT_ROOT.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class SpecRequirements:
     """What a spec must fulfil; an update does not demand what the stored spec already lacked."""
 
-    schema: Options = field(default_factory=Options)
+    schema: SchemaRequirements = field(default_factory=SchemaRequirements)
     pruned_defaults: bool = True
     known_review_version: bool = True
     valid_ca_bundle: bool = False
     unchanged: frozenset[str] = frozenset()
     too_many_selectable: frozenset[str] = frozenset()
 
-    def for_version(self, name: str) -> Demands:
+    def for_version(self, name: str) -> SpecRequirements:
         return replace(self, schema=replace(self.schema, no_rule_costs=True)) if name in self.unchanged else self
 
 
-def validate_spec(spec: Obj, demands: Demands, path: Path) -> list[FieldError]:
+def validate_spec(spec: Obj, demands: SpecRequirements, path: Path) -> list[FieldError]:
     """All errors of a spec, in the server's order."""
     inner = hoisting.hoist(spec)
     errors = _group_and_scope(spec, path)
@@ -86,7 +94,7 @@ def _group_and_scope(spec: Obj, path: Path) -> list[FieldError]:
     return errors
 
 
-def _version(version: Obj, inner: Hoisted, demands: Demands, path: Path) -> list[FieldError]:
+def _version(version: Obj, inner: HoistedSpec, demands: SpecRequirements, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     name = version.get("name", "")
     if wrong := is_dns1035_label(name):
@@ -177,7 +185,7 @@ def _labels(values: list[str] | None, path: Path) -> list[FieldError]:
     return errors
 
 
-def _shared(inner: Hoisted, demands: Demands, path: Path) -> list[FieldError]:
+def _shared(inner: HoistedSpec, demands: SpecRequirements, path: Path) -> list[FieldError]:
     """What all versions have in common."""
     first = inner.versions[0].get("name", "") if inner.versions else ""
     has_status = any(
@@ -197,7 +205,7 @@ def _shared(inner: Hoisted, demands: Demands, path: Path) -> list[FieldError]:
     return errors
 
 
-def schema_errors(validation: Obj | None, has_status: bool, demands: Demands, path: Path) -> list[FieldError]:
+def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequirements, path: Path) -> list[FieldError]:
     """All errors of one schema."""
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
@@ -206,18 +214,18 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: Demands, pa
     errors = _root_errors(schema, where) if has_status else []
     if schema.get("nullable"):
         errors.append(fields.forbidden(where.child("nullable"), "nullable cannot be true at the root"))
-    total = Total()
+    total = CostTotal()
     rules: RuleChecker = NO_RULES
     problem = unsupported(schema)
     if not problem:
         more = validate_structural(schema, where)
         if not more and has_defaults(schema):
-            more = validate_defaults(Node(schema), where, require_pruned=demands.pruned_defaults)
+            more = validate_defaults(StructuralSchema(schema), where, require_pruned=demands.pruned_defaults)
         errors += more
         if not more:
-            rules = Compiler(Node(schema), total, is_resource=True, count=1)
-    found = Found()
-    validate_schema(schema, where, Scope(), demands.schema, rules, found, root=True)
+            rules = RuleCompiler(StructuralSchema(schema), total, is_resource=True, count=1)
+    found = SchemaErrors()
+    validate_schema(schema, where, SchemaScope(), demands.schema, rules, found, root=True)
     errors += found.schema + found.rules
     if problem and not errors:
         errors.append(fields.invalid(where, "", problem))
@@ -232,7 +240,10 @@ def _root_errors(schema: Obj, path: Path) -> list[FieldError]:
             continue
         if name == "type":
             if value != "object":
-                detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+                detail = (
+                    'only "object" is allowed as the type at the root of the schema if the status '
+                    "subresource is enabled"
+                )
                 return [fields.invalid(path.child("type"), value, detail)]
         elif hoisting.FIELD_NAMES[name] not in _ALLOWED_AT_ROOT:
             detail = (
@@ -291,7 +302,7 @@ def _subresources(subresources: Obj | None, path: Path) -> list[FieldError]:
 def _selectable(selectable: list[Obj], schema: Obj, path: Path, *, allow_many: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
-    node = Node(schema)
+    node = StructuralSchema(schema)
     for index, entry in enumerate(selectable):
         where, text = path.index(index).child("jsonPath"), entry.get("jsonPath", "")
         if not text:
@@ -305,7 +316,10 @@ def _selectable(selectable: list[Obj], schema: Obj, path: Path, *, allow_many: b
         if first == "metadata":
             errors.append(fields.invalid(where, text, "must not point to fields in metadata"))
         if found.type not in ("string", "boolean", "integer"):
-            detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+            detail = (
+                "must point to a field of type string, boolean or integer. Enum string fields and strings "
+                "with formats are allowed."
+            )
             errors.append(fields.invalid(where, text, detail))
         if str(found_path) in seen:
             errors.append(fields.duplicate(where, text))
@@ -315,7 +329,7 @@ def _selectable(selectable: list[Obj], schema: Obj, path: Path, *, allow_many: b
     return errors
 
 
-def _conversion(conversion: Obj, demands: Demands, path: Path) -> list[FieldError]:
+def _conversion(conversion: Obj, demands: SpecRequirements, path: Path) -> list[FieldError]:
     if not conversion:
         return []
     strategy, webhook = conversion.get("strategy", ""), conversion.get("webhook")
@@ -335,7 +349,7 @@ def _conversion(conversion: Obj, demands: Demands, path: Path) -> list[FieldErro
     return errors
 
 
-def _client_config(config: Obj | None, demands: Demands, path: Path) -> list[FieldError]:
+def _client_config(config: Obj | None, demands: SpecRequirements, path: Path) -> list[FieldError]:
     if config is None:
         return [fields.required(path, "required when strategy is set to Webhook")]
     url, service = config.get("url"), config.get("service")
@@ -352,7 +366,7 @@ def _client_config(config: Obj | None, demands: Demands, path: Path) -> list[Fie
     return errors
 
 
-def _review_versions(versions: list[str], demands: Demands, path: Path) -> list[FieldError]:
+def _review_versions(versions: list[str], demands: SpecRequirements, path: Path) -> list[FieldError]:
     if not versions:
         return [fields.required(path)]
     errors: list[FieldError] = []

@@ -1,8 +1,9 @@
-"""The strategy of a custom resource: what a CustomResourceDefinition's version makes of create, update, status and scale.
+"""The strategy of a custom resource: what a CustomResourceDefinition's version makes of create, update, status and
+scale.
 
-`custom_kind` reads a version of a CRD once; the CEL rules are compiled when an object is first validated. Metadata, schema,
-scale, embedded objects, list types and CEL are checked in the real server's order, and CEL only when nothing is wrong that
-would make rules fail for the wrong reason.
+`custom_kind` reads a version of a CRD once; the CEL rules are compiled when an object is first validated. Metadata,
+schema, scale, embedded objects, list types and CEL are checked in the real server's order, and CEL only when nothing is
+wrong that would make rules fail for the wrong reason.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ from jobrelay.apimachinery.meta import validate_object_meta, validate_object_met
 from jobrelay.apimachinery.names import is_qualified_name, name_is_dns_subdomain
 from jobrelay.kinds.apiextensions import checks, embedded, objects, paths, pruning, scale
 from jobrelay.kinds.apiextensions.listtypes import validate_lists
-from jobrelay.kinds.apiextensions.ratchet import Correlated
-from jobrelay.kinds.apiextensions.structural import Node
+from jobrelay.kinds.apiextensions.ratchet import CorrelatedObject
+from jobrelay.kinds.apiextensions.structural import StructuralSchema
 from jobrelay.kinds.generation import bump_generation, keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 if TYPE_CHECKING:
-    from jobrelay.kinds.apiextensions.rules import Rules
+    from jobrelay.kinds.apiextensions.rules import RuleTree
 
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
-_NOT_CHECKED: Final = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the "
+    "existing errors to complete validation"
+)
 _VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
@@ -49,12 +53,12 @@ class CustomKind:
         self.has_status: bool = subresources.get("status") is not None
         self.scale: Obj | None = subresources.get("scale")
         self.schema: Obj = (found.get("schema") or {}).get("openAPIV3Schema") or {}
-        self.node = Node(self.schema)
+        self.node = StructuralSchema(self.schema)
         self.selectable: tuple[str, ...] = tuple(f["jsonPath"] for f in found.get("selectableFields") or ())
         self.deprecation = deprecation_warning(spec, found)
 
     @functools.cached_property
-    def rules(self) -> Rules | None:
+    def rules(self) -> RuleTree | None:
         """The compiled CEL rules, or None when the schema has none. Their machinery is loaded only where it is used."""
         from jobrelay.kinds.apiextensions.rules import compile_rules
 
@@ -103,7 +107,7 @@ class CustomKind:
 
     def validate_update(self, new: Obj, old: Obj) -> list[FieldError]:
         errors = self._type_errors(new)
-        correlated = Correlated(new, old, self.node)
+        correlated = CorrelatedObject(new, old, self.node)
         if not errors:
             errors += validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
             errors += checks.validate(self.node, new, Path(), correlated)
@@ -114,7 +118,7 @@ class CustomKind:
 
     def validate_status(self, new: Obj, old: Obj) -> list[FieldError]:
         errors = self._type_errors(new)
-        correlated = Correlated(new, old, self.node)
+        correlated = CorrelatedObject(new, old, self.node)
         if not errors:
             errors += validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
             status_node = self.node.named("status")
@@ -173,7 +177,7 @@ class CustomKind:
         return embedded.validate_embedded(obj, self.node, Path()) if self.node.mentions(embedded.KEYWORD) else []
 
     def _rule_errors(
-        self, errors: list[FieldError], new: Obj, old: Obj | None, correlated: Correlated | None
+        self, errors: list[FieldError], new: Obj, old: Obj | None, correlated: CorrelatedObject | None
     ) -> list[FieldError]:
         if self.rules is None:
             return []
@@ -184,7 +188,7 @@ class CustomKind:
     def _forgiven(self, new: Obj, old: Obj) -> list[str]:
         if self.rules is None:
             return []
-        return self.rules.validate(new, old, Correlated(new, old, self.node)).warnings
+        return self.rules.validate(new, old, CorrelatedObject(new, old, self.node)).warnings
 
 
 def custom_kind(crd: Obj, version: str) -> CustomKind:
@@ -197,11 +201,11 @@ def strategy_for(crd: Obj, version: str) -> Strategy:
 
 
 def custom_strategy(kind: CustomKind) -> Strategy:
-    subresources: dict[str, Update] = {}
+    subresources: dict[str, UpdateStrategy] = {}
     reset: dict[str, tuple[tuple[str, ...], ...]] = {}
-    update = Update(prepare=kind.prepare_update, validate=kind.validate_update, warn=kind.warn_update)
+    update = UpdateStrategy(prepare=kind.prepare_update, validate=kind.validate_update, warn=kind.warn_update)
     if kind.has_status:
-        subresources["status"] = Update(
+        subresources["status"] = UpdateStrategy(
             prepare=kind.prepare_status, validate=kind.validate_status, warn=kind.warn_status
         )
         reset = {"": (("status",),), "status": (("spec",),)}
@@ -224,7 +228,9 @@ def custom_strategy(kind: CustomKind) -> Strategy:
 
 
 def convert(obj: Obj, kind: CustomKind) -> Obj:
-    """An object in another version, as conversion strategy None does it: renamed, and without what that version has not."""
+    """An object in another version, as conversion strategy None does it: renamed, and without what that version has
+    not.
+    """
     made = copy.deepcopy(obj)
     made["apiVersion"], made["kind"] = kind.api_version, kind.kind
     pruning.prune(made, kind.node)
@@ -287,6 +293,7 @@ def _finalizer_warnings(names: set[str]) -> list[str]:
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             hint = " including a path (/)" if "." in name else ""
             warnings.append(
-                f"{where}prefer a domain-qualified finalizer name{hint} to avoid accidental conflicts with other finalizer writers"
+                f"{where}prefer a domain-qualified finalizer name{hint} to avoid accidental conflicts with other "
+                "finalizer writers"
             )
     return warnings

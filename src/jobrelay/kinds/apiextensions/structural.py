@@ -1,8 +1,9 @@
 """A version's schema, compiled once: prune, default and validate the objects of a custom resource.
 
-A schema of a big CustomResourceDefinition is more than a megabyte of YAML, of which any one object touches little. A `Node`
-therefore wraps the schema's own dict and makes its children when they are first visited; the checks of `checks.py` are
-compiled per node in the same way. Making a `Structural` costs one scan that looks for CEL rules and defaults.
+A schema of a big CustomResourceDefinition is more than a megabyte of YAML, of which any one object touches little. A
+`StructuralSchema` therefore wraps the schema's own dict and makes its children when they are first visited; the checks
+of `checks.py` are compiled per node in the same way. Making a `Structural` costs one scan that looks for CEL rules and
+defaults.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ Schema = dict[str, Any]
 _NO_CHILDREN: dict[str, Any] = {}
 
 
-class Node:
+class StructuralSchema:
     """One place in a structural schema. `schema` is the JSONSchemaProps dict, which is never changed."""
 
     __slots__ = (
-        "_children", "_items", "_mentions", "_values", "checks", "default", "embedded", "list_type", "map_keys", "nullable",
+        "_children", "_items", "_mentions", "_values", "checks", "default", "embedded", "list_type", "map_keys",
+        "nullable",
         "preserve", "resource", "schema", "type",
     )  # fmt: skip
 
@@ -32,25 +34,25 @@ class Node:
         self.list_type: str = get("x-kubernetes-list-type", "")
         self.map_keys: list[str] = get("x-kubernetes-list-map-keys") or []
         self.checks: Any = None
-        self.resource: Node | None = None
-        self._children: dict[str, Node] = {}
-        self._items: Node | None = None
-        self._values: Node | None = None
+        self.resource: StructuralSchema | None = None
+        self._children: dict[str, StructuralSchema] = {}
+        self._items: StructuralSchema | None = None
+        self._values: StructuralSchema | None = None
         self._mentions: dict[str, bool] = {}
 
-    def named(self, name: str) -> Node | None:
+    def named(self, name: str) -> StructuralSchema | None:
         """The node of a named property, or None when the schema does not specify it."""
         node = self._children.get(name)
         if node is None:
             schema = self.schema.get("properties", _NO_CHILDREN).get(name)
             if schema is not None:
-                node = self._children[name] = Node(schema)
+                node = self._children[name] = StructuralSchema(schema)
         return node
 
     @property
-    def items(self) -> Node | None:
+    def items(self) -> StructuralSchema | None:
         if self._items is None and isinstance(self.schema.get("items"), dict):
-            self._items = Node(self.schema["items"])
+            self._items = StructuralSchema(self.schema["items"])
         return self._items
 
     @property
@@ -58,13 +60,13 @@ class Node:
         return "additionalProperties" in self.schema
 
     @property
-    def values(self) -> Node | None:
+    def values(self) -> StructuralSchema | None:
         """The node of additionalProperties when it is a schema."""
         if self._values is None and isinstance(self.schema.get("additionalProperties"), dict):
-            self._values = Node(self.schema["additionalProperties"])
+            self._values = StructuralSchema(self.schema["additionalProperties"])
         return self._values
 
-    def child(self, name: str) -> Node | None:
+    def child(self, name: str) -> StructuralSchema | None:
         """The node of a key: a named property, else the schema of additional ones."""
         return self.named(name) or self.values
 

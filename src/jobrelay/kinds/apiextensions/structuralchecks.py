@@ -19,7 +19,8 @@ _NO_TYPE: Final = {"root": "at the root", "item": "for specified array items", "
 _NESTED_EMPTY: Final = (
     ("default", "undefined"), ("title", "empty"), ("description", "empty"), ("nullable", "false"),
     ("x-kubernetes-preserve-unknown-fields", "false"), ("x-kubernetes-embedded-resource", "false"),
-    ("x-kubernetes-int-or-string", "false"), ("x-kubernetes-list-map-keys", "empty"), ("x-kubernetes-list-type", "undefined"),
+    ("x-kubernetes-int-or-string", "false"), ("x-kubernetes-list-map-keys", "empty"),
+    ("x-kubernetes-list-type", "undefined"),
     ("x-kubernetes-map-type", "undefined"), ("x-kubernetes-validations", "empty"),
 )  # fmt: skip
 _PLAIN: Final = frozenset(

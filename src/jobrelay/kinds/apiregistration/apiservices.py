@@ -11,7 +11,7 @@ from jobrelay.apimachinery.names import is_dns1035_label, is_valid_port_num, nam
 from jobrelay.kinds.context import request_time
 from jobrelay.kinds.core.checks import dns_subdomain
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 STATUSES: Final = ("True", "False", "Unknown")
 MAX_GROUP_PRIORITY: Final = 20000
@@ -107,8 +107,8 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default,
         prepare_create=prepare_create,
         validate_create=validate,
-        update=Update(lambda new, old: keep(new, old, "status"), validate_update),
-        subresources={"status": Update(prepare_status, validate_status)},
+        update=UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_update),
+        subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("spec",), ("metadata",))},
     ),

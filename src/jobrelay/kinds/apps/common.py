@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from jobrelay.apimachinery.decode import zero
@@ -24,7 +24,6 @@ NO_MATCH: Final = "`selector` does not match template `labels`"
 AGAINST_REPLICAS: Final = "cannot be greater than status.replicas"
 RESET: Final = {"": (("status",),), "status": (("spec",),)}
 Spec = dict[str, Any]
-Warn = Callable[[Obj, Obj], list[str]]
 
 
 def empty_status(kind: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from jobrelay.apimachinery.meta import (
     validate_object_meta_update,
 )
 from jobrelay.apimachinery.names import name_is_dns_subdomain
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _DATA: Final = Path("data")
 
@@ -39,4 +39,6 @@ def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     return errors
 
 
-CONTROLLER_REVISION: Final = Strategy(validate_create=_validate_create, update=Update(validate=_validate_update))
+CONTROLLER_REVISION: Final = Strategy(
+    validate_create=_validate_create, update=UpdateStrategy(validate=_validate_update)
+)

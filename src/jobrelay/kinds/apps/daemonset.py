@@ -44,7 +44,7 @@ from jobrelay.kinds.core.pod import (
 )
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.hidden import TEMPLATE_GENERATION
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
     "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
@@ -170,7 +170,7 @@ DAEMON_SET: Final = Strategy(
     prepare_create=_prepare_create,
     validate_create=_validate_create,
     warn_create=template_warnings,
-    update=Update(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
-    subresources={"status": Update(prepare=_prepare_status, validate=_validate_status)},
+    update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
+    subresources={"status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
     reset_fields=RESET,
 )

@@ -31,7 +31,7 @@ from jobrelay.kinds.batch.job.strategy import name_warnings
 from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.hidden import ROLLBACK_TO
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
     "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
@@ -160,13 +160,13 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     return errors + decremented(new, old)
 
 
-_UPDATE: Final = Update(prepare=_prepare_update, validate=_validate_update, warn=changed_template_warnings)
+_UPDATE: Final = UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=changed_template_warnings)
 DEPLOYMENT: Final = Strategy(
     default=default_deployment,
     prepare_create=lambda obj: prepare_create(obj, "Deployment"),
     validate_create=_validate_create,
     warn_create=lambda obj: name_warnings(obj) + template_warnings(obj),
     update=_UPDATE,
-    subresources={"scale": _UPDATE, "status": Update(prepare=_prepare_status, validate=_validate_status)},
+    subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
     reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},
 )

@@ -24,7 +24,7 @@ from jobrelay.kinds.apps.common import (
 from jobrelay.kinds.batch.job.strategy import name_warnings
 from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
     "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
@@ -70,7 +70,7 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     return errors + not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas")
 
 
-_UPDATE: Final = Update(prepare=prepare_update, validate=_validate_update, warn=changed_template_warnings)
+_UPDATE: Final = UpdateStrategy(prepare=prepare_update, validate=_validate_update, warn=changed_template_warnings)
 REPLICA_SET: Final = Strategy(
     default=default_replica_set,
     prepare_create=lambda obj: prepare_create(obj, "ReplicaSet"),
@@ -79,7 +79,7 @@ REPLICA_SET: Final = Strategy(
     update=_UPDATE,
     subresources={
         "scale": _UPDATE,
-        "status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
+        "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
     },
     reset_fields=RESET,
 )

@@ -36,7 +36,7 @@ from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
 from jobrelay.kinds.core.pod import default_pod_template, validate_pod_template_spec
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
     "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
@@ -201,7 +201,7 @@ def _claim_warnings(stateful_set: Obj, *child: str) -> list[str]:
     return warnings
 
 
-_UPDATE: Final = Update(
+_UPDATE: Final = UpdateStrategy(
     prepare=_prepare_update,
     validate=_validate_update,
     warn=lambda new, old: changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
@@ -214,7 +214,7 @@ STATEFUL_SET: Final = Strategy(
     update=_UPDATE,
     subresources={
         "scale": _UPDATE,
-        "status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
+        "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
     },
     reset_fields=RESET,
 )

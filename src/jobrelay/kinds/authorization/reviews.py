@@ -13,37 +13,9 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_label_selector_requirement
 from jobrelay.kinds.strategy import Obj
 
-MIN_TOKEN_SECONDS: Final = 600
-DEFAULT_TOKEN_SECONDS: Final = 3600
 _SPEC: Final = Path("spec")
 _ATTRIBUTES: Final = _SPEC.child("resourceAttributes")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-
-
-def default_token_request(request: Obj) -> None:
-    if request["spec"].get("expirationSeconds") is None:
-        request["spec"]["expirationSeconds"] = DEFAULT_TOKEN_SECONDS
-
-
-def token_request_errors(request: Obj) -> list[FieldError]:
-    seconds, at = request["spec"].get("expirationSeconds", 0), _SPEC.child("expirationSeconds")
-    if seconds < MIN_TOKEN_SECONDS:
-        return [invalid(at, seconds, "may not specify a duration less than 10 minutes")]
-    if seconds > 1 << 32:
-        return [invalid(at, seconds, "may not specify a duration larger than 2^32 seconds")]
-    return []
-
-
-def token_request_target_errors(request: Obj, name: str, namespace: str) -> list[FieldError]:
-    """The metadata of a token request may repeat the account's, and nothing else."""
-    metadata = request["metadata"]
-    for field, wanted in (("name", name), ("namespace", namespace)):
-        given = metadata.get(field, "")
-        if given and given != wanted:
-            return [
-                invalid(Path("metadata").child(field), given, f"must match the service account {field} if specified")
-            ]
-    return []
 
 
 def bad_request(kind: str, review: Obj, namespace: str = "") -> str:
@@ -77,13 +49,6 @@ def local_subject_access_review_errors(review: Obj) -> list[FieldError]:
         value = _shown(spec["nonResourceAttributes"])
         errors.append(invalid(_SPEC.child("nonResourceAttributes"), value, "disallowed on this kind of request"))
     return errors
-
-
-ERRORS: Final = {
-    "SubjectAccessReview": subject_access_review_errors,
-    "SelfSubjectAccessReview": self_subject_access_review_errors,
-    "LocalSubjectAccessReview": local_subject_access_review_errors,
-}
 
 
 def _shown(attributes: dict[str, Any] | None) -> Any:

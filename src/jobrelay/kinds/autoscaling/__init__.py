@@ -15,7 +15,7 @@ from jobrelay.apimachinery.types import type_of
 from jobrelay.kinds.autoscaling import conversion, validation
 from jobrelay.kinds.autoscaling.conversion import DEFAULT_CPU_PERCENT, cpu_metric, drop_round_trip_annotations, v2_to_v1
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 __all__ = ["STRATEGIES", "v1_to_v2", "v2_to_v1"]
 
@@ -97,9 +97,9 @@ HORIZONTAL_POD_AUTOSCALER: Final = Strategy(
     default=_default,
     prepare_create=_prepare_create,
     validate_create=lambda hpa: validation.validate_create(_as_v2(hpa)),
-    update=Update(prepare=_keep("status"), validate=_against_old(validation.validate_update)),
+    update=UpdateStrategy(prepare=_keep("status"), validate=_against_old(validation.validate_update)),
     subresources={
-        "status": Update(prepare=_keep("spec"), validate=_against_old(validation.validate_status_update)),
+        "status": UpdateStrategy(prepare=_keep("spec"), validate=_against_old(validation.validate_status_update)),
     },
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )

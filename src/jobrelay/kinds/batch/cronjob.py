@@ -15,7 +15,7 @@ from jobrelay.kinds.batch.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.batch.job.validation import validate_unselected_job_spec
 from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 POLICIES: Final = ("Allow", "Forbid", "Replace")
 MAX_NAME: Final = 52
@@ -145,8 +145,8 @@ CRON_JOB: Final = Strategy(
     validate_create=_validate_create,
     warn_create=_warn_create,
     canonicalize=lambda cron_job: settle_policies(cron_job["spec"]["jobTemplate"]["spec"]),
-    update=Update(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
-    subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"))},
+    update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
+    subresources={"status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"))},
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {("batch", "cronjobs"): CRON_JOB}

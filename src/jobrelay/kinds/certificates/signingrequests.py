@@ -32,7 +32,7 @@ from jobrelay.kinds.context import request_time, requester
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.tlspair import pem_blocks
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
@@ -257,10 +257,10 @@ STRATEGIES: Final = {
     ("certificates.k8s.io", "certificatesigningrequests"): Strategy(
         prepare_create=prepare_create,
         validate_create=validate,
-        update=Update(prepare_update, validate_change),
+        update=UpdateStrategy(prepare_update, validate_change),
         subresources={
-            "status": Update(prepare_status, lambda new, old: validate_change(new, old, issuing=True)),
-            "approval": Update(prepare_approval, lambda new, old: validate_change(new, old, approving=True)),
+            "status": UpdateStrategy(prepare_status, lambda new, old: validate_change(new, old, issuing=True)),
+            "approval": UpdateStrategy(prepare_approval, lambda new, old: validate_change(new, old, approving=True)),
         },
         fields=fields,
         field_labels=frozenset({"metadata.name", "spec.signerName"}),

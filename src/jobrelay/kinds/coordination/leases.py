@@ -7,7 +7,7 @@ from typing import Final
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_qualified_name, name_is_dns_subdomain
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
 _COORDINATED: Final = ("strategy", "preferredHolder")
@@ -55,7 +55,7 @@ STRATEGIES: Final = {
     ("coordination.k8s.io", "leases"): Strategy(
         prepare_create=drop_coordination,
         validate_create=validate,
-        update=Update(drop_coordination, validate_update),
+        update=UpdateStrategy(drop_coordination, validate_update),
         unconditional_update=False,
         create_on_update=True,
     )

@@ -1,7 +1,7 @@
 """Rules of admission that look at other objects: default storage class, growing claims, the one default priority.
 
-Pure functions of the object and of what else is there. A refusal is the text after `is forbidden: `, empty when there is
-nothing to refuse.
+Pure functions of the object and of what else is there. A refusal is the text after `is forbidden: `, empty when there
+is nothing to refuse.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def growth_refusal(claim: Obj, old: Obj, storage_classes: Iterable[Mapping[str, 
     growing = {made["metadata"]["name"] for made in storage_classes if made.get("allowVolumeExpansion")}
     if class_of(claim) == class_of(old) and class_of(claim) in growing:
         return ""
-    return "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+    return (
+        "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+        "support resize"
+    )
 
 
 def second_default_refusal(priority_class: Obj, others: Iterable[Mapping[str, Any]]) -> str:

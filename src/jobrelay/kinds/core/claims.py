@@ -30,7 +30,7 @@ from jobrelay.kinds.core.resources import (
     validate_positive,
 )
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")
@@ -264,8 +264,8 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(prepare_update, validate_update, lambda new, old: warnings(new)),
-        subresources={"status": Update(lambda new, old: keep(new, old, "spec"), validate_status)},
+        update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
+        subresources={"status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,
     )

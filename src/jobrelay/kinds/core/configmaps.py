@@ -7,7 +7,7 @@ from typing import Final
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, too_long
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_config_map_key, name_is_dns_subdomain, size
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 MAX_SIZE: Final = 1024 * 1024
 FROZEN: Final = "field is immutable when `immutable` is set"
@@ -50,5 +50,5 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 STRATEGIES: Final = {
-    ("", "configmaps"): Strategy(validate_create=validate, update=Update(validate=validate_update)),
+    ("", "configmaps"): Strategy(validate_create=validate, update=UpdateStrategy(validate=validate_update)),
 }

@@ -10,7 +10,7 @@ from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field,
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core.checks import PROTOCOLS, dns_label, port_number, qualified_name
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 CONTROLLER: Final = "endpoint-controller"
@@ -116,7 +116,7 @@ STRATEGIES: Final = {
         default=default,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(validate=validate_update, warn=lambda new, old: warnings(new)),
+        update=UpdateStrategy(validate=validate_update, warn=lambda new, old: warnings(new)),
         create_on_update=True,
     )
 }

@@ -11,7 +11,7 @@ from typing import Final
 from jobrelay.apimachinery.field import FieldError, Path, invalid, required
 from jobrelay.apimachinery.names import is_dns1123_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name, unsupported_label
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 MAX_NOTE: Final = 1024
 MAX_WORD: Final = 128
@@ -65,7 +65,7 @@ def fields(event: Obj) -> dict[str, str]:
 STRATEGIES: Final = {
     ("", "events"): Strategy(
         validate_create=validate,
-        update=Update(validate=lambda new, old: validate(new)),
+        update=UpdateStrategy(validate=lambda new, old: validate(new)),
         create_on_update=True,
         fields=fields,
         field_labels=FIELD_LABELS,

@@ -21,7 +21,7 @@ from jobrelay.kinds.core.resources import (
     validate_container_resource_name,
     validate_resource_name,
 )
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 TYPES: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})
 _LIMITS: Final = Path("spec.limits")
@@ -134,7 +134,7 @@ STRATEGIES: Final = {
         default=default,
         prepare_create=prepare_create,
         validate_create=validate,
-        update=Update(validate=lambda new, old: validate(new)),
+        update=UpdateStrategy(validate=lambda new, old: validate(new)),
         create_on_update=True,
     )
 }

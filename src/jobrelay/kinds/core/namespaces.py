@@ -13,7 +13,7 @@ from jobrelay.apimachinery.meta import validate_object_meta, validate_object_met
 from jobrelay.apimachinery.names import name_is_dns_label
 from jobrelay.kinds.core.checks import finalizer_name, unsupported_label
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"
@@ -82,10 +82,10 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate,
         canonicalize=label_with_name,
-        update=Update(prepare_update, validate_update),
+        update=UpdateStrategy(prepare_update, validate_update),
         subresources={
-            "status": Update(lambda new, old: keep(new, old, "spec"), validate_status),
-            "finalize": Update(lambda new, old: keep(new, old, "status"), validate_finalize),
+            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status),
+            "finalize": UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_finalize),
         },
         fields=fields,
         field_labels=frozenset({"metadata.name", "status.phase"}),

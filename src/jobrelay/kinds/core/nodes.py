@@ -29,7 +29,7 @@ from jobrelay.apimachinery.names import is_config_map_key, is_valid_label_value,
 from jobrelay.kinds.core.checks import dns_label, unsupported_label
 from jobrelay.kinds.core.resources import round_amounts, validate_amount
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -236,8 +236,8 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(prepare_update, validate_update, lambda new, old: warnings(new)),
-        subresources={"status": Update(prepare_status, validate_changes)},
+        update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
+        subresources={"status": UpdateStrategy(prepare_status, validate_changes)},
         fields=fields,
         field_labels=frozenset({"metadata.name", "spec.unschedulable"}),
         unsupported_field=unsupported_label,

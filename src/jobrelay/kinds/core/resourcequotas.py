@@ -15,7 +15,7 @@ from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta, validate
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core.resources import is_quota_name, round_amounts, validate_amount, validate_quota_resource_name
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
@@ -154,8 +154,8 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(lambda new, old: keep(new, old, "status"), validate_update),
-        subresources={"status": Update(lambda new, old: keep(new, old, "spec"), validate_status_update)},
+        update=UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_update),
+        subresources={"status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status_update)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,
     )

@@ -16,7 +16,7 @@ from jobrelay.apimachinery.names import is_config_map_key, name_is_dns_subdomain
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.configmaps import MAX_SIZE, decoded_size, validate_frozen
 from jobrelay.kinds.core.tlspair import key_pair_error
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 OPAQUE: Final = "Opaque"
 SERVICE_ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"
@@ -102,7 +102,7 @@ STRATEGIES: Final = {
         default=default,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(validate=validate_update, warn=lambda new, old: warnings(new)),
+        update=UpdateStrategy(validate=validate_update, warn=lambda new, old: warnings(new)),
         fields=fields,
         field_labels=frozenset({"metadata.name", "metadata.namespace", "type"}),
         unsupported_field=unsupported_label,

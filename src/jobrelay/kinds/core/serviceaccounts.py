@@ -7,7 +7,7 @@ from typing import Final
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 _WARNING: Final = (
@@ -38,7 +38,7 @@ STRATEGIES: Final = {
         prepare_create=keep_secret_names,
         validate_create=validate,
         warn_create=lambda account: [_WARNING] if _annotated(account) else [],
-        update=Update(
+        update=UpdateStrategy(
             prepare=lambda new, old: keep_secret_names(new),
             validate=validate_update,
             warn=lambda new, old: [_WARNING] if _annotated(new) and not _annotated(old) else [],

@@ -1,8 +1,8 @@
 """What the server fills into a service before it looks at the rest: IP families, cluster IPs, node ports.
 
-On the real server this happens before validation, so that an address or port which cannot be had is the only error
-that a client sees. `begin_create` and `begin_update` do all of it against a `Pool`, which says what is still free;
-they return the errors that end the request. The cluster has one family, IPv4.
+On the real server this happens before validation, so that an address or port which cannot be had is the only error that
+a client sees. `begin_create` and `begin_update` do all of it against a `ServiceAllocator`, which says what is still
+free; they return the errors that end the request. The cluster has one family, IPv4.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ NODE_PORTS: Final = range(30000, 32768)
 _POLICY: Final = Path("spec.ipFamilyPolicy")
 
 
-class TakenError(ValueError):
+class AllocationError(ValueError):
     """An address or port that cannot be had; its message is the server's."""
 
 
-class Pool:
+class ServiceAllocator:
     """The addresses and ports that services may have, without those that they have already."""
 
     def __init__(
@@ -53,9 +53,9 @@ class Pool:
         if wanted:
             address = ipaddress.ip_address(str(parse_ip(wanted)))
             if address not in self._network or address in (self._network[0], self._network[-1]):
-                raise TakenError("the provided network does not match the current range")
+                raise AllocationError("the provided network does not match the current range")
             if str(address) in self._ips:
-                raise TakenError("provided IP is already allocated")
+                raise AllocationError("provided IP is already allocated")
             self._ips.add(str(address))
             return wanted
         size = self._network.num_addresses - 2
@@ -64,17 +64,17 @@ class Pool:
             if candidate not in self._ips:
                 self._ips.add(candidate)
                 return candidate
-        raise TakenError("range is full")
+        raise AllocationError("range is full")
 
     def take_port(self, wanted: int = 0) -> int:
         if wanted:
             if wanted not in NODE_PORTS:
                 last = NODE_PORTS[-1]
-                raise TakenError(
+                raise AllocationError(
                     f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS[0]}-{last}"
                 )
             if wanted in self._ports:
-                raise TakenError("provided port is already allocated")
+                raise AllocationError("provided port is already allocated")
         else:
             wanted = self._choose.choice([port for port in NODE_PORTS if port not in self._ports])
         self._ports.add(wanted)
@@ -107,7 +107,7 @@ def needs_health_check_port(service: Obj) -> bool:
     )
 
 
-def begin_create(service: Obj, pool: Pool) -> list[FieldError]:
+def begin_create(service: Obj, pool: ServiceAllocator) -> list[FieldError]:
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -117,7 +117,7 @@ def begin_create(service: Obj, pool: Pool) -> list[FieldError]:
     return errors
 
 
-def begin_update(service: Obj, old: Obj, pool: Pool) -> list[FieldError]:
+def begin_update(service: Obj, old: Obj, pool: ServiceAllocator) -> list[FieldError]:
     _keep_allocated(service, old)
     _follow_cluster_ip(service["spec"], old["spec"])
     errors = _fill_families(service, old)
@@ -224,21 +224,21 @@ def _add_families_of_ips(spec: dict[str, Any], errors: list[FieldError]) -> list
     return families
 
 
-def _take_cluster_ips(service: Obj, pool: Pool) -> list[FieldError]:
+def _take_cluster_ips(service: Obj, pool: ServiceAllocator) -> list[FieldError]:
     if not needs_cluster_ip(service) or is_headless(service):
         return []
     spec, path = service["spec"], Path("spec.clusterIPs")
     wanted = (spec.get("clusterIPs") or [""])[0]
     try:
         spec["clusterIP"] = pool.take_ip(wanted)
-    except TakenError as taken:
+    except AllocationError as taken:
         text = f"failed to allocate IP {wanted}: {taken}" if wanted else f"failed to allocate IP: {taken}"
         return [invalid(path, spec.get("clusterIPs") or [""], text)]
     spec["clusterIPs"] = [spec["clusterIP"]]
     return []
 
 
-def _take_node_ports(service: Obj, old: Obj | None, pool: Pool) -> list[FieldError]:
+def _take_node_ports(service: Obj, old: Obj | None, pool: ServiceAllocator) -> list[FieldError]:
     spec = service["spec"]
     owned = set(node_ports(old["spec"])) if old is not None else set()
     given: dict[int, int] = {}
@@ -246,13 +246,13 @@ def _take_node_ports(service: Obj, old: Obj | None, pool: Pool) -> list[FieldErr
         for i, port in enumerate(spec.get("ports") or ()):
             try:
                 _take_node_port(service, port, owned, given, pool, created=old is None)
-            except TakenError as taken:
+            except AllocationError as taken:
                 at = Path("spec.ports").index(i).child("nodePort")
                 return [invalid(at, port.get("nodePort") or _requested(port, spec), str(taken))]
     if needs_health_check_port(service) and (old is None or not needs_health_check_port(old)):
         try:
             spec["healthCheckNodePort"] = pool.take_port(spec.get("healthCheckNodePort", 0))
-        except TakenError as taken:
+        except AllocationError as taken:
             number = spec["healthCheckNodePort"]
             text = f"failed to allocate requested HealthCheck NodePort {number}: {taken}"
             return [FieldError("InternalError", "", number, text)]
@@ -265,7 +265,7 @@ def _requested(port: dict[str, Any], spec: dict[str, Any]) -> int:
 
 
 def _take_node_port(
-    service: Obj, port: dict[str, Any], owned: set[int], given: dict[int, int], pool: Pool, *, created: bool
+    service: Obj, port: dict[str, Any], owned: set[int], given: dict[int, int], pool: ServiceAllocator, *, created: bool
 ) -> None:
     wanted, number = port.get("nodePort", 0), port.get("port", 0)
     if not wanted and not needs_node_ports(service):

@@ -23,7 +23,7 @@ from jobrelay.kinds.core.servicechecks import (
     validate_service,
 )
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 __all__ = ["STRATEGIES", "begin_create", "begin_update", "needs_cluster_ip"]
 
@@ -237,8 +237,10 @@ STRATEGIES: Final = {
         validate_create=validate,
         warn_create=warnings,
         canonicalize=canonicalize,
-        update=Update(prepare_update, validate_update, lambda new, old: warnings(new)),
-        subresources={"status": Update(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)},
+        update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
+        subresources={
+            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)
+        },
         create_on_update=True,
         fields=fields,
         field_labels=frozenset({"metadata.name", "metadata.namespace", "spec.clusterIP", "spec.type"}),

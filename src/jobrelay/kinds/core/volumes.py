@@ -27,7 +27,7 @@ from jobrelay.kinds.core.nodeselectors import BETA_TO_STABLE, bad_values, node_s
 from jobrelay.kinds.core.resources import round_amounts, validate_basic_amount, validate_positive
 from jobrelay.kinds.core.volumesources import SOURCES, validate_sources
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 PROTECTION: Final = "kubernetes.io/pv-protection"
 MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
@@ -233,8 +233,10 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warnings,
-        update=Update(lambda new, old: keep(new, old, "status"), validate_update, lambda new, old: warnings(new)),
-        subresources={"status": Update(prepare_status, validate_status)},
+        update=UpdateStrategy(
+            lambda new, old: keep(new, old, "status"), validate_update, lambda new, old: warnings(new)
+        ),
+        subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,
     )

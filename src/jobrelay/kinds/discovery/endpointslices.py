@@ -12,7 +12,7 @@ from jobrelay.apimachinery.names import is_fully_qualified_domain_name, is_valid
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain, qualified_name
 from jobrelay.kinds.core.endpoints import validate_endpoint_ip
 from jobrelay.kinds.generation import bump_generation, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -157,6 +157,6 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(prepare_update, validate_update, lambda new, old: _address_warnings(new)),
+        update=UpdateStrategy(prepare_update, validate_update, lambda new, old: _address_warnings(new)),
     ),
 }

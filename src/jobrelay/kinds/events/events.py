@@ -19,7 +19,7 @@ from jobrelay.apimachinery.meta import (
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core import events as core
 from jobrelay.kinds.core.checks import unsupported_label
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SAME: Final = ("metadata", "reason", "type", "eventTime", "series", "action", "related")
 _RENAMED: Final = {
@@ -128,7 +128,7 @@ def fields(event: Obj) -> dict[str, str]:
 STRATEGIES: Final = {
     ("events.k8s.io", "events"): Strategy(
         validate_create=validate,
-        update=Update(validate=validate_update),
+        update=UpdateStrategy(validate=validate_update),
         create_on_update=True,
         fields=fields,
         field_labels=frozenset(_LABELS),

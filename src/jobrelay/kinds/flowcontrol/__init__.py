@@ -1,5 +1,8 @@
 """The kinds of flowcontrol.apiserver.k8s.io: FlowSchemas and PriorityLevelConfigurations."""
 
-from jobrelay.kinds.flowcontrol.flowschemas import STRATEGIES
+from typing import Final
 
-__all__ = ["STRATEGIES"]
+from jobrelay.kinds.flowcontrol import flowschemas, prioritylevels
+from jobrelay.kinds.strategy import Strategy
+
+STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {**flowschemas.STRATEGIES, **prioritylevels.STRATEGIES}

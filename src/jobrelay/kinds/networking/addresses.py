@@ -12,7 +12,7 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain, name_is_path_segm
 from jobrelay.kinds.core.checks import dns_subdomain
 from jobrelay.kinds.generation import keep, keep_metadata
 from jobrelay.kinds.networking.ingress import path_segment
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _CIDRS: Final = Path("spec.cidrs")
 _PARENT: Final = Path("spec.parentRef")
@@ -89,15 +89,15 @@ def validate_address_update(new: Obj, old: Obj) -> list[FieldError]:
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("networking.k8s.io", "servicecidrs"): Strategy(
         validate_create=validate_cidr,
-        update=Update(validate=validate_cidr_update),
+        update=UpdateStrategy(validate=validate_cidr_update),
         subresources={
-            "status": Update(
+            "status": UpdateStrategy(
                 prepare_cidr_status,
                 lambda new, old: validate_object_meta_update(new["metadata"], old["metadata"]),
             )
         },
     ),
     ("networking.k8s.io", "ipaddresses"): Strategy(
-        validate_create=validate_address, update=Update(validate=validate_address_update)
+        validate_create=validate_address, update=UpdateStrategy(validate=validate_address_update)
     ),
 }

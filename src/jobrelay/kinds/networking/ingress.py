@@ -21,7 +21,7 @@ from jobrelay.apimachinery.names import (
 )
 from jobrelay.kinds.core.checks import dns_subdomain
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
@@ -259,15 +259,17 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warnings,
-        update=Update(prepare_update, validate_update),
-        subresources={"status": Update(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)},
+        update=UpdateStrategy(prepare_update, validate_update),
+        subresources={
+            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)
+        },
         reset_fields={"": (("status",),), "status": (("spec",),)},
     ),
     ("networking.k8s.io", "ingressclasses"): Strategy(
         default=default_class,
         prepare_create=start_generation,
         validate_create=validate_class,
-        update=Update(
+        update=UpdateStrategy(
             lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]), validate_class_update
         ),
     ),

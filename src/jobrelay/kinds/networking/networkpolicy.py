@@ -12,7 +12,7 @@ from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_fi
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_valid_port_name, is_valid_port_num, name_is_dns_subdomain
 from jobrelay.kinds.generation import bump_generation, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 POLICY_TYPES: Final = ("Ingress", "Egress")
@@ -149,7 +149,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=start_generation,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(
+        update=UpdateStrategy(
             lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
             validate_update,
             lambda new, old: warnings(new),

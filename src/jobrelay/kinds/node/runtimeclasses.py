@@ -16,7 +16,7 @@ from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_subdomain
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
 from jobrelay.kinds.core.pod.resources import validate_container_resources
 from jobrelay.kinds.core.pod.scheduling import validate_tolerations
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SELECTOR: Final = Path("scheduling.nodeSelector")
 _TOLERATIONS: Final = Path("scheduling.tolerations")
@@ -62,7 +62,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("node.k8s.io", "runtimeclasses"): Strategy(
         validate_create=validate,
         warn_create=warnings,
-        update=Update(validate=validate_update, warn=lambda new, old: warnings(new)),
+        update=UpdateStrategy(validate=validate_update, warn=lambda new, old: warnings(new)),
         unconditional_update=False,
         create_on_update=True,
     ),

@@ -11,7 +11,7 @@ from jobrelay.apimachinery.meta import validate_conditions, validate_label_selec
 from jobrelay.apimachinery.types import type_of
 from jobrelay.kinds.apps.common import above_100_percent, int_or_percent_errors
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _POLICY: Final = "io.k8s.api.policy.v1."
 _SPEC: Final = Path("spec")
@@ -81,8 +81,8 @@ POD_DISRUPTION_BUDGET: Final = Strategy(
     default=_default,
     prepare_create=_prepare_create,
     validate_create=_validate,
-    update=Update(prepare=_prepare_update, validate=_validate_update),
-    subresources={"status": Update(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status)},
+    update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update),
+    subresources={"status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status)},
     unconditional_update=False,
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )

@@ -12,7 +12,7 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain, name_is_path_segment
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _ROLE_REF: Final = Path("roleRef")
@@ -133,18 +133,18 @@ def _binding_strategy(*, namespaced: bool) -> Strategy:
     return Strategy(
         default=default_binding,
         validate_create=lambda binding: validate_binding(binding, namespaced=namespaced),
-        update=Update(validate=lambda new, old: validate_binding_update(new, old, namespaced=namespaced)),
+        update=UpdateStrategy(validate=lambda new, old: validate_binding_update(new, old, namespaced=namespaced)),
         create_on_update=True,
     )
 
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     (GROUP, "roles"): Strategy(
-        validate_create=validate_role, update=Update(validate=validate_role_update), create_on_update=True
+        validate_create=validate_role, update=UpdateStrategy(validate=validate_role_update), create_on_update=True
     ),
     (GROUP, "clusterroles"): Strategy(
         validate_create=validate_cluster_role,
-        update=Update(validate=validate_cluster_role_update),
+        update=UpdateStrategy(validate=validate_cluster_role_update),
         create_on_update=True,
     ),
     (GROUP, "rolebindings"): _binding_strategy(namespaced=True),

@@ -37,7 +37,7 @@ from jobrelay.kinds.resource.checks import (
     selectors,
 )
 from jobrelay.kinds.storage.csi import driver_name
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 MAX_REQUESTS: Final = 32
 MAX_CONSTRAINTS: Final = 32
@@ -311,8 +311,8 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=lambda obj: _default_spec(obj["spec"]),
         prepare_create=prepare_create,
         validate_create=validate,
-        update=Update(prepare_update, validate_update),
-        subresources={"status": Update(prepare_status, validate_status)},
+        update=UpdateStrategy(prepare_update, validate_update),
+        subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
     ),
     ("resource.k8s.io", "resourceclaimtemplates"): Strategy(
@@ -320,6 +320,6 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=lambda obj: _default_spec(obj["spec"]["spec"]),
         prepare_create=lambda obj: _drop_disabled(obj["spec"]["spec"]),
         validate_create=validate_template,
-        update=Update(lambda new, old: _drop_disabled(new["spec"]["spec"]), validate_template_update),
+        update=UpdateStrategy(lambda new, old: _drop_disabled(new["spec"]["spec"]), validate_template_update),
     ),
 }

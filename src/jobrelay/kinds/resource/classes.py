@@ -9,7 +9,7 @@ from jobrelay.apimachinery.meta import validate_object_meta, validate_object_met
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.generation import bump_generation, start_generation
 from jobrelay.kinds.resource.checks import MAX_CONFIGS, device_configuration, each, selectors
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
 
@@ -49,6 +49,6 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         delete_returns_object=True,
         prepare_create=prepare_create,
         validate_create=validate,
-        update=Update(prepare_update, validate_update),
+        update=UpdateStrategy(prepare_update, validate_update),
     ),
 }

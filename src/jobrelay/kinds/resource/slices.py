@@ -18,7 +18,7 @@ from jobrelay.kinds.core.nodeselectors import validate_node_selector
 from jobrelay.kinds.generation import bump_generation, start_generation
 from jobrelay.kinds.resource.checks import each_once, pool_name, qualified_name
 from jobrelay.kinds.storage.csi import driver_name
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 MAX_DEVICES: Final = 128
 MAX_ATTRIBUTES: Final = 32
@@ -199,7 +199,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(prepare_update, validate_update, lambda new, old: warnings(new)),
+        update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
         fields=fields,
         field_labels=frozenset({"metadata.name", "spec.nodeName", "spec.driver"}),
         unsupported_field=_unsupported_field,

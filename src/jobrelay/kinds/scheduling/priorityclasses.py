@@ -8,7 +8,7 @@ from jobrelay.apimachinery.field import FieldError, Path, forbidden, not_support
 from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.generation import start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 SYSTEM_PREFIX: Final = "system-"
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
@@ -63,6 +63,6 @@ STRATEGIES: Final = {
         default=default,
         prepare_create=start_generation,
         validate_create=validate,
-        update=Update(validate=validate_update),
+        update=UpdateStrategy(validate=validate_update),
     )
 }

@@ -11,7 +11,7 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import dns_subdomain
 from jobrelay.kinds.generation import keep, keep_metadata
 from jobrelay.kinds.storage.csi import driver_name
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 MAX_METADATA_SIZE: Final = 256 * 1024
 MAX_MESSAGE_SIZE: Final = 1024
@@ -84,8 +84,8 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         delete_returns_object=True,
         prepare_create=prepare_create,
         validate_create=validate_create,
-        update=Update(lambda new, old: keep(new, old, "status"), validate_update),
-        subresources={"status": Update(prepare_status, validate_update)},
+        update=UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_update),
+        subresources={"status": UpdateStrategy(prepare_status, validate_update)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
     ),

@@ -23,7 +23,7 @@ from jobrelay.apimachinery.meta import (
 from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 RECLAIM_POLICIES: Final = ("Delete", "Retain")
 BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
@@ -138,12 +138,12 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default,
         validate_create=validate,
         warn_create=warnings,
-        update=Update(validate=validate_update, warn=lambda new, old: warnings(new)),
+        update=UpdateStrategy(validate=validate_update, warn=lambda new, old: warnings(new)),
     ),
     ("storage.k8s.io", "volumeattributesclasses"): Strategy(
         delete_returns_object=True,
         prepare_create=protect,
         validate_create=validate_attributes_class,
-        update=Update(validate=validate_attributes_class_update),
+        update=UpdateStrategy(validate=validate_attributes_class_update),
     ),
 }

@@ -19,7 +19,7 @@ from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_subdom
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
 from jobrelay.kinds.generation import bump_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES: Final = ("Persistent", "Ephemeral")
@@ -209,7 +209,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_driver,
         validate_create=validate_driver,
         warn_create=driver_warnings,
-        update=Update(
+        update=UpdateStrategy(
             lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
             validate_driver_update,
             _driver_update_warnings,
@@ -219,13 +219,13 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("storage.k8s.io", "csinodes"): Strategy(
         delete_returns_object=True,
         validate_create=validate_node,
-        update=Update(validate=validate_node_update),
+        update=UpdateStrategy(validate=validate_node_update),
         unconditional_update=False,
     ),
     ("storage.k8s.io", "csistoragecapacities"): Strategy(
         validate_create=validate_capacity,
         warn_create=capacity_warnings,
-        update=Update(validate=validate_capacity_update, warn=lambda new, old: capacity_warnings(new)),
+        update=UpdateStrategy(validate=validate_capacity_update, warn=lambda new, old: capacity_warnings(new)),
         unconditional_update=False,
     ),
 }

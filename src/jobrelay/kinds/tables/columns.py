@@ -1,56 +1,33 @@
 """A column of a table: its definition on the wire and the cell that it shows of an object.
 
-The real server fills most column descriptions from the API's own field documentation. The same sentences come with the
-`kubernetes-validate` package, so a column only names the field (`doc`), and the text is read on first use; a few
-columns use the words of an older release of the API, hence `release` and `edits`.
+The real server fills most column descriptions from the API's own documentation of fields, so a column only names the
+field (`doc`), and its text is read on first use. A few columns use the words of an older release of the API: `edits`
+turns the current words into those.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any, Final
 
-import msgspec
-
+from jobrelay.kinds.fieldtexts import FieldTexts
 from jobrelay.kinds.tables.ages import since
 
 Obj = dict[str, Any]
 Cell = Callable[[Obj, dt.datetime], Any]
-RELEASE: Final = "v1.35.0"
+
+_texts: Final = FieldTexts()
 
 
-class _Property(msgspec.Struct):
-    description: str = ""
-
-
-class _Definition(msgspec.Struct):
-    properties: dict[str, _Property] = {}
-
-
-class _Definitions(msgspec.Struct):
-    defs: dict[str, _Definition] = msgspec.field(name="$defs")
-
-
-@functools.cache
-def _documents(release: str) -> dict[str, dict[str, str]]:
-    path = f"kubernetes-json-schema/{release}-local/_definitions.json"
-    raw = resources.files("kubernetes_validate").joinpath(path).read_bytes()
-    found = msgspec.json.decode(raw, type=_Definitions).defs
-    return {
-        name: {key: prop.description for key, prop in definition.properties.items()}
-        for name, definition in found.items()
-    }
-
-
-def field_text(doc: str, release: str = RELEASE) -> str:
+def field_text(doc: str) -> str:
     """The documentation of a field, such as `core.v1.PodSpec.nodeName` or `meta.v1.ObjectMeta.name`."""
     owner, _, field = doc.rpartition(".")
     root = "io.k8s.apimachinery.pkg.apis." if owner.startswith("meta.") else "io.k8s.api."
-    return _documents(release)[root + owner].get(field, "")
+    return _texts.of_field(root + owner, field)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +41,13 @@ class Column:
     type: str = "string"
     format: str = ""
     priority: int = 0
-    release: str = RELEASE
     edits: tuple[tuple[str, str], ...] = ()
     hidden: bool = False
 
     def definition(self) -> dict[str, Any]:
-        description = self.text or (field_text(self.doc, self.release) if self.doc else "")
-        for old, new in self.edits:
-            description = description.replace(old, new)
+        description = self.text or (field_text(self.doc) if self.doc else "")
+        for pattern, new in self.edits:
+            description = re.sub(pattern, new, description)
         return {
             "name": self.name,
             "type": self.type,

@@ -29,7 +29,7 @@ def crd_table(columns: list[dict[str, Any]] | None) -> TableSpec:
     for column in columns:
         try:
             layout.append(_column(column))
-        except jsonpath.PathError:
+        except jsonpath.JsonPathError:
             break
     return TableSpec(tuple(layout))
 
@@ -46,11 +46,11 @@ def _column(column: dict[str, Any]) -> Column:
     )
 
 
-def _cell(path: jsonpath.Path, kind: str) -> Cell:
+def _cell(path: jsonpath.JsonPath, kind: str) -> Cell:
     def cell(obj: Obj, now: dt.datetime) -> Any:
         try:
             found = path.find(obj)
-        except jsonpath.PathError:
+        except jsonpath.JsonPathError:
             return None
         return _shown(found[0], kind, now) if found else None
 

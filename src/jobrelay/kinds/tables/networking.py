@@ -8,6 +8,11 @@ from typing import Final
 from jobrelay.kinds.tables.columns import AGE, NAME, Column, Obj, TableSpec, at, col
 from jobrelay.kinds.tables.texts import NONE, SHOWN, condition_of, selector_text, shortened
 
+_EMPTY_PORTS: Final = (
+    " When ports is empty, it indicates that there are no defined ports. When a port is defined with a nil port "
+    "value, it"
+    ' indicates "all ports".'
+)
 _POD_SELECTOR_EDITS: Final = (
     ("podSelector selects", "Selects"),
     ("applies. The array of rules", "applies.  The array of ingress rules"),
@@ -103,8 +108,18 @@ _INGRESSES: Final = TableSpec(
 _ENDPOINT_SLICES: Final = TableSpec(
     (
         NAME,
-        col("AddressType", "addressType", "discovery.v1.EndpointSlice.addressType", release="v1.32.0"),
-        col("Ports", _slice_ports, "discovery.v1.EndpointSlice.ports", release="v1.32.0"),
+        col(
+            "AddressType",
+            "addressType",
+            "discovery.v1.EndpointSlice.addressType",
+            edits=((r" \(Deprecated\).*", ""),),
+        ),
+        col(
+            "Ports",
+            _slice_ports,
+            "discovery.v1.EndpointSlice.ports",
+            edits=((" Services always .*", ""), (" Each slice", f"{_EMPTY_PORTS} Each slice")),
+        ),
         col("Endpoints", _slice_endpoints, "discovery.v1.EndpointSlice.endpoints"),
         AGE,
     )

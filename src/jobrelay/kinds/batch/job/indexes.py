@@ -1,11 +1,12 @@
 """Index lists such as `0,2-5,9`: how `completedIndexes`, `failedIndexes` and `succeededIndexes` are written.
 
-A list is a row of intervals in strictly increasing order, every index below the Job's completions. It is read in two ways.
-The API server checks it (`parse_indexes`); errors are the server's own words, because they end up in field errors. Who
-works with a stored one takes what there is (`Indexes.parse`): a fragment that is out of order or no interval is skipped, and
-what lies beyond the Job's completions is forgotten, which is how an Indexed Job shrinks.
+A list is a row of intervals in strictly increasing order, every index below the Job's completions. It is read in two
+ways. The API server checks it (`parse_indexes`); errors are the server's own words, because they end up in field
+errors. Who works with a stored one takes what there is (`Indexes.parse`): a fragment that is out of order or no
+interval is skipped, and what lies beyond the Job's completions is forgotten, which is how an Indexed Job shrinks.
 
-Sets of indexes stay intervals all the way: `0-99999` is one pair of numbers, and a Job of that size costs what a small one does.
+Sets of indexes stay intervals all the way: `0-99999` is one pair of numbers, and a Job of that size costs what a small
+one does.
 """
 
 from __future__ import annotations

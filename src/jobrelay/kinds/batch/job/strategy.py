@@ -13,7 +13,7 @@ from jobrelay.kinds.batch.job.update import validate_job_update, validate_status
 from jobrelay.kinds.batch.job.validation import LIMIT_FOR_MANY, MANY_COMPLETIONS, validate_job
 from jobrelay.kinds.core.pod import drop_disabled_template_fields, pod_template_warnings
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 ORPHANS: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -108,8 +108,8 @@ JOB: Final = Strategy(
     warn_create=_warn_create,
     canonicalize=_canonicalize,
     late_labels=True,
-    update=Update(prepare=_prepare_update, validate=validate_job_update, warn=_warn_update),
-    subresources={"status": Update(prepare=_prepare_status_update, validate=validate_status_write)},
+    update=UpdateStrategy(prepare=_prepare_update, validate=validate_job_update, warn=_warn_update),
+    subresources={"status": UpdateStrategy(prepare=_prepare_status_update, validate=validate_status_write)},
     fields=_fields,
     field_labels=frozenset({"metadata.name", "metadata.namespace", "status.successful"}),
     unsupported_field=lambda label, kind: f"field label {go_quote(label)} not supported for Job",

@@ -15,12 +15,7 @@ def is_condition(status: Status, type_: str, value: str = "True") -> bool:
     return any(c["type"] == type_ and c["status"] == value for c in status.get("conditions") or ())
 
 
-def is_job_finished(job: Obj) -> bool:
-    status = job.get("status") or {}
-    return is_condition(status, COMPLETE) or is_condition(status, FAILED)
-
-
-class Snapshot:
+class JobVersion:
     """One version of a Job."""
 
     __slots__ = ("complete", "failed", "failure_target", "finished", "indexed", "spec", "status", "success")
@@ -45,13 +40,13 @@ class Snapshot:
         return (self.status.get("uncountedTerminatedPods") or {}).get(outcome) or []
 
 
-class Write:
+class StatusWrite:
     """Two versions, and the questions that rules ask about their difference."""
 
     __slots__ = ("new", "old")
 
     def __init__(self, new: Obj, old: Obj) -> None:
-        self.new, self.old = Snapshot(new), Snapshot(old)
+        self.new, self.old = JobVersion(new), JobVersion(old)
 
     def changed(self, *fields: str) -> bool:
         """Whether one of these status fields differs."""

@@ -1,4 +1,4 @@
-"""Pods and pod templates: defaults, checks, warnings, strategies. Other kinds use the names below for their templates."""
+"""Pods and pod templates: defaults, checks, warnings, strategies. Kinds with pod templates use the names below."""
 
 from __future__ import annotations
 

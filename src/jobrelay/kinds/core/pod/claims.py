@@ -10,7 +10,8 @@ from jobrelay.kinds.core.claims import validate_claim_spec
 from jobrelay.kinds.core.pod.common import Errors, Fields
 
 _TEMPLATE_FORBIDDEN: Final = (
-    ("name", "name"), ("generateName", "generateName"), ("namespace", "namespace"), ("selfLink", "selfLink"), ("uid", "uID"),
+    ("name", "name"), ("generateName", "generateName"), ("namespace", "namespace"), ("selfLink", "selfLink"),
+    ("uid", "uID"),
     ("resourceVersion", "resourceVersion"), ("generation", "generation"), ("creationTimestamp", "creationTimestamp"),
     ("deletionTimestamp", "deletionTimestamp"), ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
     ("ownerReferences", "ownerReferences"), ("finalizers", "finalizers"), ("managedFields", "managedFields"),

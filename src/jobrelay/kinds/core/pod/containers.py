@@ -33,7 +33,7 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 
 
-class Surroundings:
+class PodContext:
     """What a container's checks need to know of its pod."""
 
     __slots__ = ("claim_names", "grace", "host_users", "os", "restart_policy", "volumes")
@@ -46,7 +46,7 @@ class Surroundings:
         self.host_users = spec.get("hostUsers") is not False
 
 
-def validate_containers(containers: Sequence[Fields], around: Surroundings, path: Path) -> Errors:
+def validate_containers(containers: Sequence[Fields], around: PodContext, path: Path) -> Errors:
     if not containers:
         return [required(path)]
     errors: Errors = []
@@ -64,7 +64,7 @@ def validate_containers(containers: Sequence[Fields], around: Surroundings, path
 
 
 def validate_init_containers(
-    containers: Sequence[Fields], regular: Sequence[Fields], around: Surroundings, path: Path
+    containers: Sequence[Fields], regular: Sequence[Fields], around: PodContext, path: Path
 ) -> Errors:
     errors: Errors = []
     names = {container.get("name", "") for container in regular}
@@ -86,7 +86,7 @@ def validate_init_containers(
     return errors
 
 
-def validate_ephemeral_containers(spec: Fields, around: Surroundings, path: Path) -> Errors:
+def validate_ephemeral_containers(spec: Fields, around: PodContext, path: Path) -> Errors:
     errors: Errors = []
     others = {c.get("name", "") for kind in ("containers", "initContainers") for c in spec.get(kind) or ()}
     names = set(others)
@@ -117,7 +117,7 @@ def validate_image_spaces(container: Fields, path: Path) -> Errors:
     return [invalid(path.child("image"), image, "must not have leading or trailing whitespace")]
 
 
-def _validate_common(container: Fields, around: Surroundings, path: Path) -> Errors:
+def _validate_common(container: Fields, around: PodContext, path: Path) -> Errors:
     name = container.get("name", "")
     errors = dns_label(name, path.child("name")) if name else [required(path.child("name"))]
     if not container.get("image"):
@@ -142,7 +142,7 @@ def _validate_common(container: Fields, around: Surroundings, path: Path) -> Err
     return errors + validate_security_context(context, path.child("securityContext"), host_users=around.host_users)
 
 
-def _validate_hooks(container: Fields, around: Surroundings, path: Path) -> Errors:
+def _validate_hooks(container: Fields, around: PodContext, path: Path) -> Errors:
     errors: Errors = []
     if container.get("lifecycle") is not None:
         errors += validate_lifecycle(container["lifecycle"], around.grace, path.child("lifecycle"), around.os)
@@ -190,7 +190,7 @@ def _validate_host_ports(containers: Sequence[Fields], path: Path) -> Errors:
     return errors
 
 
-def _validate_resize_policy(policies: Sequence[Fields], around: Surroundings, path: Path) -> Errors:
+def _validate_resize_policy(policies: Sequence[Fields], around: PodContext, path: Path) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for i, policy in enumerate(policies):

@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates, and what conversion to the server's internal types shows of itself.
 
-`default_pod_spec` fills what every pod spec gets. A real pod gets some more (`default_pod`): requests from limits, service
-links, host ports. A template's pods get those when they are created.
+`default_pod_spec` fills what every pod spec gets. A real pod gets some more (`default_pod`): requests from limits,
+service links, host ports. A template's pods get those when they are created.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ _KNOWN_FIELDS: Final = frozenset({
     *_ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase",
 })  # fmt: skip
 _RESOURCES: Final = (
-    "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage", "requests.memory",
+    "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage",
+    "requests.memory",
 )  # fmt: skip
 _HUGE_PAGES: Final = ("limits.hugepages-", "requests.hugepages-")
 _SIZE_DIVISORS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")

@@ -30,7 +30,7 @@ _TEMPLATES: Final = {
 }
 
 
-class Standard(NamedTuple):
+class LevelVersion(NamedTuple):
     """A level of a version of the standards; without a version, of the newest."""
 
     level: str = "privileged"
@@ -44,16 +44,16 @@ class Standard(NamedTuple):
         return violations(self.level, minor, metadata.get("annotations") or {}, spec)
 
 
-class Policy(NamedTuple):
-    enforce: Standard = Standard()
-    warn: Standard = Standard()
+class PodSecurityLevels(NamedTuple):
+    enforce: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
 
 
-def policy_of(labels: Mapping[str, str] | None) -> tuple[Policy, list[FieldError]]:
+def policy_of(labels: Mapping[str, str] | None) -> tuple[PodSecurityLevels, list[FieldError]]:
     """The policy of a namespace, and what is wrong with its labels. Where enforcing is unclear, it is restricted."""
     given = labels or {}
     errors: list[FieldError] = []
-    found: dict[str, Standard] = {}
+    found: dict[str, LevelVersion] = {}
     for mode in ("enforce", "audit", "warn"):
         key = f"pod-security.kubernetes.io/{mode}"
         level, version = given.get(key, "privileged"), given.get(f"{key}-version", "latest")
@@ -63,15 +63,15 @@ def policy_of(labels: Mapping[str, str] | None) -> tuple[Policy, list[FieldError
         if version != "latest" and not _MINOR.fullmatch(version):
             errors.append(invalid(_LABELS.key(f"{key}-version"), version, 'must be "latest" or "v1.x"'))
             version = "latest"
-        found[mode] = Standard(level, version)
+        found[mode] = LevelVersion(level, version)
     enforce, warn = found["enforce"], found["warn"]
     if (
         "pod-security.kubernetes.io/warn" not in given
         and given.get("pod-security.kubernetes.io/enforce") == enforce.level
     ):
         versioned = "pod-security.kubernetes.io/warn-version" in given
-        warn = Standard(enforce.level, warn.version if versioned else enforce.version)
-    return Policy(enforce, warn), errors
+        warn = LevelVersion(enforce.level, warn.version if versioned else enforce.version)
+    return PodSecurityLevels(enforce, warn), errors
 
 
 def _detail(found: Iterable[Violation]) -> str:

@@ -11,7 +11,7 @@ from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.core.pod.warnings import pod_template_warnings
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
 _TEMPLATE: Final = Path("spec.template")
@@ -73,7 +73,8 @@ def _warn_create(obj: Obj) -> list[str]:
     warnings = []
     if texts := is_dns1123_label(obj["metadata"].get("name", "")):
         warnings.append(
-            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is"
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a "
+            "DNS label is"
             f" recommended: [{' '.join(texts)}]"
         )
     return warnings + pod_template_warnings(obj["spec"].get("template"), _TEMPLATE)
@@ -126,14 +127,14 @@ def _unsupported_field(label: str, kind: str) -> str:
     return f"field label not supported: {label}"
 
 
-_UPDATE: Final = Update(_prepare_update, _validate_update, _warn_update)
+_UPDATE: Final = UpdateStrategy(_prepare_update, _validate_update, _warn_update)
 REPLICATION_CONTROLLERS: Final = Strategy(
     default=_default,
     prepare_create=_prepare_create,
     validate_create=_validate_create,
     warn_create=_warn_create,
     update=_UPDATE,
-    subresources={"scale": _UPDATE, "status": Update(_prepare_status, _validate_status)},
+    subresources={"scale": _UPDATE, "status": UpdateStrategy(_prepare_status, _validate_status)},
     fields=_fields,
     field_labels=frozenset({"metadata.name", "metadata.namespace", "status.replicas"}),
     unsupported_field=_unsupported_field,

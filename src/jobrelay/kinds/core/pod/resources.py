@@ -237,7 +237,7 @@ def sum_of_containers(spec: Fields, which: str) -> dict[str, quantity.Quantity]:
 
 
 def total_requests(spec: Fields) -> dict[str, Fraction]:
-    """What a pod asks of its node: its containers together or what the pod as a whole says instead, and its overhead."""
+    """The resources that a pod requests: the sum of its containers or its pod-level requests, plus its overhead."""
     total = {name: amount.value for name, amount in sum_of_containers(spec, "requests").items()}
     for name, text in ((spec.get("resources") or {}).get("requests") or {}).items():
         total[name] = quantity.number(text)

@@ -18,11 +18,13 @@ Violation = tuple[str, str]
 Check = Callable[[Mapping[str, str], Fields, int], Violation | None]
 NEWEST: Final = 35
 _CAPABILITIES: Final = frozenset({
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
+    "SETGID",
     "SETPCAP", "SETUID", "SYS_CHROOT",
 })  # fmt: skip
 _SYSCTLS: Final = (
-    (0, ("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
+    (0, ("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
+         "net.ipv4.ping_group_range",
          "net.ipv4.ip_unprivileged_port_start")),
     (27, ("net.ipv4.ip_local_reserved_ports",)),
     (29, ("net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
@@ -301,7 +303,8 @@ def _root_user(annotations: Mapping[str, str], spec: Fields, minor: int) -> Viol
 
 
 BASELINE: Final[tuple[Check, ...]] = (
-    _apparmor, _capabilities, _host_namespaces, _host_paths, _host_ports, _probe_hosts, _privileged, _proc_mount, _selinux,
+    _apparmor, _capabilities, _host_namespaces, _host_paths, _host_ports, _probe_hosts, _privileged, _proc_mount,
+    _selinux,
     _seccomp, _sysctls, _host_process,
 )  # fmt: skip
 # check, the first minor version that has it, the baseline check that it stands in for

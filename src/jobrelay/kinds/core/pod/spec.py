@@ -13,7 +13,7 @@ from jobrelay.apimachinery.names import is_in_range, name_is_dns_label, name_is_
 from jobrelay.kinds.core.pod.affinity import validate_affinity
 from jobrelay.kinds.core.pod.common import MIRROR_ANNOTATION, Errors, Fields, dns_label, invalid_each, visit_containers
 from jobrelay.kinds.core.pod.containers import (
-    Surroundings,
+    PodContext,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
@@ -99,7 +99,7 @@ def validate_pod_spec(spec: Fields, path: Path, metadata: Fields | None = None) 
     claims = spec.get("resourceClaims") or ()
     claim_names = {claim["name"] for claim in claims if claim.get("name")}
     errors += validate_resource_claims(claims, metadata, path.child("resourceClaims"))
-    around = Surroundings(spec, volumes, claim_names)
+    around = PodContext(spec, volumes, claim_names)
     containers = spec.get("containers") or ()
     errors += validate_containers(containers, around, path.child("containers"))
     init_containers = spec.get("initContainers") or ()

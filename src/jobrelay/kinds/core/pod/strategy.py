@@ -22,7 +22,7 @@ from jobrelay.kinds.core.pod.status import prepare_status_update, status_update_
 from jobrelay.kinds.core.pod.templates import POD_TEMPLATES
 from jobrelay.kinds.core.pod.warnings import apparmor_from_annotation, pod_warnings
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _POD_TERMS: Final = ("podAffinity", "podAntiAffinity")
 _FIELD_LABELS: Final = frozenset({
@@ -196,11 +196,11 @@ PODS: Final = Strategy(
     validate_create=validate_pod_create,
     validates_metadata=True,
     warn_create=_warn_create,
-    update=Update(_prepare_update, validate_pod_update),
+    update=UpdateStrategy(_prepare_update, validate_pod_update),
     subresources={
-        "status": Update(_prepare_status, validate_status_update, status_update_warnings),
-        "ephemeralcontainers": Update(_prepare_ephemeral_containers, validate_ephemeral_containers_update),
-        "resize": Update(_prepare_resize, validate_resize),
+        "status": UpdateStrategy(_prepare_status, validate_status_update, status_update_warnings),
+        "ephemeralcontainers": UpdateStrategy(_prepare_ephemeral_containers, validate_ephemeral_containers_update),
+        "resize": UpdateStrategy(_prepare_resize, validate_resize),
     },
     fields=pod_fields,
     field_labels=_FIELD_LABELS,

@@ -11,7 +11,7 @@ from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.core.pod.warnings import pod_template_warnings
 from jobrelay.kinds.generation import bump_generation, start_generation
-from jobrelay.kinds.strategy import Obj, Strategy, Update
+from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _TEMPLATE: Final = Path("template")
 
@@ -50,5 +50,5 @@ POD_TEMPLATES: Final = Strategy(
     prepare_create=_prepare_create,
     validate_create=_validate_create,
     warn_create=lambda obj: pod_template_warnings(obj["template"], _TEMPLATE),
-    update=Update(_prepare_update, _validate_update, _warn_update),
+    update=UpdateStrategy(_prepare_update, _validate_update, _warn_update),
 )

@@ -83,7 +83,9 @@ _bare_pod_warnings = remember_silence(lambda spec, path: pod_spec_warnings(spec,
 
 
 def pod_warnings(pod: Fields) -> list[str]:
-    """What a client is told about the spec of a pod; annotations that the Job controller gives it say nothing about that."""
+    """What a client is told about the spec of a pod; annotations that the Job controller gives it say nothing about
+    that.
+    """
     metadata = pod["metadata"]
     if all(key.startswith("batch.kubernetes.io/") for key in metadata.get("annotations") or ()):
         return _bare_pod_warnings(pod["spec"], Path())

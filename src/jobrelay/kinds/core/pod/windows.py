@@ -17,7 +17,8 @@ _bad_user = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
 _dots_and_spaces = re.compile(r"[. ]+").fullmatch
 _MAX_CREDENTIAL_SPEC: Final = 64 * 1024
 _POD_FIELDS: Final = (
-    ("securityContext", "appArmorProfile"), ("securityContext", "seLinuxOptions"), ("hostUsers",), ("hostPID",), ("hostIPC",),
+    ("securityContext", "appArmorProfile"), ("securityContext", "seLinuxOptions"), ("hostUsers",), ("hostPID",),
+    ("hostIPC",),
     ("securityContext", "seccompProfile"), ("securityContext", "fsGroup"), ("securityContext", "fsGroupChangePolicy"),
     ("securityContext", "sysctls"), ("shareProcessNamespace",), ("securityContext", "runAsUser"),
     ("securityContext", "runAsGroup"), ("securityContext", "supplementalGroups"),

@@ -1,0 +1,1 @@
+"""The kinds of authentication.k8s.io: token requests."""
