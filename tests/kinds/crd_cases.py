@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from jobrelay.kinds.crd.strategy import CustomKind, custom_kind
+from jobrelay.kinds.crd.strategy import CustomKind
 from jobrelay.kinds.field import FieldError
 
 DATA = Path(__file__).parent / "data"
@@ -42,7 +42,7 @@ def definition(schema: Obj, *, kind: str = "Rig", **version: Any) -> Obj:
 
 
 def kind_of(schema: Obj, **more: Any) -> CustomKind:
-    return custom_kind(definition(schema, **more), "v1")
+    return CustomKind(definition(schema, **more), "v1")
 
 
 def spec_kind(more: Obj | None = None, **properties: Any) -> CustomKind:

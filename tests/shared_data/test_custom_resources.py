@@ -11,7 +11,7 @@ import pytest
 
 from jobrelay.kinds import yaml
 from jobrelay.kinds.crd import definition as crds
-from jobrelay.kinds.crd.strategy import CustomKind, custom_kind
+from jobrelay.kinds.crd.strategy import CustomKind
 from jobrelay.kinds.decode import decode
 from jobrelay.kinds.types import type_for_kind
 
@@ -46,7 +46,7 @@ def kinds() -> dict[tuple[str, str], CustomKind]:
     for path in CRD_FILES:
         crd = created(path)
         for version in crd["spec"]["versions"]:
-            kind = custom_kind(crd, version["name"])
+            kind = CustomKind(crd, version["name"])
             found[kind.api_version, kind.kind] = kind
     return found
 
@@ -61,7 +61,7 @@ def test_a_definition_compiles_quickly(path: Path) -> None:
     crd = created(path)
     start = time.perf_counter()
     for version in crd["spec"]["versions"]:
-        assert custom_kind(crd, version["name"]).validate_create({"metadata": {}})
+        assert CustomKind(crd, version["name"]).validate_create({"metadata": {}})
     assert time.perf_counter() - start < COMPILE_SECONDS * len(crd["spec"]["versions"])
 
 

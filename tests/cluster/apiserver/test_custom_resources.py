@@ -174,3 +174,21 @@ async def test_a_definition_waits_for_the_finalizers_of_its_objects(server: Serv
     await server.ok("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": None}}, media=MERGE)
     await asyncio.sleep(1)
     assert (await server.call("GET", f"{CRDS}/widgets.x.example")).code == 404
+
+
+async def test_the_rules_are_evaluated_once_for_each_write(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jobrelay.kinds.crd.rules import Rules
+
+    evaluated: list[object] = []
+    validate = Rules.validate
+
+    def counted(rules: Rules, new: Obj, *others: object) -> object:
+        evaluated.append(new["spec"]["size"])
+        return validate(rules, new, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Rules, "validate", counted)
+    await define(server)
+    made = await server.ok("POST", WIDGETS, widget(size=1))
+    await server.ok("PUT", f"{WIDGETS}/w", {**made, "spec": {"size": 2}})
+    await server.ok("PATCH", f"{WIDGETS}/w", {"spec": {"size": 3}}, media=MERGE)
+    assert evaluated == [1, 2, 3]

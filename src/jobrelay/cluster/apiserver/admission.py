@@ -148,6 +148,7 @@ def keep_system_metadata(attempt: Attempt) -> None:
 
 
 def validate_update(attempt: Attempt) -> None:
+    """Refuses what the kind forbids, and warns of what it discourages."""
     assert attempt.old is not None
     found = []
     if not unchanged_meta(attempt.metadata, attempt.old["metadata"]):
@@ -159,14 +160,10 @@ def validate_update(attempt: Attempt) -> None:
             old=attempt.old["metadata"],
         )
         found += validate_object_meta_update(attempt.metadata, attempt.old["metadata"], known_finalizers=False)
-    found += hooks(attempt).validate(attempt.new, attempt.old)
-    if found:
+    errors, warnings = hooks(attempt).review(attempt.new, attempt.old)
+    if found := found + errors:
         raise attempt.invalid(found)
-
-
-def warn_update(attempt: Attempt) -> None:
-    assert attempt.old is not None
-    for text in hooks(attempt).warn(attempt.new, attempt.old):
+    for text in warnings:
         attempt.request.warn(text)
 
 
@@ -201,7 +198,6 @@ UPDATE: Final[tuple[Step, ...]] = (
     plugins.allocate_for_service,
     keep_system_metadata,
     validate_update,
-    warn_update,
     canonicalize,
     plugins.namespace_labels,
     plugins.check_claim_growth,

@@ -114,7 +114,7 @@ class Definitions:
             return
         for served in self._services.resources:
             if served.key == metadata["name"] and served.custom is not None:
-                served.custom.terminating = True
+                served.terminating = True
         if self._delete_objects(crd):
             reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
             status = terminating_status(crd, reason, message, self._now())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver import body, negotiate, options, patching, reader, represent, watch
+from jobrelay.cluster.apiserver import body, custom, negotiate, options, patching, reader, represent, watch
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -116,7 +116,7 @@ class Handlers:
     def read(self, request: ApiRequest, served: Served, directive: str, media: str) -> Obj:
         """The object in a request's body, canonical and defaulted."""
         if served.custom is not None:
-            obj = served.custom.read(request, directive, media)
+            obj = custom.read(request, served, served.custom, directive, media)
         else:
             obj = body.read(request, (served.api_version, served.kind, served.type), directive=directive, media=media)
         served.strategy.default(obj)

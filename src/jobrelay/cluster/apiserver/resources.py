@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jobrelay.kinds import registry
-from jobrelay.kinds.decode import Notes, decode
+from jobrelay.kinds.decode import DecodeError, Notes, decode
 from jobrelay.kinds.strategy import Obj, Strategy
 from jobrelay.kinds.types import Type, type_for_kind
 
 if TYPE_CHECKING:
-    from jobrelay.cluster.apiserver.custom import CustomKind
+    from jobrelay.kinds.crd.strategy import CustomKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Served:
     storage_version: str = ""
     from_storage: Callable[[Obj], Obj] | None = None
     to_storage: Callable[[Obj], Obj] | None = None
+    terminating: bool = False  # its CustomResourceDefinition is being deleted
 
     def __post_init__(self) -> None:
         self.storage_version = self.storage_version or self.version
@@ -84,10 +85,22 @@ class Served:
     def decode(self, value: Any, notes: Notes | None) -> Obj:
         """The canonical object of a JSON value; raises DecodeError, and tells `notes` what a strict reader would refuse."""
         if self.custom is not None:
-            return self.custom.decode(value, notes)
+            return self._decode_custom(self.custom, value if isinstance(value, dict) else {}, notes)
         made: Obj = decode(value if value is not None else {}, self.type, notes)
         made["apiVersion"], made["kind"] = self.api_version, self.kind
         return made
+
+    def _decode_custom(self, kind: CustomKind, value: Obj, notes: Notes | None) -> Obj:
+        from jobrelay.kinds.crd.objects import CustomDecodeError
+
+        try:
+            obj, unknown = kind.decode(value)
+        except CustomDecodeError as error:
+            raise DecodeError(str(error)) from None
+        if notes is not None:
+            for path in unknown:
+                notes.add(f'unknown field "{path}"')
+        return obj
 
     @functools.cached_property
     def apply_schema(self) -> Any:

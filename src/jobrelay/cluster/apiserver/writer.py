@@ -68,7 +68,7 @@ class Writer:
         return self._create_once(obj)
 
     def _create_once(self, obj: Obj) -> bytes:
-        if self.served.custom is not None and self.served.custom.terminating:
+        if self.served.terminating:
             why = "create not allowed while custom resource definition is terminating"
             raise errors.forbidden(self.served.group, self.served.plural, obj["metadata"].get("name", ""), why)
         attempt = self._attempt("CREATE", obj, None)
