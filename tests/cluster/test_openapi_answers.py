@@ -17,7 +17,7 @@ import jobrelay
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 from jobrelay.cluster.apiserver.openapi.library import Document, Shelf
-from jobrelay.cluster.apiserver.request import ApiRequest, split_target
+from jobrelay.cluster.apiserver.request import received
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
 from tests.cluster.openapi_tools import with_gizmos
@@ -32,9 +32,8 @@ class Server:
         self._openapi = OpenApi(self.resources, lambda: NOW)
 
     async def get(self, target: str, **headers: str) -> ApiResponse:
-        path, query = split_target(target)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self._openapi.answer(ApiRequest("GET", path, query, named))
+        named = {name.replace("_", "-"): (value,) for name, value in headers.items()}
+        return await self._openapi.answer(received("GET", target, named))
 
     async def address(self, path: str) -> str:
         index: dict[str, Any] = msgspec.json.decode((await self.get("/openapi/v3")).body)

@@ -13,7 +13,7 @@ from typing import Any
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.kinds import bootstrap as facts
 from jobrelay.kinds.core.serviceaddresses import Pool, begin_create
 from jobrelay.kinds.times import format_time

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.request import User, received
 from jobrelay.cluster.apiserver.response import ApiResponse, Stream
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.kube.errors import ConnectError
@@ -31,9 +31,8 @@ class InProcessTransport:
         api = self._serving()
         if api is None:
             raise ConnectError(f"{request}: the embedded cluster is not running")
-        path, query = split_target(request.path)
-        headers = _lower(request.headers)
-        answer = await api.handle(ApiRequest(request.method, path, query, headers, request.body or b"", self._user))
+        headers = _all_values(request.headers)
+        answer = await api.handle(received(request.method, request.path, headers, request.body or b"", self._user))
         fields = Headers(answer.fields()) if answer.headers or answer.warnings else _usual_fields(answer.media)
         if answer.stream is None:
             return Response(answer.code, fields, b"" if request.method == "HEAD" else answer.body)
@@ -82,11 +81,11 @@ def _closer(stream: Stream) -> Callable[[], Awaitable[None]]:
     return close
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers as the server wants them: lower-case names, repeated values kept apart by NUL."""
+def _all_values(headers: Mapping[str, str]) -> dict[str, Sequence[str]]:
+    """The headers as the server wants them: all values by lower-case name."""
     if type(headers) is Headers:
-        return {name: "\0".join(headers.get_all(name)) for name in headers}
-    return {name.lower(): value for name, value in headers.items()}
+        return {name: headers.get_all(name) for name in headers}
+    return {name.lower(): (value,) for name, value in headers.items()}
 
 
 @functools.lru_cache(64)

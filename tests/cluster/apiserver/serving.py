@@ -14,7 +14,7 @@ from typing import Any
 
 from jobrelay.cluster.apiserver.access import Access, Tokens
 from jobrelay.cluster.apiserver.represent import stored
-from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.request import ApiRequest, User, received
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import Stream
 from jobrelay.cluster.apiserver.server import ApiServer
@@ -27,6 +27,7 @@ from jobrelay.cluster.store import Row, Store
 from jobrelay.cluster.store.backend import NoBackend
 
 Obj = dict[str, Any]
+Headers = Mapping[str, str | Sequence[str]]  # a header may be sent several times
 ADMIN = User("admin", ("system:masters",))
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -166,17 +167,15 @@ class Server:
         return stored(item.raw) if item is not None else None
 
     def request(
-        self, method: str, target: str, body: Any = None, user: User | None = ADMIN, headers: Mapping[str, str] | None = None,
+        self, method: str, target: str, body: Any = None, user: User | None = ADMIN, headers: Headers | None = None,
     ) -> ApiRequest:  # fmt: skip
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        path, query = split_target(target)
-        return ApiRequest(
-            method, path, query, {name.lower(): text for name, text in (headers or {}).items()}, raw, user
-        )
+        given = {name.lower(): (text,) if isinstance(text, str) else text for name, text in (headers or {}).items()}
+        return received(method, target, given, raw, user)
 
     async def call(
         self, method: str, target: str, body: Any = None, *, user: User | None = ADMIN,
-        headers: Mapping[str, str] | None = None, media: str = "",
+        headers: Headers | None = None, media: str = "",
     ) -> Answer:  # fmt: skip
         """Sends a request and waits for its answer; `media` is the Content-Type."""
         given = {**(headers or {}), **({"Content-Type": media} if media else {})}
@@ -191,9 +190,7 @@ class Server:
         found: Obj = answer.body
         return found
 
-    async def watch(
-        self, target: str, *, user: User | None = ADMIN, headers: Mapping[str, str] | None = None
-    ) -> Watcher:
+    async def watch(self, target: str, *, user: User | None = ADMIN, headers: Headers | None = None) -> Watcher:
         joined = target + ("&" if "?" in target else "?") + "watch=true"
         answer = await self.api.handle(self.request("GET", joined, None, user, headers))
         assert answer.stream is not None, answer.body

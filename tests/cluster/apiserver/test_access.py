@@ -152,7 +152,7 @@ async def whoami(server: Server, **more: object) -> Obj:
 async def test_everybody_can_ask_who_they_are(server: Server) -> None:
     headers = {
         "Impersonate-User": "x",
-        "Impersonate-Group": "g\0h",
+        "Impersonate-Group": ["g", "h"],
         "Impersonate-Uid": "1",
         "Impersonate-Extra-Scopes": "s",
     }

@@ -5,16 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent
+from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import Handlers, output_for
-from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.apiserver.writer import manager_of, stored_json
+from jobrelay.cluster.apiserver.writes import WriteRequest
 from jobrelay.kinds import reviews
 from jobrelay.kinds.apply import built_in_schema, update_managed_fields
 from jobrelay.kinds.field import aggregate
@@ -26,11 +26,11 @@ from jobrelay.kinds.types import type_for_kind
 _CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def _read(request: ApiRequest, api_version: str, kind: str, directive: str) -> Obj:
+def _read(request: ApiRequest, api_version: str, kind: str, directive: str, *same: str) -> Obj:
     type_ = type_for_kind(api_version, kind)
     assert type_ is not None
     media = negotiate.input_media(request.header("content-type"))
-    return body.read(request, (api_version, kind, type_), directive=directive, media=media)
+    return body.read(request, (api_version, kind, type_), directive=directive, media=media, same=same).obj
 
 
 def _pod(handlers: Handlers, request: ApiRequest, name: str) -> Obj:
@@ -61,8 +61,7 @@ async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: 
     if refusal := bind_pod(pod, binding, now=format_time(handlers.services.now()), node_labels=labels):
         raise errors.conflict("", "pods/binding", name, refusal)
     if not given.dry_run:
-        pod["metadata"]["resourceVersion"] = str(handlers.services.store.next_version())
-        handlers.services.store.put("pods", request.info.namespace, name, stored_json(pod))
+        storage.put(handlers.services.store, "pods", request.info.namespace, name, pod)
     await handlers.services.store.settled()
     return _created(request)
 
@@ -70,8 +69,7 @@ async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: 
 async def evict(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
     """Deletes a pod unless a disruption budget forbids it."""
     given = options.write_options(request, "CreateOptions")
-    request.body = request.body.replace(b'"policy/v1beta1"', b'"policy/v1"')
-    eviction = _read(request, "policy/v1", "Eviction", given.field_validation)
+    eviction = _read(request, "policy/v1", "Eviction", given.field_validation, "policy/v1beta1")
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     asked = eviction.get("deleteOptions") or {}
@@ -102,8 +100,7 @@ def _mark_disrupted(handlers: Handlers, pod: Obj) -> None:
         "message": "Eviction API: evicting",
     }  # fmt: skip
     pod["status"] = {**(pod.get("status") or {}), "conditions": [*conditions, reason]}
-    metadata["resourceVersion"] = str(store.next_version())
-    store.put("pods", metadata["namespace"], metadata["name"], stored_json(pod))
+    storage.put(store, "pods", metadata["namespace"], metadata["name"], pod)
 
 
 def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
@@ -196,7 +193,7 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     asked = _read(request, "authentication.k8s.io/v1", "TokenRequest", given.field_validation)
     reviews.default_token_request(asked)
     item = handlers.services.store.get("serviceaccounts", request.info.namespace, request.info.name)
-    tracked = _track_token(handlers, request, asked, given)
+    tracked = _track_token(WriteRequest(handlers.services, request, served, given, "token"), asked)
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -216,12 +213,12 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     return represent.finish(represent.encode(asked), output_for(request), 201)
 
 
-def _track_token(handlers: Handlers, request: ApiRequest, asked: Obj, given: WriteOptions) -> list[Any] | None:
+def _track_token(write: WriteRequest, asked: Obj) -> list[Any] | None:
     schema = built_in_schema("authentication.k8s.io/v1", "TokenRequest")
     assert schema is not None
     return update_managed_fields(
-        None, asked, manager=manager_of(request, given), subresource="token", schema=schema,
-        api_version="authentication.k8s.io/v1", now=format_time(handlers.services.now()),
+        None, asked, manager=write.manager, subresource=write.subresource, schema=schema,
+        api_version="authentication.k8s.io/v1", now=write.now,
     )  # fmt: skip
 
 
@@ -242,6 +239,9 @@ def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None
         raise errors.not_found("", plural, name)
     uid = represent.stored(item.raw)["metadata"]["uid"]
     if reference.get("uid") and reference["uid"] != uid:
-        why = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated"
+        why = (
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object "
+            "might have been deleted and then recreated"
+        )
         raise errors.conflict("", reference["kind"], name, why)
     return {"kind": reference["kind"], "name": name, "uid": uid}

@@ -33,10 +33,24 @@ class Unreadable(Exception):
     """A body that is not an object of any kind; the text is completed by the caller, who knows the kind wanted."""
 
 
-class Message(NamedTuple):
+class ProtobufObject(NamedTuple):
     """The bytes of a protobuf object, to be read once its kind is known."""
 
     raw: bytes
+
+
+class ProposedObject(NamedTuple):
+    """The canonical object that a write asks for, before field management and admission.
+
+    `sent` are its managedFields as the client sent them, where an empty list still differs from none. `notes` knows other
+    lists that were sent empty: they stay so until field management has seen them (see `Notes.settle`). `tracked` says
+    that its managedFields are final already.
+    """
+
+    obj: dict[str, Any]
+    sent: list[Any] | None = None
+    notes: Notes | None = None
+    tracked: bool = False
 
 
 def parse(body: bytes, media: str, notes: Notes | None) -> tuple[Any, str, str]:
@@ -65,21 +79,21 @@ def type_meta(value: Any) -> tuple[str, str]:
         return "", ""
     fields = dict(value.pairs) if isinstance(value, gojson.Pairs) else value
     if not isinstance(fields, dict):
-        raise Unreadable(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(value)} into Go value of type {_TYPE_META}"
-        )
+        raise _wrong_json(f"{json_kind(value)} into Go value of type {_TYPE_META}")
     found = []
     for key in ("apiVersion", "kind"):
         text = fields.get(key)
         text = "" if text is None else text
         if not isinstance(text, str):
-            raise Unreadable(
-                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(text)} into Go struct field .{key} of type string"
-            )
+            raise _wrong_json(f"{json_kind(text)} into Go struct field .{key} of type string")
         found.append(text)
     if found[0].count("/") > 1:
         raise Unreadable(f"unexpected GroupVersion string: {found[0]}")
     return found[0], found[1]
+
+
+def _wrong_json(what: str) -> Unreadable:
+    return Unreadable(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what}")
 
 
 def _parse_protobuf(body: bytes) -> tuple[Any, str, str]:
@@ -87,7 +101,7 @@ def _parse_protobuf(body: bytes) -> tuple[Any, str, str]:
         api_version, kind, raw = protobuf.decode_envelope(body)
     except protobuf.ProtobufError as error:
         raise Unreadable(str(error)) from None
-    return Message(raw), api_version, kind
+    return ProtobufObject(raw), api_version, kind
 
 
 def managed_fields(value: Any) -> list[Any] | None:
@@ -97,10 +111,13 @@ def managed_fields(value: Any) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, media: str) -> dict[str, Any]:
+def read(
+    request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, media: str, same: tuple[str, ...] = ()
+) -> ProposedObject:
     """The canonical object in a request's body.
 
-    `wanted` is the apiVersion, kind and type that the path asks for; `directive` the fieldValidation in force.
+    `wanted` is the apiVersion, kind and type that the path asks for; `same` are other apiVersions in which the kind
+    looks the same; `directive` is the fieldValidation in force.
     """
     api_version, kind, type_ = wanted
     notes = Notes() if directive != "Ignore" else None
@@ -110,12 +127,12 @@ def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, 
         raise errors.bad_request(
             f"the object provided is unrecognized (must be of type {kind}): {error} ({summarize(request.body)})"
         ) from None
-    request.sent_managed = managed_fields(value)
+    sent = managed_fields(value)
     actual_version, actual_kind = given_version or api_version, given_kind or kind
-    if (actual_version, actual_kind) != (api_version, kind):
+    if actual_kind != kind or actual_version not in (api_version, *same):
         raise _wrong_kind(actual_version, actual_kind, api_version, kind)
     try:
-        if isinstance(value, Message):
+        if isinstance(value, ProtobufObject):
             value = protobuf.decode_message(value.raw, type_)
         notes = notes or Notes()
         made = decode(value if value is not None else {}, type_, notes)
@@ -123,10 +140,8 @@ def read(request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, 
         raise _unhandled(actual_version, actual_kind, kind, str(error)) from None
     if directive != "Ignore":
         report(request, notes, directive, lambda text: _unhandled(actual_version, actual_kind, kind, text))
-    request.settle = notes.settle
     made["apiVersion"], made["kind"] = api_version, kind
-    result: dict[str, Any] = made
-    return result
+    return ProposedObject(made, sent, notes)
 
 
 def report(request: ApiRequest, notes: Notes | None, directive: str, refuse: Any) -> None:

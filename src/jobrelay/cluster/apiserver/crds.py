@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 
-from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.custom import served_versions
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
-from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.crd.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
 from jobrelay.kinds.strategy import Obj
@@ -75,9 +74,7 @@ class Definitions:
         served = self._services.resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert served is not None
         track(served, old, crd, manager="kube-apiserver", now=self._now(), subresource="status")
-        crd["metadata"]["resourceVersion"] = str(self._services.store.next_version())
-        name = crd["metadata"]["name"]
-        self._services.store.put(KEY, "", name, stored_json(crd))
+        storage.put(self._services.store, KEY, "", crd["metadata"]["name"], crd)
 
     # Serving.
 
@@ -132,8 +129,7 @@ class Definitions:
             self._put(crd, old)
             return
         del metadata["finalizers"]
-        metadata["resourceVersion"] = str(self._services.store.next_version())
-        self._services.store.delete(KEY, "", metadata["name"], stored_json(crd))
+        storage.remove(self._services.store, KEY, "", metadata["name"], crd)
 
     def _delete_objects(self, crd: Obj) -> int:
         """Deletes all objects, or marks those with finalizers; tells how many are left."""
@@ -146,12 +142,9 @@ class Definitions:
             left += kept
             if kept and metadata.get("deletionTimestamp"):
                 continue
-            metadata["resourceVersion"] = str(store.next_version())
             if kept:
                 metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = self._now(), 0
-                store.put(key, item.namespace, item.name, stored_json(obj))
-            else:
-                store.delete(key, item.namespace, item.name, stored_json(obj))
+            (storage.put if kept else storage.remove)(store, key, item.namespace, item.name, obj)
         return left
 
 

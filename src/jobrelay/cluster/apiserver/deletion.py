@@ -9,12 +9,12 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import admission, crds, errors, represent
+from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
+from jobrelay.cluster.apiserver.admission import AdmissionRequest
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Item
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time, parse_time
@@ -37,7 +37,7 @@ class Deleter:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
         self._check_preconditions(obj)
-        self._admit(name)
+        self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
@@ -59,9 +59,11 @@ class Deleter:
                 self._update(obj, item)
         return True, self._remove(obj, item)
 
-    def _admit(self, name: str) -> None:
-        if self.served.key == "namespaces" and name in admission.IMMORTAL_NAMESPACES:
-            raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
+    def _admit(self, obj: Obj, namespace: str, name: str) -> None:
+        request = AdmissionRequest(
+            self.services, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
+        )
+        admission.run(admission.DELETE.validating, request)
 
     def warn(self) -> None:
         """A kind may warn of what a plain deletion does, even when there is nothing to delete."""
@@ -152,20 +154,15 @@ class Deleter:
 
     def _update(self, obj: Obj, item: Item) -> bytes:
         if self.options.dry_run:
-            return stored_json(obj)
+            return storage.stored_json(obj)
         if obj == represent.stored(item.raw):
             return item.raw
-        obj["metadata"]["resourceVersion"] = str(self.services.store.next_version())
-        raw = stored_json(obj)
-        self.services.store.put(self.served.key, item.namespace, item.name, raw)
-        return raw
+        return storage.put(self.services.store, self.served.key, item.namespace, item.name, obj)
 
     def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
-        if not self.options.dry_run:
-            obj["metadata"]["resourceVersion"] = str(self.services.store.next_version())
-        raw = stored_json(dict(obj))
-        if not self.options.dry_run:
-            self.services.store.delete(self.served.key, item.namespace, item.name, raw)
+        if self.options.dry_run:
+            return self._goodbye(storage.stored_json(obj), obj)
+        raw = storage.remove(self.services.store, self.served.key, item.namespace, item.name, obj)
         return self._goodbye(raw, obj)
 
     def _goodbye(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:

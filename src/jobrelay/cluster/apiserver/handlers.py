@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver import body, custom, negotiate, options, patching, reader, represent, watch
+from jobrelay.cluster.apiserver import body, custom, negotiate, options, patching, reader, represent, watch, writes
+from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
+from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -11,8 +13,7 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.reviews import Reviews
 from jobrelay.cluster.apiserver.selection import select
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import Writer
-from jobrelay.kinds.strategy import Obj
+from jobrelay.cluster.apiserver.writes import WriteRequest
 
 
 def output_for(request: ApiRequest) -> Output:
@@ -45,13 +46,13 @@ class Handlers:
         out = output_for(request)
         media = negotiate.input_media(request.header("content-type"), served.media)
         given = options.write_options(request, "CreateOptions")
-        obj = self.read(request, served, given.field_validation, media)
-        writer = Writer(self.services, request, served, given)
+        proposed = self.read(request, served, given.field_validation, media)
+        write = WriteRequest(self.services, request, served, given)
         if self.reviews.handles(served):
-            writer.match_namespace(obj["metadata"])
-            writer.track(None, obj)
-            return represent.finish(self.reviews.answer(request, served, obj), out, 201)
-        raw = writer.create(obj)
+            ensure_namespace(proposed.obj["metadata"], write.namespace)
+            review = writes.own_fields(write, None, proposed._replace(sent=None))
+            return represent.finish(self.reviews.answer(request, served, review), out, 201)
+        raw = writes.create(write, proposed)
         await self.services.store.settled()
         return self.answer(request, served, raw, out, 201)
 
@@ -59,16 +60,12 @@ class Handlers:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
         media = negotiate.input_media(request.header("content-type"), served.media)
-        obj = self.read(request, served, given.field_validation, media)
-        writer = Writer(self.services, request, served, given, subresource)
-        writer.match_namespace(obj["metadata"])
-        writer.check_name(obj, request.info.name)
-
-        def make(old: Obj | None) -> Obj:
-            writer.track(old, obj, request.sent_managed)
-            return obj
-
-        raw, created = writer.update(request.info.name, make, uid=obj["metadata"].get("uid", ""))
+        proposed = self.read(request, served, given.field_validation, media)
+        write, metadata = WriteRequest(self.services, request, served, given, subresource), proposed.obj["metadata"]
+        ensure_namespace(metadata, write.namespace)
+        check_name(proposed.obj, request.info.name)
+        uid = metadata.get("uid", "")
+        raw, created = writes.update(write, request.info.name, lambda _: proposed, uid=uid)
         await self.services.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
 
@@ -76,10 +73,10 @@ class Handlers:
         media = patching.patch_type(request, served)
         out = output_for(request)
         given = options.write_options(request, "PatchOptions", patch_type=media)
-        writer = Writer(self.services, request, served, given, subresource)
-        patch = patching.Patch(writer, media)
+        write = WriteRequest(self.services, request, served, given, subresource)
+        patch = patching.PatchRequest(write, media)
         create = media == options.APPLY and not subresource
-        raw, created = writer.update(request.info.name, patch.make, create=create)
+        raw, created = writes.update(write, request.info.name, patch.propose, create=create)
         await self.services.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
 
@@ -113,14 +110,15 @@ class Handlers:
 
     # Shared parts.
 
-    def read(self, request: ApiRequest, served: Served, directive: str, media: str) -> Obj:
+    def read(self, request: ApiRequest, served: Served, directive: str, media: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""
         if served.custom is not None:
-            obj = custom.read(request, served, served.custom, directive, media)
+            proposed = ProposedObject(custom.read(request, served, served.custom, directive, media))
         else:
-            obj = body.read(request, (served.api_version, served.kind, served.type), directive=directive, media=media)
-        served.strategy.default(obj)
-        return obj
+            wanted = (served.api_version, served.kind, served.type)
+            proposed = body.read(request, wanted, directive=directive, media=media)
+        served.strategy.default(proposed.obj)
+        return proposed
 
     def answer(self, request: ApiRequest, served: Served, raw: bytes, out: Output, code: int) -> ApiResponse:
         return represent.answer_object(served, raw, out, self.services.now(), request.first("includeObject"), code)

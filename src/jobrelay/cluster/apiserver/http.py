@@ -15,11 +15,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
-from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 from multidict import CIMultiDict
 
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
-from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.request import User, received
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.server import ApiServer
 
@@ -46,13 +45,8 @@ class HttpServer:
         await self._server.shutdown(timeout=2)
 
     async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
-        body, too_long = await _read(raw)
-        path, query = split_target(raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path)
-        headers = _lower(raw)
-        request = ApiRequest(raw.method, path, query, headers, body, _peer(raw))
-        if too_long:
-            request.body = b"\0" * (BODY_LIMIT + 1)
-        answer = await self._api.handle(request)
+        target = raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path
+        answer = await self._api.handle(received(raw.method, target, _headers(raw), await _read(raw), _peer(raw)))
         if answer.upgrade is not None:
             upgraded: web.StreamResponse = await answer.upgrade(raw)
             return upgraded
@@ -61,32 +55,27 @@ class HttpServer:
         return web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
 
 
-def _lower(raw: web.BaseRequest) -> dict[str, str]:
-    """The headers with lower-case names; values of a repeated header are kept apart by NUL."""
-    found: dict[str, str] = {}
+def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
+    """The headers: all values by lower-case name."""
+    found: dict[str, list[str]] = {}
     for key, value in raw.headers.items():
-        name = key.lower()
-        found[name] = f"{found[name]}\0{value}" if name in found else value
+        found.setdefault(key.lower(), []).append(value)
     return found
 
 
-async def _read(raw: web.BaseRequest) -> tuple[bytes, bool]:
-    """The body, and whether it is longer than what is accepted (the rest is then not read)."""
+async def _read(raw: web.BaseRequest) -> bytes:
+    """The body. Of one that is longer than what is accepted, the rest is not read: its length refuses it already."""
     if not raw.body_exists:
-        return b"", False
+        return b""
     if raw.content.is_eof():
-        body = raw.content.read_nowait()
-        return (b"", True) if len(body) > BODY_LIMIT else (body, False)
+        return raw.content.read_nowait()
     pieces, size = [], 0
-    try:
-        async for piece in raw.content.iter_any():
-            size += len(piece)
-            if size > BODY_LIMIT:
-                return b"", True
-            pieces.append(piece)
-    except HTTPRequestEntityTooLarge:
-        return b"", True
-    return b"".join(pieces), False
+    async for piece in raw.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > BODY_LIMIT:
+            break
+    return b"".join(pieces)
 
 
 def _peer(raw: web.BaseRequest) -> User | None:

@@ -7,6 +7,7 @@ Kubernetes negotiates twice: its router first checks the plain media type, then 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,7 +94,7 @@ def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
     raise errors.not_acceptable(BUILT_IN)
 
 
-def pretty_print(query: dict[str, list[str]], user_agent: str) -> bool:
+def pretty_print(query: Mapping[str, list[str]], user_agent: str) -> bool:
     wanted = query.get("pretty")
     if wanted and wanted[0]:
         return wanted[0] in ("1", "t", "T", "true", "TRUE", "True")

@@ -17,7 +17,7 @@ _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 APPLY: Final = "application/apply-patch+yaml"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WriteOptions:
     """Of create, update and patch."""
 
@@ -27,7 +27,7 @@ class WriteOptions:
     force: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ListOptions:
     label_selector: str = ""
     field_selector: str = ""
@@ -41,7 +41,7 @@ class ListOptions:
     send_initial_events: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DeleteOptions:
     dry_run: bool = False
     grace_period: int | None = None
@@ -201,7 +201,7 @@ def _delete_body(request: ApiRequest) -> dict[str, Any]:
             version = api_version or "meta.k8s.io/v1"
             text = f'no kind "{kind}" is registered for version "{version}" in scheme "{body.SCHEME}"'
             raise errors.bad_request(text)
-        if isinstance(value, body.Message):
+        if isinstance(value, body.ProtobufObject):
             value = protobuf.decode_message(value.raw, type_of(_DELETE_OPTIONS))
         given: dict[str, Any] = decode(value if value is not None else {}, type_of(_DELETE_OPTIONS))
     except body.Unreadable as error:

@@ -11,11 +11,15 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from jobrelay.cluster.apiserver import body, errors, ownership
+from jobrelay.cluster.apiserver.admission.steps import check_name
+from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.cluster.apiserver.writes import WriteRequest
 from jobrelay.kinds import field, gojson, yaml
 from jobrelay.kinds.crd.objects import type_problem
 from jobrelay.kinds.decode import DecodeError, Notes, decode
@@ -59,27 +63,41 @@ def answer(error: PatchError) -> errors.ApiError:
     return errors.ApiError(error.code, error.reason, error.message, details=error.details)
 
 
-class Patch:
-    """One patch request: `make` turns the stored object into the new one."""
+class PatchRequest(msgspec.Struct, frozen=True, eq=False):
+    """One patch: what it is of, and the media type that says how to read its body."""
 
-    def __init__(self, writer: Writer, media: str) -> None:
-        self.writer, self.media = writer, media
-        self.request, self.served, self.options = writer.request, writer.served, writer.options
-        self.strict = self.options.field_validation != "Ignore"
+    write: WriteRequest
+    media: str
 
-    def make(self, old: Obj | None) -> Obj:
+    @property
+    def served(self) -> Served:
+        return self.write.served
+
+    @property
+    def body(self) -> bytes:
+        return self.write.request.body
+
+    @property
+    def name(self) -> str:
+        return self.write.request.info.name
+
+    @property
+    def strict(self) -> bool:
+        return self.write.options.field_validation != "Ignore"
+
+    def propose(self, old: Obj | None) -> ProposedObject:
+        """The object that the patch makes of the stored one."""
         try:
             if self.media == APPLY:
                 return self._apply(old)
             if old is None:
-                raise errors.not_found(self.served.group, self.served.plural, self.request.info.name)
-            new, sent = self._strategic(old) if self.media == STRATEGIC else self._json(old)
+                raise errors.not_found(self.served.group, self.served.plural, self.name)
+            proposed = self._strategic(old) if self.media == STRATEGIC else self._json(old)
         except PatchError as error:
             raise answer(error) from None
-        if not _only_bookkeeping(new, old):
-            self.served.strategy.default(new)
-        self.writer.track(old, new, sent)
-        return new
+        if not _only_bookkeeping(proposed.obj, old):
+            self.served.strategy.default(proposed.obj)
+        return proposed
 
     def _load(self, notes: Notes, prefix: str) -> Any:
         """The body's JSON; what a strict reader finds is noted, unless nobody asked for one."""
@@ -87,21 +105,21 @@ class Patch:
             prefix = ""
         try:
             if not self.strict:
-                return gojson.loads(self.request.body)
-            value = gojson.loads(self.request.body)
-            if gojson.may_repeat(self.request.body, value):
-                for path in gojson.repeated(gojson.loads_keeping_repeats(self.request.body)):
+                return gojson.loads(self.body)
+            value = gojson.loads(self.body)
+            if gojson.may_repeat(self.body, value):
+                for path in gojson.repeated(gojson.loads_keeping_repeats(self.body)):
                     notes.add(f'duplicate field "{path}"')
             return value
         except gojson.JsonError as error:
             raise errors.bad_request(f"{prefix}{error}") from None
 
     def _report(self, notes: Notes, refuse: Callable[[str], errors.ApiError]) -> None:
-        body.report(self.request, notes if self.strict else None, self.options.field_validation, refuse)
+        body.report(self.write.request, notes if self.strict else None, self.write.options.field_validation, refuse)
 
     # JSON and merge patches.
 
-    def _json(self, old: Obj) -> tuple[Obj, list[Any] | None]:
+    def _json(self, old: Obj) -> ProposedObject:
         notes = Notes()
         value = self._load(notes, "error decoding patch: ")
         if self.media == JSON_PATCH:
@@ -127,10 +145,9 @@ class Patch:
             notes.add(text)
         self._report(notes, refuse)
         if new is None:
-            self.writer.check_name({"metadata": {}}, self.request.info.name)
+            check_name({"metadata": {}}, self.name)
         assert new is not None
-        self.request.settle = unknown.settle
-        return new, body.managed_fields(patched)
+        return ProposedObject(new, body.managed_fields(patched), unknown)
 
     def _read_merged(self, patched: Any, old: Obj, notes: Notes) -> Obj | None:
         """As `_read`, for a patch that shares with `old` what it left alone."""
@@ -155,7 +172,7 @@ class Patch:
         kind = kind or self.served.kind
         if (version, kind) == (self.served.api_version, self.served.kind):
             return self.served.decode(patched, notes)
-        other = self.writer.services.resources.by_kind(version, kind)
+        other = self.write.services.resources.by_kind(version, kind)
         if other is not None and other.key == self.served.key:
             return self._converted(other.decode(patched, notes), other)
         if (type_ := type_for_kind(version, kind)) is not None:
@@ -183,7 +200,7 @@ class Patch:
 
     # Strategic merge patches.
 
-    def _strategic(self, old: Obj) -> tuple[Obj, list[Any] | None]:
+    def _strategic(self, old: Obj) -> ProposedObject:
         notes, unknown = Notes(), Notes()
         patch = check_strategic_patch(self._load(notes, ""))
         patched = apply_strategic_patch(old, patch, self.served.type)
@@ -198,8 +215,7 @@ class Patch:
         for text in sorted(unknown.texts):
             notes.add(text)
         self._report(notes, refuse)
-        self.request.settle = unknown.settle
-        return new, body.managed_fields(patched)
+        return ProposedObject(new, body.managed_fields(patched), unknown)
 
     def _read_changed(self, patched: Obj, old: Obj, notes: Notes) -> Obj:
         """The patched object in canonical form. What the patch did not touch is so already, and is shared with `old`."""
@@ -213,22 +229,22 @@ class Patch:
 
     # Server-side apply.
 
-    def _apply(self, old: Obj | None) -> Obj:
+    def _apply(self, old: Obj | None) -> ProposedObject:
         from jobrelay.kinds.apply import check_apply
 
         duplicates: list[str] = []
         try:
-            config = check_apply(yaml.load(self.request.body, duplicates))
+            config = check_apply(yaml.load(self.body, duplicates))
         except yaml.YamlError as error:
             raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
         merged, managed = ownership.apply(
             self.served,
             old,
             config,
-            manager=self.options.field_manager,
-            force=bool(self.options.force),
-            now=self.writer.now(),
-            subresource=self.writer.subresource,
+            manager=self.write.options.field_manager,
+            force=bool(self.write.options.force),
+            now=self.write.now,
+            subresource=self.write.subresource,
         )
         new = self._applied(merged)
         self.served.strategy.default(new)
@@ -236,8 +252,8 @@ class Patch:
         self._report_duplicates(duplicates)
         if old is None and (uid := new["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise errors.conflict(self.served.group, self.served.plural, self.request.info.name, why)
-        return new
+            raise errors.conflict(self.served.group, self.served.plural, self.name, why)
+        return ProposedObject(new, tracked=True)
 
     def _applied(self, merged: Obj) -> Obj:
         """What an apply has made; custom resources are taken as they are, nulls included but for those in metadata."""
@@ -250,12 +266,12 @@ class Patch:
             raise errors.unknown(str(error)) from None
 
     def _report_duplicates(self, duplicates: list[str]) -> None:
-        if duplicates and self.options.field_validation == "Strict":
+        if duplicates and self.write.options.field_validation == "Strict":
             text = body.repeated_keys(duplicates)
             raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {text}")
         if self.strict:
             for line in duplicates:
-                self.request.warn(line)
+                self.write.request.warn(line)
 
 
 _BOOKKEEPING: Final = frozenset({"finalizers", "ownerReferences", "resourceVersion"})

@@ -18,7 +18,7 @@ from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import Handlers
 from jobrelay.cluster.apiserver.metrics import Metrics
 from jobrelay.cluster.apiserver.paths import Paths
-from jobrelay.cluster.apiserver.request import ApiRequest, Info, parse_info
+from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.reviews import Reviews
@@ -78,10 +78,9 @@ class ApiServer:
         return error
 
     async def _answer(self, request: ApiRequest) -> ApiResponse:
-        request.info = parse_info(request.method, request.path, request.query)
         if "//" in request.path:
             raise errors.page_not_found()
-        self.access.authenticate(request)
+        request = self.access.authenticate(request)
         self.access.authorize(request)
         if len(request.body) > BODY_LIMIT:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
@@ -93,7 +92,7 @@ class ApiServer:
         context.current.set(context.Request(self.services.now(), requester))
         return await self._on_resource(request, request.info)
 
-    async def _on_resource(self, request: ApiRequest, info: Info) -> ApiResponse:
+    async def _on_resource(self, request: ApiRequest, info: RequestInfo) -> ApiResponse:
         served = self.services.resources.get(info.group, info.version, info.resource)
         if served is None:
             raise self._unknown(info)
@@ -119,7 +118,7 @@ class ApiServer:
             raise errors.method_not_allowed()
         return await self._verbs[info.verb](request, served)
 
-    def _unknown(self, info: Info) -> errors.ApiError:
+    def _unknown(self, info: RequestInfo) -> errors.ApiError:
         known = any(served.group == info.group and served.custom is None for served in self.services.resources)
         if info.prefix == "apis" and not known:
             return errors.page_not_found()

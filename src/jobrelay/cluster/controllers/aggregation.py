@@ -7,7 +7,7 @@ from typing import Final
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.apply import apply_object, built_in_schema
 from jobrelay.kinds.rbacrules import aggregate_rules

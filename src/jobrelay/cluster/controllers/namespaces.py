@@ -12,11 +12,13 @@ import asyncio
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import Writer, stored_json
+from jobrelay.cluster.apiserver.storage import stored_json
+from jobrelay.cluster.apiserver.writes import WriteRequest, create
 from jobrelay.cluster.controllers.own import own_request
 from jobrelay.cluster.store import Change
 
@@ -75,7 +77,7 @@ class Namespaces:
         assert served is not None
         made = served.decode(obj, None)
         served.strategy.default(made)
-        Writer(self._services, own_request(namespace), served, WriteOptions()).create(made)
+        create(WriteRequest(self._services, own_request(namespace), served, WriteOptions()), ProposedObject(made))
 
     # Deleted namespaces.
 

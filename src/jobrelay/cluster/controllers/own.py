@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.cluster.apiserver.request import ApiRequest, Info, User
+from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, User
 
 MANAGER: Final = "kube-controller-manager"
 _USER: Final = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
@@ -12,4 +12,5 @@ _USER: Final = User("system:kube-controller-manager", ("system:masters", "system
 
 def own_request(namespace: str) -> ApiRequest:
     """A request of the cluster's own."""
-    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=_USER, info=Info("create", "", namespace=namespace))
+    info = RequestInfo("create", "", namespace=namespace)
+    return ApiRequest("POST", "", {}, {"user-agent": (MANAGER,)}, info, user=_USER)

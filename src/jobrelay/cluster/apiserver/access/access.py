@@ -22,13 +22,12 @@ class Access:
     def __init__(self, authorizer: Authorizer, tokens: Tokens, static: Mapping[str, User] | None = None) -> None:
         self.authorizer, self.tokens, self._static = authorizer, tokens, static or {}
 
-    def authenticate(self, request: ApiRequest) -> None:
-        """Sets the request's user; raises 401 for credentials that are wrong."""
-        request.user = self._identify(request)
-        for name in request.headers:
-            if name.startswith("impersonate-"):
-                request.user = self._impersonate(request)
-                return
+    def authenticate(self, request: ApiRequest) -> ApiRequest:
+        """The request with its user; raises 401 for credentials that are wrong."""
+        user = self._identify(request)
+        if any(name.startswith("impersonate-") for name in request.headers):
+            user = self._impersonate(request, user)
+        return request.authenticated(user)
 
     def _identify(self, request: ApiRequest) -> User:
         if request.peer is not None:
@@ -58,24 +57,22 @@ class Access:
         if not allowed:
             raise forbidden(request.user, wanted, reason)
 
-    def _impersonate(self, request: ApiRequest) -> User:
-        headers = request.headers
-        name = headers.get("impersonate-user", "")
-        groups = tuple(filter(None, headers.get("impersonate-group", "").split("\0")))
+    def _impersonate(self, request: ApiRequest, user: User) -> User:
+        name, uid = request.header("impersonate-user"), request.header("impersonate-uid")
+        groups = tuple(filter(None, request.headers.get("impersonate-group", ())))
         extra = {
-            unquote(key[len(_EXTRA) :]).lower(): tuple(value.split("\0"))
-            for key, value in headers.items()
+            unquote(key[len(_EXTRA) :]).lower(): tuple(values)
+            for key, values in request.headers.items()
             if key.startswith(_EXTRA)
         }
-        uid = headers.get("impersonate-uid", "")
         if not name and not groups and not uid and not extra:
-            return request.user
+            return user
         if not name:
             asked = [f"{{Group  {g}    }}" for g in groups] + (
                 [f"{{UID  {uid}  authentication.k8s.io/v1  }}"] if uid else []
             )
             raise errors.bad_request(f"requested [{' '.join(asked)}] without impersonating a user")
-        self._may_impersonate(request.user, name, groups, uid, extra)
+        self._may_impersonate(user, name, groups, uid, extra)
         return _impersonated(name, groups, uid, extra)
 
     def _may_impersonate(

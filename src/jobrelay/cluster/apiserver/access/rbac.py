@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.cluster.apiserver.request import Info, User
+from jobrelay.cluster.apiserver.request import RequestInfo, User
 from jobrelay.cluster.store import Store
 from jobrelay.kinds.rbacrules import binding_subject, rule_allows, rule_allows_url
 
@@ -35,7 +35,7 @@ class Attributes:
     path: str = ""
 
 
-def attributes_of(info: Info) -> Attributes:
+def attributes_of(info: RequestInfo) -> Attributes:
     if not info.about_resource:
         return Attributes(info.verb, path=info.path)
     name = info.name or info.selected

@@ -1,9 +1,10 @@
-"""One write on its way through admission."""
+"""One write as admission sees it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -12,25 +13,34 @@ from jobrelay.cluster.apiserver.services import Services
 from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.strategy import Obj
 
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
-@dataclass(slots=True)
-class Attempt:
-    """One write: the object as it would be stored, the stored one if there is one, and who asks for what."""
+
+class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
+    """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
+
+    `name` is the name in the path; a create has none. A delete has only an old object.
+    """
 
     services: Services
     request: ApiRequest
     served: Served
-    operation: str  # CREATE or UPDATE
-    new: Obj
+    operation: Operation
+    namespace: str
+    name: str = ""
+    new: Obj = {}
     old: Obj | None = None
     subresource: str = ""
     dry_run: bool = False
-    unsettled: bool = False  # reading the object back shows more than what is stored
 
     @property
     def metadata(self) -> dict[str, Any]:
+        """The metadata of the new object."""
         metadata: dict[str, Any] = self.new["metadata"]
         return metadata
+
+    def is_about(self, key: str, subresource: str = "") -> bool:
+        return self.served.key == key and self.subresource == subresource
 
     def invalid(self, found: list[FieldError]) -> errors.ApiError:
         group = "" if self.served.key == "events" else self.served.group
@@ -38,3 +48,7 @@ class Attempt:
         if self.served.custom is not None:
             group, kind = self.new.get("apiVersion", "").rpartition("/")[0], self.new.get("kind", "")
         return errors.invalid(group, kind, self.metadata.get("name", ""), found)
+
+    def forbidden(self, why: str) -> errors.ApiError:
+        name = self.metadata.get("name") or self.metadata.get("generateName", "")
+        return errors.forbidden(self.served.group, self.served.plural, name, why)
