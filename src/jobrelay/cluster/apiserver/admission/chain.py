@@ -43,7 +43,7 @@ CREATE: Final = Chain(
         steps.warn_create,
     ),
     validating=(
-        plugins.namespace_labels,
+        plugins.namespace_pod_security,
         plugins.check_limits,
         plugins.check_default_priority,
         plugins.pod_security,
@@ -66,7 +66,7 @@ UPDATE: Final = Chain(
         steps.validate_update,
     ),
     validating=(
-        plugins.namespace_labels,
+        plugins.namespace_pod_security,
         plugins.check_claim_growth,
         plugins.check_default_priority,
         plugins.pod_security,

@@ -193,16 +193,19 @@ def pod_security(admission: AdmissionRequest) -> None:
         admission.request.warn(text)
 
 
-def namespace_labels(admission: AdmissionRequest) -> None:
-    """Pod Security labels of a namespace must be understood."""
+def namespace_pod_security(admission: AdmissionRequest) -> None:
+    """Pod Security labels of a namespace must be understood; existing pods that do not meet stricter ones are warned of."""
     if not admission.is_about("namespaces"):
         return
-    from jobrelay.kinds.pod import validate_namespace_labels
+    from jobrelay.kinds.pod import namespace_warnings, validate_namespace_labels
 
-    found = (
-        validate_namespace_labels(admission.new, admission.old)
-        if admission.old
-        else validate_namespace_labels(admission.new)
-    )
-    if found:
+    labels = admission.metadata.get("labels")
+    old = admission.old["metadata"].get("labels") if admission.old is not None else None
+    if found := validate_namespace_labels(labels, old):
         raise admission.invalid(found)
+    if admission.old is None or labels == old:
+        return
+    name = admission.metadata["name"]
+    pods = [represent.stored(item.raw) for item in admission.services.store.snapshot("pods").walk(name)]
+    for text in namespace_warnings(name, labels, old, pods):
+        admission.request.warn(text)
