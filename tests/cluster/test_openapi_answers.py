@@ -16,7 +16,7 @@ import pytest
 import jobrelay
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.openapi.answers import OpenApi
-from jobrelay.cluster.apiserver.openapi.library import Document, Shelf
+from jobrelay.cluster.apiserver.openapi.cache import Document, DocumentCache
 from jobrelay.cluster.apiserver.request import received
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
@@ -147,16 +147,16 @@ class Press:
 
 
 async def test_a_document_is_built_once() -> None:
-    shelf, press = Shelf(), Press()
-    first, second = await asyncio.gather(*(shelf.read(press.document("a"), "media") for _ in range(2)))
+    cache, press = DocumentCache(), Press()
+    first, second = await asyncio.gather(*(cache.read(press.document("a"), "media") for _ in range(2)))
     assert gzip.decompress(first) == gzip.decompress(second) == b"a"
     assert press.built == ["a"]
 
 
 async def test_the_least_used_document_goes_first() -> None:
-    shelf, press = Shelf(limit=60), Press()
+    cache, press = DocumentCache(limit=60), Press()
     for name in ("a", "b", "a", "c", "a", "b"):
-        await shelf.read(press.document(name), "media")
+        await cache.read(press.document(name), "media")
     assert press.built == ["a", "b", "c", "b"]
 
 

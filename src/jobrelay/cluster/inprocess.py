@@ -11,7 +11,7 @@ import functools
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-from jobrelay.cluster.apiserver.request import User, received
+from jobrelay.cluster.apiserver.request import UserInfo, received
 from jobrelay.cluster.apiserver.response import ApiResponse, Stream
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.kube.errors import ConnectError
@@ -23,7 +23,7 @@ __all__ = ["InProcessTransport"]
 class InProcessTransport:
     """Carries requests to the API server that `serving` returns; None means that it is not running."""
 
-    def __init__(self, serving: Callable[[], ApiServer | None], user: User | None) -> None:
+    def __init__(self, serving: Callable[[], ApiServer | None], user: UserInfo | None) -> None:
         self._serving, self._user = serving, user
 
     async def send(self, request: Request) -> Response:
@@ -36,12 +36,12 @@ class InProcessTransport:
         fields = Headers(answer.fields()) if answer.headers or answer.warnings else _usual_fields(answer.media)
         if answer.stream is None:
             return Response(answer.code, fields, b"" if request.method == "HEAD" else answer.body)
-        sink = _Queue()
+        sink = _QueueSink()
         answer.stream.start(sink)
         return Response(answer.code, fields, sink.chunks(), _closer(answer.stream))
 
 
-class _Queue:
+class _QueueSink:
     """What a stream has pushed and its reader has not taken yet."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobrelay.cluster.apiserver.request import User
+from jobrelay.cluster.apiserver.request import UserInfo
 
 from .serving import ADMIN, CONFIGMAPS, MERGE, Obj, Server, binding, config, role
 
@@ -12,7 +12,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = f"{RBAC}/namespaces/default/roles"
 BINDINGS = f"{RBAC}/namespaces/default/rolebindings"
 READ = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
-ALICE = User("alice", ("staff",))
+ALICE = UserInfo("alice", ("staff",))
 
 
 async def allow(server: Server, *rules: Obj) -> None:
@@ -41,7 +41,7 @@ async def test_a_role_and_a_binding_allow(server: Server) -> None:
     assert (await server.call("GET", CONFIGMAPS, user=ALICE)).code == 200
     assert (await server.call("POST", CONFIGMAPS, config(), user=ALICE)).code == 403
     assert (await server.call("GET", "/api/v1/namespaces/kube-system/configmaps", user=ALICE)).code == 403
-    assert (await server.call("GET", CONFIGMAPS, user=User("bob"))).code == 403
+    assert (await server.call("GET", CONFIGMAPS, user=UserInfo("bob"))).code == 403
 
 
 async def test_rights_end_with_the_binding(server: Server) -> None:
@@ -162,7 +162,7 @@ async def test_everybody_can_ask_who_they_are(server: Server) -> None:
     }  # fmt: skip
 
 
-async def can(server: Server, attributes: Obj, user: User = ALICE) -> Obj:
+async def can(server: Server, attributes: Obj, user: UserInfo = ALICE) -> Obj:
     spec = {"spec": {"resourceAttributes": attributes}}
     body = await server.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", spec, user=user)
     status: Obj = body["status"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 
 from jobrelay.cluster.apiserver import represent, storage
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.custom import served_versions
 from jobrelay.cluster.apiserver.ownership import track
-from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.crd.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
@@ -21,15 +21,15 @@ from jobrelay.kinds.times import format_time
 KEY = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-class Definitions:
+class CrdControllers:
     """Keeps the table of resources in step with the definitions in the store."""
 
-    def __init__(self, services: Services, watches: Watches) -> None:
-        self._services, self._watches = services, watches
+    def __init__(self, server: ServerContext, watches: Watches) -> None:
+        self._server, self._watches = server, watches
         self._served: dict[str, Obj] = {}
         self._claims: dict[str, Obj] = {}
-        services.store.subscribe(KEY, self._changed)
-        for item in services.store.snapshot(KEY).walk(""):
+        server.store.subscribe(KEY, self._changed)
+        for item in server.store.snapshot(KEY).walk(""):
             crd = represent.stored(item.raw)
             self._claims[item.name] = _claim(crd)
             self._serve(crd)
@@ -38,7 +38,7 @@ class Definitions:
         asyncio.get_running_loop().call_soon(self._settle, (change.after or change.before).name)  # type: ignore[union-attr]
 
     def _settle(self, name: str) -> None:
-        item = self._services.store.get(KEY, "", name)
+        item = self._server.store.get(KEY, "", name)
         if item is None:
             self._claims.pop(name, None)
             self._stop_serving(name)
@@ -67,14 +67,14 @@ class Definitions:
         return [claim for other, claim in self._claims.items() if other != name]
 
     def _now(self) -> str:
-        return format_time(self._services.now())
+        return format_time(self._server.now())
 
     def _put(self, crd: Obj, old: Obj) -> None:
         """Stores a new status as the controllers of a real server do."""
-        served = self._services.resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        served = self._server.resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert served is not None
         track(served, old, crd, manager="kube-apiserver", now=self._now(), subresource="status")
-        storage.put(self._services.store, KEY, "", crd["metadata"]["name"], crd)
+        storage.put(self._server.store, KEY, "", crd["metadata"]["name"], crd)
 
     # Serving.
 
@@ -88,7 +88,7 @@ class Definitions:
         if known is not None:
             self._stop_serving(name)
         for served in served_versions(_changeable(crd)):
-            self._services.resources.add(served)
+            self._server.resources.add(served)
         self._served[name] = crd["spec"]
 
     def _stop_serving(self, name: str) -> None:
@@ -96,10 +96,10 @@ class Definitions:
         if spec is None:
             return
         group, plural = spec["group"], spec["names"]["plural"]
-        for served in list(self._services.resources):
+        for served in list(self._server.resources):
             if served.group == group and served.plural == plural:
                 self._watches.close_resource(served)
-        self._services.resources.remove_custom(group, plural)
+        self._server.resources.remove_custom(group, plural)
 
     # Deletion.
 
@@ -109,7 +109,7 @@ class Definitions:
         metadata = crd["metadata"]
         if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
             return
-        for served in self._services.resources:
+        for served in self._server.resources:
             if served.key == metadata["name"] and served.custom is not None:
                 served.terminating = True
         if self._delete_objects(crd):
@@ -129,11 +129,11 @@ class Definitions:
             self._put(crd, old)
             return
         del metadata["finalizers"]
-        storage.remove(self._services.store, KEY, "", metadata["name"], crd)
+        storage.remove(self._server.store, KEY, "", metadata["name"], crd)
 
     def _delete_objects(self, crd: Obj) -> int:
         """Deletes all objects, or marks those with finalizers; tells how many are left."""
-        key, store = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}", self._services.store
+        key, store = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}", self._server.store
         left = 0
         for item in list(store.snapshot(key).walk("")):
             obj = represent.stored(item.raw)

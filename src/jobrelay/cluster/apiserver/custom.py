@@ -11,7 +11,7 @@ from typing import Any
 
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served, Subresource
+from jobrelay.cluster.apiserver.resources import ServedResource, Subresource
 from jobrelay.kinds import gojson, yaml
 from jobrelay.kinds.crd import objects
 from jobrelay.kinds.crd.strategy import CustomKind, from_storage, to_storage
@@ -22,7 +22,7 @@ Convert = Callable[[Obj], Obj]
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-def read(request: ApiRequest, served: Served, kind: CustomKind, directive: str, media: str) -> Obj:
+def read(request: ApiRequest, served: ServedResource, kind: CustomKind, directive: str, media: str) -> Obj:
     """The custom resource in a request's body."""
     if media == negotiate.PROTOBUF:
         raise errors.unsupported_media_type((negotiate.JSON, negotiate.YAML))
@@ -67,7 +67,7 @@ def _parse(request: ApiRequest, kind: CustomKind, media: str, notes: Notes | Non
     return value
 
 
-def check_route(request: ApiRequest, served: Served) -> None:
+def check_route(request: ApiRequest, served: ServedResource) -> None:
     """What a custom resource's path may ask for; raises otherwise. Requests to deprecated versions are warned of it."""
     info = request.info
     assert served.custom is not None
@@ -82,7 +82,7 @@ def check_route(request: ApiRequest, served: Served) -> None:
         raise errors.method_not_supported(served.group, served.plural, info.verb)
 
 
-def served_versions(crd: Obj) -> list[Served]:
+def served_versions(crd: Obj) -> list[ServedResource]:
     """The resources that a CRD adds."""
     spec, names = crd["spec"], crd["spec"]["names"]
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
@@ -93,7 +93,7 @@ def served_versions(crd: Obj) -> list[Served]:
         custom = CustomKind(crd, version["name"])
         to_storage, from_storage = _conversions(crd, custom, storage)
         made.append(
-            Served(
+            ServedResource(
                 group=spec["group"],
                 version=version["name"],
                 plural=names["plural"],

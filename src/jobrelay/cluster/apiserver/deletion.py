@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import format_time, parse_time
@@ -26,13 +26,15 @@ FOREGROUND: Final = "foregroundDeletion"
 class Deleter:
     """Carries out deletions of one resource for one request."""
 
-    def __init__(self, services: Services, request: ApiRequest, served: Served, options: DeleteOptions) -> None:
-        self.services, self.request, self.served, self.options = services, request, served, options
+    def __init__(
+        self, server: ServerContext, request: ApiRequest, served: ServedResource, options: DeleteOptions
+    ) -> None:
+        self.server, self.request, self.served, self.options = server, request, served, options
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
         """Deletes one object; tells whether it is gone, and what to answer: a Status, or the object's stored JSON."""
         self.warn()
-        item = self.services.store.get(self.served.key, namespace, name)
+        item = self.server.store.get(self.served.key, namespace, name)
         if item is None:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
@@ -41,7 +43,7 @@ class Deleter:
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
-            crds.begin_deletion(obj, format_time(self.services.now()))
+            crds.begin_deletion(obj, format_time(self.server.now()))
             return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
         if pending:
@@ -52,7 +54,7 @@ class Deleter:
             if set(finalizers) != set(before):
                 _set(obj["metadata"], "finalizers", finalizers)
             if finalizers and not graceful:
-                mark_as_deleting(obj, self.services.now())
+                mark_as_deleting(obj, self.server.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
                 return False, self._update(obj, item)
             if graceful:
@@ -61,7 +63,7 @@ class Deleter:
 
     def _admit(self, obj: Obj, namespace: str, name: str) -> None:
         request = AdmissionRequest(
-            self.services, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
+            self.server, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
         )
         admission.run(admission.DELETE.validating, request)
 
@@ -113,13 +115,13 @@ class Deleter:
             self._shorten(metadata, period, wanted)
             return True, False
         period = find(obj, wanted)
-        end = self.services.now() + dt.timedelta(seconds=period)
+        end = self.server.now() + dt.timedelta(seconds=period)
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), period
         _bump(metadata)
         return True, False
 
     def _shorten(self, metadata: dict[str, Any], period: int, wanted: int) -> None:
-        now = self.services.now().replace(microsecond=0)
+        now = self.server.now().replace(microsecond=0)
         end = parse_time(metadata["deletionTimestamp"]) + dt.timedelta(seconds=wanted - period)
         if end < now:
             end, wanted = now, 1 if wanted else 0
@@ -143,7 +145,7 @@ class Deleter:
     def _delete_namespace(self, obj: Obj, item: Item) -> tuple[bool, dict[str, Any] | bytes]:
         """A namespace is marked as terminating; it goes when its contents are gone and its finalizers are empty."""
         if not obj["metadata"].get("deletionTimestamp"):
-            obj["metadata"]["deletionTimestamp"] = format_time(self.services.now())
+            obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
             if self.options.propagation == "Orphan" or self.options.orphan:
                 _set(obj["metadata"], "finalizers", [*(obj["metadata"].get("finalizers") or []), ORPHAN])
@@ -157,12 +159,12 @@ class Deleter:
             return storage.stored_json(obj)
         if obj == represent.stored(item.raw):
             return item.raw
-        return storage.put(self.services.store, self.served.key, item.namespace, item.name, obj)
+        return storage.put(self.server.store, self.served.key, item.namespace, item.name, obj)
 
     def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
         if self.options.dry_run:
             return self._goodbye(storage.stored_json(obj), obj)
-        raw = storage.remove(self.services.store, self.served.key, item.namespace, item.name, obj)
+        raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, obj)
         return self._goodbye(raw, obj)
 
     def _goodbye(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:

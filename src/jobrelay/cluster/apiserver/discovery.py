@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import ResourceTable, Served, Subresource
+from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource, Subresource
 from jobrelay.cluster.apiserver.response import ApiResponse
 
 Obj = dict[str, Any]
 AGGREGATED: Final = ("v2",)
 
 
-def storage_hash(served: Served) -> str:
+def storage_hash(served: ServedResource) -> str:
     """The fingerprint of the version that objects are stored in."""
     group = "" if served.key == "events" else served.group
     text = f"{group}/{served.storage_version}/{served.kind}"
@@ -135,7 +135,7 @@ class Discovery:
         return answer
 
 
-def _legacy(served: Served) -> Obj:
+def _legacy(served: ServedResource) -> Obj:
     entry: Obj = {
         "name": served.plural, "singularName": served.singular, "namespaced": served.namespaced, "kind": served.kind,
         "verbs": list(served.verbs),
@@ -149,7 +149,7 @@ def _legacy(served: Served) -> Obj:
     return entry
 
 
-def _legacy_sub(served: Served, sub: Subresource) -> Obj:
+def _legacy_sub(served: ServedResource, sub: Subresource) -> Obj:
     entry: Obj = {
         "name": f"{served.plural}/{sub.name}", "singularName": "", "namespaced": served.namespaced, "kind": sub.kind,
         "verbs": list(sub.verbs),
@@ -159,7 +159,7 @@ def _legacy_sub(served: Served, sub: Subresource) -> Obj:
     return entry
 
 
-def _aggregated(served: Served) -> Obj:
+def _aggregated(served: ServedResource) -> Obj:
     entry: Obj = {
         "resource": served.plural,
         "responseKind": {

@@ -18,7 +18,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
-from jobrelay.cluster.apiserver.request import User, received
+from jobrelay.cluster.apiserver.request import UserInfo, received
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.server import ApiServer
 
@@ -78,18 +78,18 @@ async def _read(raw: web.BaseRequest) -> bytes:
     return b"".join(pieces)
 
 
-def _peer(raw: web.BaseRequest) -> User | None:
+def _peer(raw: web.BaseRequest) -> UserInfo | None:
     """The user that a verified client certificate names: CN is the name, O are the groups."""
     certificate: Any = raw.transport.get_extra_info("peercert") if raw.transport is not None else None
     return _named(certificate.get("subject", ())) if certificate else None
 
 
 @functools.lru_cache(1024)
-def _named(subject: tuple[tuple[tuple[str, str], ...], ...]) -> User | None:
+def _named(subject: tuple[tuple[tuple[str, str], ...], ...]) -> UserInfo | None:
     names = [pair for part in subject for pair in part]
     common = next((value for key, value in names if key == "commonName"), "")
     groups = tuple(value for key, value in names if key == "organizationName")
-    return User(common, groups) if common else None
+    return UserInfo(common, groups) if common else None
 
 
 class _ChunkedSink:

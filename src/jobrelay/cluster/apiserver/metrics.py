@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.exposition import Labels, Sample, family, process_figures, single
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo
-from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
 
 BUCKETS: Final = (0.005, 0.025, 0.1, 0.4, 1.0, 5.0, 30.0)
@@ -82,7 +82,7 @@ class Timed:
 
 
 class Metrics:
-    def __init__(self, services: Services, watches: Watches) -> None:
+    def __init__(self, services: ServerContext, watches: Watches) -> None:
         self._services, self._watches = services, watches
         self._series: dict[Key, _Series] = {}
         self._common: dict[tuple[str | bool, ...], _Series] = {}

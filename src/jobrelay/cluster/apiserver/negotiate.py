@@ -32,13 +32,13 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class MediaRange:
     media: str
     params: tuple[tuple[str, str], ...]
     quality: float
 
 
-def parse_accept(header: str) -> list[Clause]:
+def parse_accept(header: str) -> list[MediaRange]:
     """The clauses of an Accept header, best first."""
     clauses = []
     for part in header.split(","):
@@ -55,11 +55,11 @@ def parse_accept(header: str) -> list[Clause]:
                     quality = 1.0
             else:
                 params.append((key, value.strip('"')))
-        clauses.append(Clause(media, tuple(params), quality))
+        clauses.append(MediaRange(media, tuple(params), quality))
     return sorted(clauses, key=lambda clause: -clause.quality)
 
 
-def _matches(clause: Clause) -> str | None:
+def _matches(clause: MediaRange) -> str | None:
     """The media type of ours that a clause takes. Protobuf alone is answered in JSON: every client can read that."""
     if clause.media in BUILT_IN:
         return JSON if clause.media == PROTOBUF else clause.media

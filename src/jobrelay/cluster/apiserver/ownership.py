@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds import registry
 from jobrelay.kinds.apply import Schema, apply_object, update_managed_fields
 from jobrelay.kinds.strategy import Obj
 
 
 def track(
-    served: Served, old: Obj | None, new: Obj, *, manager: str, now: str, subresource: str = "",
+    served: ServedResource, old: Obj | None, new: Obj, *, manager: str, now: str, subresource: str = "",
     sent: list[Any] | None = None,
 ) -> None:  # fmt: skip
     """Writes into `new` who owns which fields now. `sent` are the managedFields as the client sent them."""
@@ -37,7 +37,7 @@ def track(
 
 
 def apply(
-    served: Served, old: Obj | None, config: Obj, *, manager: str, force: bool, now: str, subresource: str
+    served: ServedResource, old: Obj | None, config: Obj, *, manager: str, force: bool, now: str, subresource: str
 ) -> tuple[Obj, list[dict[str, Any]] | None]:
     """The object with a configuration applied, not yet decoded, and its managedFields; raises PatchError."""
     return apply_object(
@@ -63,11 +63,11 @@ def record(obj: Obj, managed: list[dict[str, Any]] | None) -> None:
         obj["metadata"].pop("managedFields", None)
 
 
-def _schemas(served: Served) -> Callable[[str], Schema | None] | None:
+def _schemas(served: ServedResource) -> Callable[[str], Schema | None] | None:
     return served.custom.schema_of if served.custom is not None else None
 
 
-def _convert(served: Served) -> Callable[[Obj, str], Obj] | None:
+def _convert(served: ServedResource) -> Callable[[Obj, str], Obj] | None:
     """How to show an object of this version in another one; None when all versions look the same."""
     if served.custom is not None:
         return lambda obj, version: {**obj, "apiVersion": version}

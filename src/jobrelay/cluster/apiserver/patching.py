@@ -18,7 +18,7 @@ from jobrelay.cluster.apiserver.admission.steps import check_name
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest
 from jobrelay.kinds import field, gojson, yaml
 from jobrelay.kinds.crd.objects import type_problem
@@ -48,7 +48,7 @@ CUSTOM: Final = (JSON_PATCH, MERGE, APPLY)
 _TYPE_AND_METADATA: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
-def patch_type(request: ApiRequest, served: Served) -> str:
+def patch_type(request: ApiRequest, served: ServedResource) -> str:
     """The kind of patch that the content type names; raises 415."""
     media = request.header("content-type").split(";", 1)[0]
     if served.custom is not None:
@@ -70,7 +70,7 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
     media: str
 
     @property
-    def served(self) -> Served:
+    def served(self) -> ServedResource:
         return self.write.served
 
     @property
@@ -172,14 +172,14 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
         kind = kind or self.served.kind
         if (version, kind) == (self.served.api_version, self.served.kind):
             return self.served.decode(patched, notes)
-        other = self.write.services.resources.by_kind(version, kind)
+        other = self.write.server.resources.by_kind(version, kind)
         if other is not None and other.key == self.served.key:
             return self._converted(other.decode(patched, notes), other)
         if (type_ := type_for_kind(version, kind)) is not None:
             decode(patched, type_)
         raise body.Unreadable(body.misfit((version, kind), self.served.api_version, self.served.kind))
 
-    def _converted(self, obj: Obj, other: Served) -> Obj:
+    def _converted(self, obj: Obj, other: ServedResource) -> Obj:
         """An object that a patch has turned into another version of its kind, in the version of the request."""
         other.strategy.default(obj)
         stored = other.to_storage(obj) if other.to_storage is not None else obj

@@ -20,7 +20,7 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserInfo:
     """Who asks. `extra` maps keys to lists of values, as in a TokenReview."""
 
     name: str
@@ -29,7 +29,7 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS: Final = UserInfo("system:anonymous", ("system:unauthenticated",))
 
 
 class RequestInfo(msgspec.Struct, frozen=True):
@@ -68,8 +68,8 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
     headers: Mapping[str, Sequence[str]]
     info: RequestInfo
     body: bytes = b""
-    peer: User | None = None
-    user: User = ANONYMOUS
+    peer: UserInfo | None = None
+    user: UserInfo = ANONYMOUS
     warnings: list[str] = []
 
     def header(self, name: str) -> str:
@@ -85,12 +85,12 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
         if text not in self.warnings:
             self.warnings.append(text)
 
-    def authenticated(self, user: User) -> ApiRequest:
+    def authenticated(self, user: UserInfo) -> ApiRequest:
         return msgspec.structs.replace(self, user=user)
 
 
 def received(
-    method: str, target: str, headers: Mapping[str, Sequence[str]], body: bytes = b"", peer: User | None = None
+    method: str, target: str, headers: Mapping[str, Sequence[str]], body: bytes = b"", peer: UserInfo | None = None
 ) -> ApiRequest:
     """The request that a method, a target (path and query) and the rest of an HTTP request make."""
     path, query = split_target(target)

@@ -1,6 +1,6 @@
 """What is served: every resource as a value, built-in ones from the table, custom ones as they come and go.
 
-A `Served` is one resource in one version. Versions of the same resource share `key`, under which objects are stored. Stored
+A `ServedResource` is one resource in one version. Versions of the same resource share `key`, under which objects are stored. Stored
 JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes serve lists (whose
 items have neither for built-in kinds), watches and every version.
 """
@@ -31,7 +31,7 @@ class Subresource:
 
 
 @dataclass(eq=False)
-class Served:
+class ServedResource:
     group: str
     version: str
     plural: str
@@ -124,13 +124,13 @@ class ResourceTable:
     """All resources that are served now. `changed` is counted up whenever custom resources come or go."""
 
     def __init__(self) -> None:
-        self._by_path: dict[tuple[str, str, str], Served] = {}
+        self._by_path: dict[tuple[str, str, str], ServedResource] = {}
         self.groups: dict[str, list[str]] = {}
         self.changed = 0
         for entry in registry.resources():
             self.add(_built_in(entry))
 
-    def add(self, served: Served) -> None:
+    def add(self, served: ServedResource) -> None:
         self._by_path[served.group, served.version, served.plural] = served
         versions = self.groups.setdefault(served.group, [])
         if served.version not in versions:
@@ -148,21 +148,21 @@ class ResourceTable:
             self.groups.pop(group, None)
         self.changed += 1
 
-    def get(self, group: str, version: str, plural: str) -> Served | None:
+    def get(self, group: str, version: str, plural: str) -> ServedResource | None:
         return self._by_path.get((group, version, plural))
 
-    def by_kind(self, api_version: str, kind: str) -> Served | None:
+    def by_kind(self, api_version: str, kind: str) -> ServedResource | None:
         group, _, version = api_version.rpartition("/")
         for served in self.in_version(group, version):
             if served.kind == kind:
                 return served
         return None
 
-    def in_version(self, group: str, version: str) -> list[Served]:
+    def in_version(self, group: str, version: str) -> list[ServedResource]:
         found = [s for (g, v, _), s in self._by_path.items() if (g, v) == (group, version)]
         return sorted(found, key=lambda served: served.plural)
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[ServedResource]:
         return iter(list(self._by_path.values()))
 
 
@@ -173,12 +173,12 @@ _STORED_AS = {  # the versions that a real server of this release stores, where 
 }
 
 
-def _built_in(entry: dict[str, Any]) -> Served:
+def _built_in(entry: dict[str, Any]) -> ServedResource:
     subresources = {
         s["name"]: Subresource(s["name"], s["group"], s["version"], s["kind"], tuple(s["verbs"]))
         for s in entry["subresources"]
     }
-    served = Served(
+    served = ServedResource(
         group=entry["group"], version=entry["version"], plural=entry["plural"], kind=entry["kind"],
         singular=entry["singular"], namespaced=entry["namespaced"], verbs=tuple(entry["verbs"]),
         short=tuple(entry["short"]), categories=tuple(entry["categories"]), subresources=subresources,

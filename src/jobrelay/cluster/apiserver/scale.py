@@ -14,12 +14,12 @@ import msgspec
 from jobrelay.cluster.apiserver import body, errors, negotiate, options, ownership, represent
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
-from jobrelay.cluster.apiserver.handlers import Handlers, output_for
+from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.patching import PatchRequest, patch_type
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields, update
@@ -31,7 +31,7 @@ from jobrelay.kinds.crd.scale import ScaleError, crd_apply_scale, crd_scale_of, 
 from jobrelay.kinds.crd.strategy import CustomKind
 from jobrelay.kinds.strategy import Obj
 
-_SCALE: Final = Served(
+_SCALE: Final = ServedResource(
     group="autoscaling", version="v1", plural="scales", kind="Scale", singular="scale", namespaced=True, verbs=()
 )
 _NO_REPLICAS: Final = -(2**31)  # stands for a count that a custom resource does not have
@@ -42,32 +42,32 @@ _UNCONVERTIBLE: Final = (
 )  # a custom resource whose replicas nobody owns cannot be scaled by an apply on a real server either
 
 
-class Scales:
-    def __init__(self, handlers: Handlers) -> None:
-        self._services = handlers.services
+class ScaleHandler:
+    def __init__(self, handlers: ResourceHandlers) -> None:
+        self._server = handlers.server
 
-    async def answer(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def answer(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         if request.info.verb == "get":
             return self._answer(request, self._get(request, served), out)
         media = patch_type(request, served) if request.info.verb == "patch" else ""
         kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
-        write = WriteRequest(self._services, request, served, given, "scale")
+        write = WriteRequest(self._server, request, served, given, "scale")
         sent = None if media else _read(request, served, given.field_validation)
         uid = sent.obj["metadata"].get("uid", "") if sent is not None else ""
         raw, _ = update(write, request.info.name, _ScaleWrite(write, media, sent).propose, uid=uid)
-        await self._services.store.settled()
+        await self._server.store.settled()
         return self._answer(request, _written(served, represent.stored(represent.outgoing(served, raw))), out)
 
     def _answer(self, request: ApiRequest, scale: Obj, out: Output) -> ApiResponse:
         return represent.answer_object(
-            _SCALE, stored_json(scale), out, self._services.now(), request.first("includeObject")
+            _SCALE, stored_json(scale), out, self._server.now(), request.first("includeObject")
         )
 
-    def _get(self, request: ApiRequest, served: Served) -> Obj:
+    def _get(self, request: ApiRequest, served: ServedResource) -> Obj:
         namespace = request.info.namespace if served.namespaced else ""
-        item = self._services.store.read(served.key, namespace, request.info.name)
+        item = self._server.store.read(served.key, namespace, request.info.name)
         if item is None:
             raise errors.not_found(served.group, served.plural, request.info.name)
         obj = represent.stored(represent.outgoing(served, item.raw))
@@ -145,7 +145,7 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
             raise errors.conflict(served.group, f"{served.plural}/scale", name, why)
 
 
-def _read(request: ApiRequest, served: Served, directive: str) -> ProposedObject:
+def _read(request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
     media = negotiate.input_media(request.header("content-type"), served.media)
     wanted = (_SCALE.api_version, _SCALE.kind, _SCALE.type)
     try:
@@ -163,7 +163,7 @@ def _match(request: ApiRequest, scale: Obj) -> None:
     check_name(scale, request.info.name)
 
 
-def _written(served: Served, obj: Obj) -> Obj:
+def _written(served: ServedResource, obj: Obj) -> Obj:
     if served.custom is None:
         return apps.scale_of(obj)
     try:

@@ -8,25 +8,25 @@ import msgspec
 
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.options import ListOptions
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
 from jobrelay.kinds.selectors import Selector, SelectorError, parse_field_selector, parse_label_selector
 
 
-class _Labels(msgspec.Struct):
+class _LabelledMetadata(msgspec.Struct):
     labels: dict[str, str] = {}
 
 
-class _Thin(msgspec.Struct):
-    metadata: _Labels
+class _LabelledObject(msgspec.Struct):
+    metadata: _LabelledMetadata
 
 
-_THIN = msgspec.json.Decoder(_Thin)
+_LABELLED = msgspec.json.Decoder(_LabelledObject)
 Term = tuple[str, str, str]
 
 
 def labels_of(raw: bytes) -> dict[str, str]:
-    return _THIN.decode(raw).metadata.labels
+    return _LABELLED.decode(raw).metadata.labels
 
 
 class Selection:
@@ -34,7 +34,7 @@ class Selection:
 
     __slots__ = ("_fields", "_labels", "_names", "key", "served")
 
-    def __init__(self, served: Served, labels: Selector | None, terms: list[Term]) -> None:
+    def __init__(self, served: ServedResource, labels: Selector | None, terms: list[Term]) -> None:
         self.served = served
         self._labels = labels if labels is not None and not labels.empty else None
         self._names = [term for term in terms if term[0] in ("metadata.name", "metadata.namespace")]
@@ -69,7 +69,7 @@ class Selection:
         return all((values.get(label, "") == value) == (operator == "=") for label, operator, value in self._fields)
 
 
-def select(served: Served, options: ListOptions, name: str = "") -> Selection:
+def select(served: ServedResource, options: ListOptions, name: str = "") -> Selection:
     """The selection that options ask for; raises 400 in the server's words."""
     try:
         labels = parse_label_selector(options.label_selector) if options.label_selector else None
@@ -88,7 +88,7 @@ def select(served: Served, options: ListOptions, name: str = "") -> Selection:
     return Selection(served, labels, terms)
 
 
-def _unsupported(served: Served, label: str) -> str:
+def _unsupported(served: ServedResource, label: str) -> str:
     if served.strategy.unsupported_field is not None:
         return served.strategy.unsupported_field(label, served.kind)
     return f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -21,10 +21,10 @@ from jobrelay.cluster.apiserver.admission import AdmissionRequest
 from jobrelay.cluster.apiserver.admission.request import Operation
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace, given_version
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
 from jobrelay.kinds.apply import restore_times
 from jobrelay.kinds.strategy import Obj
@@ -43,9 +43,9 @@ Propose = Callable[[Obj | None], ProposedObject]  # the new object, made of the 
 class WriteRequest(msgspec.Struct, frozen=True, eq=False):
     """One create, update or patch: who asks, of which resource and subresource, with which options."""
 
-    services: Services
+    server: ServerContext
     request: ApiRequest
-    served: Served
+    served: ServedResource
     options: WriteOptions
     subresource: str = ""
 
@@ -60,11 +60,11 @@ class WriteRequest(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def now(self) -> str:
-        return format_time(self.services.now())
+        return format_time(self.server.now())
 
     def admission(self, operation: Operation, name: str, new: Obj, old: Obj | None = None) -> AdmissionRequest:
         return AdmissionRequest(
-            self.services, self.request, self.served, operation, self.namespace, name, new, old, self.subresource,
+            self.server, self.request, self.served, operation, self.namespace, name, new, old, self.subresource,
             self.options.dry_run,
         )  # fmt: skip
 
@@ -127,7 +127,7 @@ def _insert(write: WriteRequest, obj: Obj) -> bytes:
         raise errors.unknown("resourceVersion should not be set on objects to be created")
     if not metadata.get("resourceVersion"):
         metadata.pop("resourceVersion", None)
-    present = write.services.store.get(served.key, write.namespace, metadata["name"])
+    present = write.server.store.get(served.key, write.namespace, metadata["name"])
     if present is not None:
         taken = errors.already_exists(served.group, served.plural, metadata["name"])
         if represent.stored(present.raw)["metadata"].get("deletionTimestamp"):
@@ -140,12 +140,12 @@ def _put(write: WriteRequest, name: str, obj: Obj) -> bytes:
     obj = _to_storage(write.served, obj)
     if write.options.dry_run:
         return storage.stored_json(obj)
-    return storage.put(write.services.store, write.served.key, write.namespace, name, obj)
+    return storage.put(write.server.store, write.served.key, write.namespace, name, obj)
 
 
 def _remember(write: WriteRequest, new: Obj, *, labelled_late: bool) -> None:
     if not write.options.dry_run:
-        uids = write.services.unsettled
+        uids = write.server.unsettled
         (uids.add if labelled_late else uids.discard)(new["metadata"]["uid"])
 
 
@@ -160,7 +160,7 @@ def update(
     An object that does not exist is created if `create` or the kind allows it. `uid` is a precondition.
     """
     served = write.served
-    item = write.services.store.get(served.key, write.namespace, name)
+    item = write.server.store.get(served.key, write.namespace, name)
     if item is None:
         if not create and not served.strategy.create_on_update:
             raise errors.not_found(served.group, served.plural, name)
@@ -181,7 +181,7 @@ def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_la
     restore_times(new, old)
     if _is_finalized(new):
         return _remove(write, item, new)
-    settled = not labelled_late and new["metadata"]["uid"] not in write.services.unsettled
+    settled = not labelled_late and new["metadata"]["uid"] not in write.server.unsettled
     if new == old and settled:
         return item.raw
     _remember(write, new, labelled_late=labelled_late)
@@ -196,11 +196,11 @@ def _remove(write: WriteRequest, item: Item, new: Obj) -> bytes:
     """An update took the last finalizer of an object that was being deleted: it goes now, as it was stored."""
     if not write.options.dry_run:
         last = represent.stored(item.raw)
-        storage.remove(write.services.store, write.served.key, item.namespace, item.name, last)
+        storage.remove(write.server.store, write.served.key, item.namespace, item.name, last)
     return storage.stored_json(_to_storage(write.served, new))
 
 
-def _current(served: Served, item: Item) -> Obj:
+def _current(served: ServedResource, item: Item) -> Obj:
     """A stored object in the version of the request."""
     old = represent.stored(item.raw)
     if served.from_storage is not None:
@@ -208,7 +208,7 @@ def _current(served: Served, item: Item) -> Obj:
     return {"kind": served.kind, "apiVersion": served.api_version, **old}
 
 
-def _to_storage(served: Served, obj: Obj) -> Obj:
+def _to_storage(served: ServedResource, obj: Obj) -> Obj:
     return obj if served.to_storage is None else served.to_storage(obj)
 
 

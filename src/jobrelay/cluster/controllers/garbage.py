@@ -17,11 +17,11 @@ import structlog
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, update
 from jobrelay.cluster.controllers.own import own_request
 from jobrelay.cluster.store import Change, Item
@@ -65,7 +65,7 @@ def _thin(raw: bytes) -> _Metadata:
 
 
 class GarbageCollector:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ServerContext) -> None:
         self._services, self._store = services, services.store
         self._dependents: dict[str, set[Ref]] = {}
         self._owners: dict[Ref, list[_Owner]] = {}
@@ -242,7 +242,7 @@ class GarbageCollector:
 
         update(write, ref.name, propose)
 
-    def _served(self, ref: Ref) -> Served | None:
+    def _served(self, ref: Ref) -> ServedResource | None:
         return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
 
 

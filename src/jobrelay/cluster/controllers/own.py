@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, User
+from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, UserInfo
 
 MANAGER: Final = "kube-controller-manager"
-_USER: Final = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
+_USER: Final = UserInfo("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 
 
 def own_request(namespace: str) -> ApiRequest:

@@ -8,7 +8,7 @@ backend fails, the batch is undone in memory, its versions are given out again, 
 
 Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in a
 bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is older
-than the ring is `Expired`.
+than the ring is `VersionTooOld`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Change(NamedTuple):
     raw: bytes
 
 
-class Expired(Exception):
+class VersionTooOld(Exception):
     """A version that is older than the history that is kept."""
 
     def __init__(self, wanted: int, oldest: int) -> None:
@@ -87,7 +87,7 @@ class _Table:
             self.put(item)
 
 
-class Snapshot(NamedTuple):
+class StoreSnapshot(NamedTuple):
     """The objects of one resource at one version, in key order."""
 
     version: int
@@ -242,16 +242,16 @@ class Store:
         self._backend.close()
         self._backend = ClosedBackend()
 
-    def snapshot(self, resource: str, version: int | None = None) -> Snapshot:
+    def snapshot(self, resource: str, version: int | None = None) -> StoreSnapshot:
         """The objects of a resource as writers see them, or at a version; walk it before the next await."""
         table = self._table(resource)
         if version is None or version >= self._version:
-            return Snapshot(self._version, table.keys, table.items)
+            return StoreSnapshot(self._version, table.keys, table.items)
         if version < table.floor:
-            raise Expired(version, table.floor)
+            raise VersionTooOld(version, table.floor)
         newer = self._newer(resource, table, version)
         if not newer:
-            return Snapshot(version, table.keys, table.items)
+            return StoreSnapshot(version, table.keys, table.items)
         items = dict(table.items)
         for change in newer:
             item = change.before or change.after
@@ -260,7 +260,7 @@ class Store:
                 items.pop((item.namespace, item.name), None)
             else:
                 items[item.namespace, item.name] = change.before
-        return Snapshot(version, sorted(items), items)
+        return StoreSnapshot(version, sorted(items), items)
 
     def _newer(self, resource: str, table: _Table, version: int) -> list[Change]:
         """The changes of a resource after a version, also those of the open batch, newest first."""
@@ -271,7 +271,7 @@ class Store:
         """The committed changes of a resource after a version, oldest first."""
         table = self._table(resource)
         if version < table.floor:
-            raise Expired(version, table.floor)
+            raise VersionTooOld(version, table.floor)
         newer = list(takewhile(lambda change: change.version > version, reversed(table.history)))
         newer.reverse()
         return newer

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes, Authorizer, attributes_of, refusal
 from jobrelay.cluster.apiserver.access.tokens import TokenError, Tokens
-from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, User
+from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, UserInfo
 
 _EXTRA: Final = "impersonate-extra-"
 AUTHENTICATED: Final = "system:authenticated"
@@ -19,7 +19,7 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 class Access:
     """Authenticates and authorizes. `static` are bearer tokens that do not expire."""
 
-    def __init__(self, authorizer: Authorizer, tokens: Tokens, static: Mapping[str, User] | None = None) -> None:
+    def __init__(self, authorizer: Authorizer, tokens: Tokens, static: Mapping[str, UserInfo] | None = None) -> None:
         self.authorizer, self.tokens, self._static = authorizer, tokens, static or {}
 
     def authenticate(self, request: ApiRequest) -> ApiRequest:
@@ -29,7 +29,7 @@ class Access:
             user = self._impersonate(request, user)
         return request.authenticated(user)
 
-    def _identify(self, request: ApiRequest) -> User:
+    def _identify(self, request: ApiRequest) -> UserInfo:
         if request.peer is not None:
             return with_group(request.peer, AUTHENTICATED)
         kind, _, token = request.header("authorization").partition(" ")
@@ -40,7 +40,7 @@ class Access:
         except TokenError:
             raise errors.unauthorized() from None
 
-    def identify_token(self, token: str, audiences: tuple[str, ...] = ()) -> tuple[User, list[str]]:
+    def identify_token(self, token: str, audiences: tuple[str, ...] = ()) -> tuple[UserInfo, list[str]]:
         """The user of a bearer token; raises TokenError."""
         from jobrelay.cluster.apiserver.access.tokens import ISSUER
 
@@ -57,7 +57,7 @@ class Access:
         if not allowed:
             raise forbidden(request.user, wanted, reason)
 
-    def _impersonate(self, request: ApiRequest, user: User) -> User:
+    def _impersonate(self, request: ApiRequest, user: UserInfo) -> UserInfo:
         name, uid = request.header("impersonate-user"), request.header("impersonate-uid")
         groups = tuple(filter(None, request.headers.get("impersonate-group", ())))
         extra = {
@@ -76,7 +76,7 @@ class Access:
         return _impersonated(name, groups, uid, extra)
 
     def _may_impersonate(
-        self, user: User, name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]
+        self, user: UserInfo, name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]
     ) -> None:
         wanted = [_impersonation_of(name)]
         wanted += [Attributes("impersonate", "", "groups", name=group) for group in groups]
@@ -96,19 +96,19 @@ def _impersonation_of(name: str) -> Attributes:
     return Attributes("impersonate", "", "users", name=name)
 
 
-def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> User:
+def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> UserInfo:
     if name.startswith(_SERVICE_ACCOUNT) and name.count(":") == 3 and not groups:
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{name.split(':')[2]}")
     if name == ANONYMOUS.name:
-        return User(name, groups if ANONYMOUS.groups[0] in groups else (*groups, *ANONYMOUS.groups), uid, extra)
-    return with_group(User(name, groups, uid, extra), AUTHENTICATED)
+        return UserInfo(name, groups if ANONYMOUS.groups[0] in groups else (*groups, *ANONYMOUS.groups), uid, extra)
+    return with_group(UserInfo(name, groups, uid, extra), AUTHENTICATED)
 
 
-def with_group(user: User, group: str) -> User:
-    return user if group in user.groups else User(user.name, (*user.groups, group), user.uid, user.extra)
+def with_group(user: UserInfo, group: str) -> UserInfo:
+    return user if group in user.groups else UserInfo(user.name, (*user.groups, group), user.uid, user.extra)
 
 
-def forbidden(user: User, wanted: Attributes, reason: str) -> errors.ApiError:
+def forbidden(user: UserInfo, wanted: Attributes, reason: str) -> errors.ApiError:
     text = refusal(user, wanted, reason)
     if wanted.path:
         return errors.ApiError(403, "Forbidden", f"forbidden: {text}", details={})

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.cluster.apiserver.request import RequestInfo, User
+from jobrelay.cluster.apiserver.request import RequestInfo, UserInfo
 from jobrelay.cluster.store import Store
 from jobrelay.kinds.rbacrules import binding_subject, rule_allows, rule_allows_url
 
@@ -69,7 +69,7 @@ class Authorizer:
             self._roles |= {("clusterroles", "", r["metadata"]["name"]): r for r in self._all("clusterroles")}
         return self._roles.get((kind, namespace, name))
 
-    def rules(self, user: User, namespace: str) -> Iterator[tuple[Rule | None, str]]:
+    def rules(self, user: UserInfo, namespace: str) -> Iterator[tuple[Rule | None, str]]:
         """The rules of a user at the cluster scope and in a namespace; a missing role comes as (None, its error)."""
         for binding in self._all("clusterrolebindings"):
             if binding_subject(binding.get("subjects"), user.name, user.groups) is not None:
@@ -91,7 +91,7 @@ class Authorizer:
         for rule in role.get("rules") or ():
             yield rule, ""
 
-    def allowed(self, user: User, wanted: Attributes) -> tuple[bool, str]:
+    def allowed(self, user: UserInfo, wanted: Attributes) -> tuple[bool, str]:
         """Whether a user may do it; if not, what went wrong while finding out ("" mostly)."""
         if MASTERS in user.groups:
             return True, ""
@@ -106,7 +106,7 @@ class Authorizer:
             return False, ""
         return False, "RBAC: " + (unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
 
-    def explain(self, user: User, wanted: Attributes) -> str:
+    def explain(self, user: UserInfo, wanted: Attributes) -> str:
         """Which binding and role allow it, in the server's words."""
         for kind in ("clusterrolebindings", "rolebindings"):
             for binding in self._all(kind):
@@ -120,7 +120,7 @@ class Authorizer:
                     return _because(binding, subject, own)
         return ""
 
-    def held(self, user: User, namespace: str) -> list[Rule]:
+    def held(self, user: UserInfo, namespace: str) -> list[Rule]:
         return [rule for rule, _ in self.rules(user, namespace) if rule is not None]
 
 
@@ -139,7 +139,7 @@ def _because(binding: dict[str, Any], subject: Any, namespace: str) -> str:
     return f'RBAC: allowed by {kind} "{own}" of {reference["kind"]} "{reference["name"]}" to {subject["kind"]} "{name}"'
 
 
-def refusal(user: User, wanted: Attributes, reason: str) -> str:
+def refusal(user: UserInfo, wanted: Attributes, reason: str) -> str:
     """Why a request is forbidden, in the server's words."""
     if wanted.path:
         text = f'User "{user.name}" cannot {wanted.verb} path "{wanted.path}"'

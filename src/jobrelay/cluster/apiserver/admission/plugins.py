@@ -19,12 +19,12 @@ Fields = Mapping[str, Any]
 
 
 def _all(admission: AdmissionRequest, key: str, namespace: str = "") -> list[Fields]:
-    return [represent.seen(item.raw) for item in admission.services.store.snapshot(key).walk(namespace)]
+    return [represent.cached(item.raw) for item in admission.server.store.snapshot(key).walk(namespace)]
 
 
 def _one(admission: AdmissionRequest, key: str, namespace: str, name: str) -> Fields | None:
-    item = admission.services.store.get(key, namespace, name)
-    return represent.seen(item.raw) if item is not None else None
+    item = admission.server.store.get(key, namespace, name)
+    return represent.cached(item.raw) if item is not None else None
 
 
 # Changes.
@@ -48,7 +48,7 @@ def fill_in_pod(admission: AdmissionRequest) -> None:
         admission.new,
         service_account=_one(admission, "serviceaccounts", namespace, account) if account else None,
         priority_classes=_all(admission, "priorityclasses.scheduling.k8s.io"),
-        random_suffix=admission.services.suffix(),
+        random_suffix=admission.server.suffix(),
         runtime_class=_one(admission, "runtimeclasses.node.k8s.io", "", runtime) if runtime else None,
     )
     if refused is not None:
@@ -97,7 +97,7 @@ def may_grant(admission: AdmissionRequest) -> None:
         return
     from jobrelay.kinds.rbacrules import escalation_error
 
-    authorizer, user = admission.services.authorizer, admission.request.user
+    authorizer, user = admission.server.authorizer, admission.request.user
     namespace = admission.namespace
     refusal = escalation_error(user.name, user.groups, authorizer.held(user, namespace), wanted)
     if refusal:
@@ -135,7 +135,7 @@ def _bound_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:
 
 def _allowed(admission: AdmissionRequest, verb: str, plural: str, name: str) -> bool:
     wanted = Attributes(verb, RBAC, plural, namespace=admission.namespace, name=name)
-    return admission.services.authorizer.allowed(admission.request.user, wanted)[0]
+    return admission.server.authorizer.allowed(admission.request.user, wanted)[0]
 
 
 def check_limits(admission: AdmissionRequest) -> None:
@@ -206,6 +206,6 @@ def namespace_pod_security(admission: AdmissionRequest) -> None:
     if admission.old is None or labels == old:
         return
     name = admission.metadata["name"]
-    pods = [represent.stored(item.raw) for item in admission.services.store.snapshot("pods").walk(name)]
+    pods = [represent.stored(item.raw) for item in admission.server.store.snapshot("pods").walk(name)]
     for text in namespace_warnings(name, labels, old, pods):
         admission.request.warn(text)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import msgspec
 
 from jobrelay.cluster.apiserver import errors
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.strategy import Obj
 
@@ -22,9 +22,9 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     `name` is the name in the path; a create has none. A delete has only an old object.
     """
 
-    services: Services
+    server: ServerContext
     request: ApiRequest
-    served: Served
+    served: ServedResource
     operation: Operation
     namespace: str
     name: str = ""

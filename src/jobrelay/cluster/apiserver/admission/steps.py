@@ -114,10 +114,10 @@ def namespace_lifecycle(admission: AdmissionRequest) -> None:
     name = admission.namespace
     if not name or admission.subresource:
         return
-    item = admission.services.store.get("namespaces", "", name)
+    item = admission.server.store.get("namespaces", "", name)
     if item is None:
         raise errors.not_found("", "namespaces", name)
-    namespace = represent.seen(item.raw)
+    namespace = represent.cached(item.raw)
     if (namespace.get("status") or {}).get("phase") != "Terminating":
         return
     why = f"unable to create new content in namespace {name} because it is being terminated"
@@ -134,18 +134,18 @@ def namespace_lifecycle(admission: AdmissionRequest) -> None:
 def fill_system_metadata(admission: AdmissionRequest) -> None:
     """A new object gets its uid, its time, and its name if that is to be generated."""
     metadata = admission.metadata
-    metadata["creationTimestamp"] = format_time(admission.services.now())
-    metadata["uid"] = admission.services.uid()
+    metadata["creationTimestamp"] = format_time(admission.server.now())
+    metadata["uid"] = admission.server.uid()
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = _generated_name(admission)
 
 
 def _generated_name(admission: AdmissionRequest) -> str:
     """A name that is free, or after a number of tries one that is not: the create is then refused."""
-    services, name = admission.services, ""
+    server, name = admission.server, ""
     for _ in range(_NAME_TRIES):
-        name = admission.metadata["generateName"][:58] + services.suffix()
-        if services.store.get(admission.served.key, admission.namespace, name) is None:
+        name = admission.metadata["generateName"][:58] + server.suffix()
+        if server.store.get(admission.served.key, admission.namespace, name) is None:
             break
     return name
 

@@ -2,6 +2,6 @@
 
 Nothing here is loaded or built before somebody asks. `definitions` reads the schemas of the built-in kinds, `operations`
 derives the requests from the table of resources, `rendering` writes them in version 2 or 3, `documents` joins both,
-`gnostic` encodes them in protobuf, `library` keeps what was built (compressed, shared by all clusters of a process),
+`gnostic` encodes them in protobuf, `cache` keeps what was built (compressed, shared by all clusters of a process),
 and `answers` serves it.
 """

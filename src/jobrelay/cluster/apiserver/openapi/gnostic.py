@@ -17,7 +17,7 @@ Obj = dict[str, Any]
 Encode = Callable[[Any], bytes]
 
 
-class Message(NamedTuple):
+class MessageType(NamedTuple):
     """The fields of a message, and the number of the field that holds extensions (0 where it has none)."""
 
     fields: dict[str, tuple[int, str]]
@@ -70,7 +70,7 @@ _SCALARS: Final[dict[str, Callable[[int, Any], bytes]]] = {
 class Encoder:
     """Encodes what its tables describe; `special` are messages that tables cannot describe."""
 
-    def __init__(self, messages: dict[str, Message], special: dict[str, Encode]) -> None:
+    def __init__(self, messages: dict[str, MessageType], special: dict[str, Encode]) -> None:
         self._messages = messages
         self._encoders: dict[str, Encode] = {"Any": anything, **special}
 

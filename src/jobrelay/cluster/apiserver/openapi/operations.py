@@ -21,7 +21,7 @@ from jobrelay.cluster.apiserver.openapi.operation import (
     tag,
 )
 from jobrelay.cluster.apiserver.openapi.parameters import CONNECTS, LOG, NAMESPACE, REST_OF_PATH, Parameter, Parameters
-from jobrelay.cluster.apiserver.resources import Served, Subresource
+from jobrelay.cluster.apiserver.resources import ServedResource, Subresource
 
 _STREAMING: Final = (*BUILT_IN, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _PATCHES: Final = (
@@ -52,7 +52,7 @@ def _article(noun: str) -> str:
 class ResourceOperations:
     """The operations of one resource."""
 
-    served: Served
+    served: ServedResource
     parameters: Parameters
     _root: str = field(init=False)
 

@@ -35,7 +35,7 @@ def new_uid() -> str:
 
 
 @dataclass(slots=True)
-class Services:
+class ServerContext:
     store: Store
     resources: ResourceTable
     now: Callable[[], dt.datetime] = _now
