@@ -6,10 +6,11 @@ import base64
 import hashlib
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import errors, negotiate
+from jobrelay.cluster.apiserver import errors, negotiate, represent
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource, Subresource
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.kinds.crd.strategy import version_priority
 
 Obj = dict[str, Any]
 AGGREGATED: Final = ("v2",)
@@ -22,24 +23,13 @@ def storage_hash(served: ServedResource) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
-def _version_key(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' order of versions: GA before beta before alpha, higher before lower."""
-    import re
-
-    match = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
-    if match is None:
-        return (3, 0, 0, version)
-    stage = {None: 0, "beta": 1, "alpha": 2}[match.group(2)]
-    return (stage, -int(match.group(1)), -int(match.group(3) or 0), version)
-
-
 class Discovery:
     def __init__(self, resources: ResourceTable, address: str) -> None:
         self._resources, self._address = resources, address
 
     def _versions(self, group: str) -> list[str]:
         versions = self._resources.groups.get(group, [])
-        return versions if self._built_in(group) else sorted(versions, key=_version_key)
+        return versions if self._built_in(group) else sorted(versions, key=version_priority, reverse=True)
 
     def _built_in(self, group: str) -> bool:
         return any(s.custom is None for s in self._resources if s.group == group)
@@ -91,8 +81,6 @@ class Discovery:
 
     def answer(self, request: ApiRequest) -> ApiResponse | None:
         """The answer for a discovery path, or None when the path is another one."""
-        from jobrelay.cluster.apiserver import represent
-
         parts = request.path.strip("/").split("/")
         if parts[0] not in ("api", "apis") or len(parts) > 3:
             return None
@@ -115,8 +103,6 @@ class Discovery:
         return represent.finish(represent.encode(self.resource_list(group, parts[2])), out)
 
     def _root(self, request: ApiRequest, prefix: str) -> ApiResponse:
-        from jobrelay.cluster.apiserver import represent
-
         groups = [""] if prefix == "api" else self._groups()
         for clause in negotiate.parse_accept(request.header("accept")):
             params = dict(clause.params)

@@ -42,7 +42,7 @@ class ResourceHandlers:
 
     async def create(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
-        media = negotiate.input_media(request.header("content-type"), served.media)
+        media = negotiate.input_media(request.header("content-type"))
         given = options.write_options(request, "CreateOptions")
         proposed = self.read(request, served, given.field_validation, media)
         write = WriteRequest(self.server, request, served, given)
@@ -57,7 +57,7 @@ class ResourceHandlers:
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
-        media = negotiate.input_media(request.header("content-type"), served.media)
+        media = negotiate.input_media(request.header("content-type"))
         proposed = self.read(request, served, given.field_validation, media)
         write, metadata = WriteRequest(self.server, request, served, given, subresource), proposed.obj["metadata"]
         ensure_namespace(metadata, write.namespace)
@@ -71,10 +71,9 @@ class ResourceHandlers:
         media = patching.patch_type(request, served)
         out = output_for(request)
         given = options.write_options(request, "PatchOptions", patch_type=media)
-        write = WriteRequest(self.server, request, served, given, subresource)
-        patch = patching.PatchRequest(write, media)
+        patch = patching.PatchRequest(self.server, request, served, given, subresource, media=media)
         create = media == options.APPLY and not subresource
-        raw, created = writes.update(write, request.info.name, patch.propose, create=create)
+        raw, created = writes.update(patch, request.info.name, patch.propose, create=create)
         await self.server.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
 

@@ -101,9 +101,9 @@ def pretty_print(query: Mapping[str, list[str]], user_agent: str) -> bool:
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
 
 
-def input_media(content_type: str, accepted: tuple[str, ...] = BUILT_IN) -> str:
+def input_media(content_type: str) -> str:
     """The media type of a body; none given means JSON; raises 415 for one that is not understood."""
     media = content_type.split(";", 1)[0].strip().lower() or JSON
-    if media not in accepted:
-        raise errors.unsupported_media_type(accepted)
+    if media not in BUILT_IN:
+        raise errors.unsupported_media_type(BUILT_IN)
     return media

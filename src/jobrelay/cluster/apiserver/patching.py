@@ -11,8 +11,6 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
-
 from jobrelay.cluster.apiserver import body, errors, ownership
 from jobrelay.cluster.apiserver.admission.steps import check_name
 from jobrelay.cluster.apiserver.body import ProposedObject
@@ -63,27 +61,14 @@ def answer(error: PatchError) -> errors.ApiError:
     return errors.ApiError(error.code, error.reason, error.message, details=error.details)
 
 
-class PatchRequest(msgspec.Struct, frozen=True, eq=False):
-    """One patch: what it is of, and the media type that says how to read its body."""
+class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
+    """A write whose new object is a patch of the stored one; `media` says how to read its body."""
 
-    write: WriteRequest
     media: str
 
     @property
-    def served(self) -> ServedResource:
-        return self.write.served
-
-    @property
-    def body(self) -> bytes:
-        return self.write.request.body
-
-    @property
-    def name(self) -> str:
-        return self.write.request.info.name
-
-    @property
     def strict(self) -> bool:
-        return self.write.options.field_validation != "Ignore"
+        return self.options.field_validation != "Ignore"
 
     def propose(self, old: Obj | None) -> ProposedObject:
         """The object that the patch makes of the stored one."""
@@ -91,7 +76,7 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
             if self.media == APPLY:
                 return self._apply(old)
             if old is None:
-                raise errors.not_found(self.served.group, self.served.plural, self.name)
+                raise errors.not_found(self.served.group, self.served.plural, self.request.info.name)
             proposed = self._strategic(old) if self.media == STRATEGIC else self._json(old)
         except PatchError as error:
             raise answer(error) from None
@@ -105,17 +90,17 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
             prefix = ""
         try:
             if not self.strict:
-                return gojson.loads(self.body)
-            value = gojson.loads(self.body)
-            if gojson.may_repeat(self.body, value):
-                for path in gojson.repeated(gojson.loads_keeping_repeats(self.body)):
+                return gojson.loads(self.request.body)
+            value = gojson.loads(self.request.body)
+            if gojson.may_repeat(self.request.body, value):
+                for path in gojson.repeated(gojson.loads_keeping_repeats(self.request.body)):
                     notes.add(f'duplicate field "{path}"')
             return value
         except gojson.JsonError as error:
             raise errors.bad_request(f"{prefix}{error}") from None
 
     def _report(self, notes: Notes, refuse: Callable[[str], errors.ApiError]) -> None:
-        body.report(self.write.request, notes if self.strict else None, self.write.options.field_validation, refuse)
+        body.report(self.request, notes if self.strict else None, self.options.field_validation, refuse)
 
     # JSON and merge patches.
 
@@ -145,7 +130,7 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
             notes.add(text)
         self._report(notes, refuse)
         if new is None:
-            check_name({"metadata": {}}, self.name)
+            check_name({"metadata": {}}, self.request.info.name)
         assert new is not None
         return ProposedObject(new, body.managed_fields(patched), unknown)
 
@@ -172,7 +157,7 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
         kind = kind or self.served.kind
         if (version, kind) == (self.served.api_version, self.served.kind):
             return self.served.decode(patched, notes)
-        other = self.write.server.resources.by_kind(version, kind)
+        other = self.server.resources.by_kind(version, kind)
         if other is not None and other.key == self.served.key:
             return self._converted(other.decode(patched, notes), other)
         if (type_ := type_for_kind(version, kind)) is not None:
@@ -234,17 +219,17 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
 
         duplicates: list[str] = []
         try:
-            config = check_apply(yaml.load(self.body, duplicates))
+            config = check_apply(yaml.load(self.request.body, duplicates))
         except yaml.YamlError as error:
             raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
         merged, managed = ownership.apply(
             self.served,
             old,
             config,
-            manager=self.write.options.field_manager,
-            force=bool(self.write.options.force),
-            now=self.write.now,
-            subresource=self.write.subresource,
+            manager=self.options.field_manager,
+            force=bool(self.options.force),
+            now=self.now,
+            subresource=self.subresource,
         )
         new = self._applied(merged)
         self.served.strategy.default(new)
@@ -252,7 +237,7 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
         self._report_duplicates(duplicates)
         if old is None and (uid := new["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise errors.conflict(self.served.group, self.served.plural, self.name, why)
+            raise errors.conflict(self.served.group, self.served.plural, self.request.info.name, why)
         return ProposedObject(new, tracked=True)
 
     def _applied(self, merged: Obj) -> Obj:
@@ -266,12 +251,12 @@ class PatchRequest(msgspec.Struct, frozen=True, eq=False):
             raise errors.unknown(str(error)) from None
 
     def _report_duplicates(self, duplicates: list[str]) -> None:
-        if duplicates and self.write.options.field_validation == "Strict":
+        if duplicates and self.options.field_validation == "Strict":
             text = body.repeated_keys(duplicates)
             raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {text}")
         if self.strict:
             for line in duplicates:
-                self.write.request.warn(line)
+                self.request.warn(line)
 
 
 _BOOKKEEPING: Final = frozenset({"finalizers", "ownerReferences", "resourceVersion"})

@@ -56,11 +56,6 @@ class ServedResource:
         self.key = self.key or (f"{self.plural}.{self.group}" if self.group else self.plural)
         self.prefix = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
-    @property
-    def media(self) -> tuple[str, ...]:
-        """The media types of bodies."""
-        return ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-
     @functools.cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version

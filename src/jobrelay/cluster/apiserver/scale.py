@@ -126,8 +126,9 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
     def _changed(self, view: Obj) -> Obj:
         if self.media == APPLY and self.custom is not None and not view["metadata"].get("managedFields"):
             raise errors.unknown(_UNCONVERTIBLE)
-        write = msgspec.structs.replace(self.write, served=_SCALE)
-        return own_fields(write, view, self.sent or PatchRequest(write, self.media).propose(view))
+        write = self.write
+        patch = PatchRequest(write.server, write.request, _SCALE, write.options, write.subresource, media=self.media)
+        return own_fields(patch, view, self.sent or patch.propose(view))
 
     def _check(self, scale: Obj, old: Obj) -> None:
         served, name, metadata = self.write.served, self.write.request.info.name, scale["metadata"]
@@ -146,7 +147,7 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
 
 
 def _read(request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
-    media = negotiate.input_media(request.header("content-type"), served.media)
+    media = negotiate.input_media(request.header("content-type"))
     wanted = (_SCALE.api_version, _SCALE.kind, _SCALE.type)
     try:
         proposed = body.read(request, wanted, directive=directive, media=media)

@@ -62,7 +62,7 @@ class WriteRequest(msgspec.Struct, frozen=True, eq=False):
     def now(self) -> str:
         return format_time(self.server.now())
 
-    def admission(self, operation: Operation, name: str, new: Obj, old: Obj | None = None) -> AdmissionRequest:
+    def admission(self, operation: Operation, name: str, new: Obj, old: Obj) -> AdmissionRequest:
         return AdmissionRequest(
             self.server, self.request, self.served, operation, self.namespace, name, new, old, self.subresource,
             self.options.dry_run,
@@ -113,7 +113,7 @@ def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) 
 
 
 def _admit_new(write: WriteRequest, new: Obj) -> bytes:
-    request = write.admission("CREATE", "", new)
+    request = write.admission("CREATE", "", new, {})
     admission.run(admission.CREATE.mutating, request)
     labelled_late = admission.finish(admission.CREATE, request)
     raw = _insert(write, new)

@@ -5,13 +5,5 @@ from jobrelay.cluster.store.sqlite import SqliteBackend
 from jobrelay.cluster.store.store import Change, Item, Store, StoreSnapshot, VersionTooOld
 
 __all__ = [
-    "Backend",
-    "Change",
-    "Item",
-    "Row",
-    "SqliteBackend",
-    "Store",
-    "StoreFailure",
-    "StoreSnapshot",
-    "VersionTooOld",
-]
+    "Backend", "Change", "Item", "Row", "SqliteBackend", "Store", "StoreFailure", "StoreSnapshot", "VersionTooOld",
+]  # fmt: skip

@@ -52,7 +52,6 @@ class VersionTooOld(Exception):
 
     def __init__(self, wanted: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {wanted} ({oldest})")
-        self.wanted, self.oldest = wanted, oldest
 
 
 Listener = Callable[[Change], None]
@@ -290,9 +289,3 @@ class Store:
     def resources(self) -> list[str]:
         """The resources that hold objects."""
         return [resource for resource, table in self._tables.items() if table.items]
-
-    def forget(self, resource: str) -> None:
-        """Drops the history of a resource that is no longer served."""
-        table = self._table(resource)
-        table.history.clear()
-        table.floor = self._committed

@@ -37,7 +37,7 @@ def fill_in_pod(admission: AdmissionRequest) -> None:
     from jobrelay.kinds.core import limitranger
     from jobrelay.kinds.pod import admit_pod, admit_pod_update, service_account_of
 
-    if admission.old is not None:
+    if admission.old:
         admit_pod_update(admission.new, admission.old)
         return
     namespace = admission.namespace
@@ -61,7 +61,7 @@ def _pod_details(admission: AdmissionRequest) -> dict[str, Any]:
 
 
 def fill_in_claim(admission: AdmissionRequest) -> None:
-    if admission.is_about("persistentvolumeclaims") and admission.old is None:
+    if admission.is_about("persistentvolumeclaims") and not admission.old:
         from jobrelay.kinds.core.admission import fill_in_class
 
         fill_in_class(admission.new, _all(admission, "storageclasses.storage.k8s.io"))
@@ -74,7 +74,7 @@ def allocate_for_service(admission: AdmissionRequest) -> None:
     from jobrelay.kinds.core.serviceaddresses import Pool, begin_create, begin_update
 
     pool = Pool(_all(admission, "services"))
-    if admission.old is None:
+    if not admission.old:
         found = begin_create(admission.new, pool)
     else:
         found = begin_update(admission.new, admission.old, pool)
@@ -89,7 +89,7 @@ def may_grant(admission: AdmissionRequest) -> None:
     """Nobody hands out rights that they do not hold, unless they may `escalate` or `bind`."""
     if admission.served.group != RBAC or admission.subresource or MASTERS in admission.request.user.groups:
         return
-    if admission.old is not None and _same_grants(admission.new, admission.old):
+    if admission.old and _same_grants(admission.new, admission.old):
         return
     kind = admission.served.kind
     wanted = _role_rules(admission) if kind.endswith("Role") else _bound_rules(admission)
@@ -140,7 +140,7 @@ def _allowed(admission: AdmissionRequest, verb: str, plural: str, name: str) -> 
 
 def check_limits(admission: AdmissionRequest) -> None:
     """The bounds that limit ranges set."""
-    if admission.old is not None or not (admission.is_about("pods") or admission.is_about("persistentvolumeclaims")):
+    if admission.old or not (admission.is_about("pods") or admission.is_about("persistentvolumeclaims")):
         return
     from jobrelay.kinds.core import limitranger
 
@@ -151,7 +151,7 @@ def check_limits(admission: AdmissionRequest) -> None:
 
 
 def check_claim_growth(admission: AdmissionRequest) -> None:
-    if admission.is_about("persistentvolumeclaims") and admission.old is not None:
+    if admission.is_about("persistentvolumeclaims") and admission.old:
         from jobrelay.kinds.core.admission import growth_refusal
 
         if why := growth_refusal(admission.new, admission.old, _all(admission, "storageclasses.storage.k8s.io")):
@@ -173,7 +173,7 @@ def pod_security(admission: AdmissionRequest) -> None:
     from jobrelay.kinds.pod import admit_pod_security, is_significant_update, template_of
 
     if admission.served.key == "pods":
-        if admission.old is not None and not is_significant_update(admission.new, admission.old):
+        if admission.old and not is_significant_update(admission.new, admission.old):
             return
         subject: Obj | None = admission.new
     else:
@@ -200,10 +200,10 @@ def namespace_pod_security(admission: AdmissionRequest) -> None:
     from jobrelay.kinds.pod import namespace_warnings, validate_namespace_labels
 
     labels = admission.metadata.get("labels")
-    old = admission.old["metadata"].get("labels") if admission.old is not None else None
+    old = admission.old["metadata"].get("labels") if admission.old else None
     if found := validate_namespace_labels(labels, old):
         raise admission.invalid(found)
-    if admission.old is None or labels == old:
+    if not admission.old or labels == old:
         return
     name = admission.metadata["name"]
     pods = [represent.stored(item.raw) for item in admission.server.store.snapshot("pods").walk(name)]

@@ -19,7 +19,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE"]
 class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
 
-    `name` is the name in the path; a create has none. A delete has only an old object.
+    `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are empty.
     """
 
     server: ServerContext
@@ -29,7 +29,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     namespace: str
     name: str = ""
     new: Obj = {}
-    old: Obj | None = None
+    old: Obj = {}
     subresource: str = ""
     dry_run: bool = False
 

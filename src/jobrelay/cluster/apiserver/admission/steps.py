@@ -65,7 +65,6 @@ def given_version(metadata: dict[str, Any]) -> int:
 
 def match_version(admission: AdmissionRequest) -> None:
     """An update is of the version that is stored, or of any where the kind allows that."""
-    assert admission.old is not None
     served, stored = admission.served, admission.old["metadata"]["resourceVersion"]
     given = given_version(admission.metadata)
     if not given:
@@ -190,7 +189,6 @@ _STATUS_ONLY: Final = Update(prepare=_keep_all_but_status)
 
 
 def keep_generation(admission: AdmissionRequest) -> None:
-    assert admission.old is not None
     new, old = admission.metadata, admission.old["metadata"]
     if "generation" in old:
         new["generation"] = old["generation"]
@@ -199,13 +197,11 @@ def keep_generation(admission: AdmissionRequest) -> None:
 
 
 def prepare_update(admission: AdmissionRequest) -> None:
-    assert admission.old is not None
     hooks(admission).prepare(admission.new, admission.old)
 
 
 def keep_system_metadata(admission: AdmissionRequest) -> None:
     """What no update can change is taken from the stored object."""
-    assert admission.old is not None
     new, old = admission.metadata, admission.old["metadata"]
     new.pop("selfLink", None)
     if not new.get("uid"):
@@ -219,7 +215,6 @@ def keep_system_metadata(admission: AdmissionRequest) -> None:
 
 def validate_update(admission: AdmissionRequest) -> None:
     """Refuses what the kind forbids, and warns of what it discourages."""
-    assert admission.old is not None
     found = []
     if not unchanged_meta(admission.metadata, admission.old["metadata"]):
         found = validate_object_meta(
