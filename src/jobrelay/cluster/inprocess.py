@@ -1,7 +1,8 @@
-"""A transport to a cluster in the same process: requests are function calls, watches are queues, and no socket is opened.
+"""A transport to a cluster in the same process: requests are function calls, watches are queues, and no socket is
+opened.
 
-It carries the same requests to the same `ApiServer.handle` as the network does, so a client cannot tell the difference. Who
-asks is given when the transport is made; a transport without a user leaves that to the request's own headers.
+It carries the same requests to the same `ApiServer.handle` as the network does, so a client cannot tell the difference.
+Who asks is given when the transport is made; a transport without a user leaves that to the request's own headers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Requests that no sane client sends: valid ones with parts changed, and noise, all from one seed.
 
 Bodies start as valid objects of every kind. They are changed by the type table (values of the right type but out of any
-range, fields that are seldom set) and against it (wrong types, nulls, depth), written as JSON, YAML or protobuf, and now and
-then cut or scrambled as bytes.
+range, fields that are seldom set) and against it (wrong types, nulls, depth), written as JSON, YAML or protobuf, and
+now and then cut or scrambled as bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From the bytes of a body to a canonical object: media type, JSON/YAML/protobuf, kind check, strictness.
 
-The refusals carry the server's own words, because clients and users read them. Objects of built-in kinds are decoded by the
-type table; custom resources come in as plain JSON and are shaped by their schema later.
+The refusals carry the server's own words, because clients and users read them. Objects of built-in kinds are decoded by
+the type table; custom resources come in as plain JSON and are shaped by their schema later.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class ProtobufObject(NamedTuple):
 class ProposedObject(NamedTuple):
     """The canonical object that a write asks for, before field management and admission.
 
-    `sent` are its managedFields as the client sent them, where an empty list still differs from none. `notes` knows other
-    lists that were sent empty: they stay so until field management has seen them (see `Notes.settle`). `tracked` says
-    that its managedFields are final already.
+    `sent` are its managedFields as the client sent them, where an empty list still differs from none. `notes` knows
+    other lists that were sent empty: they stay so until field management has seen them (see `Notes.settle`). `tracked`
+    says that its managedFields are final already.
     """
 
     obj: dict[str, Any]

@@ -1,7 +1,7 @@
 """Custom resource definitions at work: names are accepted, resources served, and taken away again.
 
-The definition's own controllers, run straight after each commit of a definition instead of as loops: a CRD is established
-within a tick of its creation. A deleted CRD takes its objects with it before it goes.
+The definition's own controllers, run straight after each commit of a definition instead of as loops: a CRD is
+established within a tick of its creation. A deleted CRD takes its objects with it before it goes.
 """
 
 from __future__ import annotations

@@ -79,14 +79,14 @@ class Deleter:
             self._check_definition(metadata)
         if self.options.uid is not None and self.options.uid != metadata["uid"]:
             why = (
-                f"the UID in the precondition ({self.options.uid}) does not match the UID in record ({metadata['uid']}). "
-                "The object might have been deleted and then recreated"
+                f"the UID in the precondition ({self.options.uid}) does not match the UID in record "
+                f"({metadata['uid']}). The object might have been deleted and then recreated"
             )
             raise errors.conflict(self.served.group, kind, metadata["name"], why)
         if self.options.version is not None and self.options.version != metadata["resourceVersion"]:
             why = (
-                f"the ResourceVersion in the precondition ({self.options.version}) does not match the ResourceVersion in "
-                f"record ({metadata['resourceVersion']}). The object might have been modified"
+                f"the ResourceVersion in the precondition ({self.options.version}) does not match the ResourceVersion "
+                f"in record ({metadata['resourceVersion']}). The object might have been modified"
             )
             raise errors.conflict(self.served.group, kind, metadata["name"], why)
 

@@ -69,7 +69,8 @@ class Discovery:
     def aggregated(self, groups: list[str], version: str) -> Obj:
         items = [self._aggregated_group(group) for group in groups]
         return {
-            "kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {}, "items": items,
+            "kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {},
+            "items": items,
         }  # fmt: skip
 
     def _aggregated_group(self, group: str) -> Obj:

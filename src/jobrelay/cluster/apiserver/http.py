@@ -1,8 +1,8 @@
 """The network side: aiohttp's low-level server, turned into requests and answers of ours.
 
-aiohttp parses and keeps connections alive; there is no routing or middleware of its own in between. Whole answers go out as
-one response. Streams are chunked by hand straight onto the transport, because a watch with thousands of clients must not
-need a task and several awaits per event.
+aiohttp parses and keeps connections alive; there is no routing or middleware of its own in between. Whole answers go
+out as one response. Streams are chunked by hand straight onto the transport, because a watch with thousands of clients
+must not need a task and several awaits per event.
 """
 
 from __future__ import annotations

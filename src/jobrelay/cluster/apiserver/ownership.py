@@ -1,7 +1,7 @@
 """Field management: who owns which fields of an object, and what an apply makes of it.
 
-Every write that is not an apply makes its manager own what it changed. Managers may have used other versions of a kind: what
-they own is compared in their version, so objects have to be shown in it.
+Every write that is not an apply makes its manager own what it changed. Managers may have used other versions of a kind:
+what they own is compared in their version, so objects have to be shown in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Patching: the four kinds of patch as functions from the stored object to the new one.
 
 JSON and merge patches go through the object's JSON text, so their result is read as a body would be: a patch may change
-kind and apiVersion, and is refused for it. Strategic merge patches and applies change values in place and are converted by
-looser rules. Each has words of its own for what it refuses.
+kind and apiVersion, and is refused for it. Strategic merge patches and applies change values in place and are converted
+by looser rules. Each has words of its own for what it refuses.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
         return ProposedObject(new, body.managed_fields(patched), unknown)
 
     def _read_changed(self, patched: Obj, old: Obj, notes: Notes) -> Obj:
-        """The patched object in canonical form. What the patch did not touch is so already, and is shared with `old`."""
+        """The patched object in canonical form; what the patch did not touch is shared with `old`."""
         changed = _changes(patched, old)
         try:
             new = self.served.decode(changed, notes)
@@ -263,7 +263,7 @@ _BOOKKEEPING: Final = frozenset({"finalizers", "ownerReferences", "resourceVersi
 
 
 def _only_bookkeeping(new: Obj, old: Obj) -> bool:
-    """Whether nothing was changed that defaults could depend on: the rest is shared with the stored object, which has them."""
+    """Whether only metadata was changed that no default depends on; the stored object has its defaults."""
     metadata, before = new["metadata"], old["metadata"]
     return (
         all(value is old.get(key) for key, value in new.items() if key not in _TYPE_AND_METADATA)

@@ -34,7 +34,7 @@ def stored(raw: bytes) -> Obj:
 
 @functools.lru_cache(512)
 def cached(raw: bytes) -> Mapping[str, Any]:
-    """Stored JSON of an object that many writes look at (a namespace, a service account), decoded once: not to be changed."""
+    """As `stored`, cached for objects that many writes read (namespaces, service accounts): not to be changed."""
     return stored(raw)
 
 

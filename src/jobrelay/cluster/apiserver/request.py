@@ -1,7 +1,7 @@
 """One request as the server sees it, and what its path says: verb, group, version, resource, namespace, name.
 
-Both are immutable. Authentication makes a request with a user of one without (`authenticated`); everything that later steps
-find out is a value of its own.
+Both are immutable. Authentication makes a request with a user of one without (`authenticated`); everything that later
+steps find out is a value of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is served: every resource as a value, built-in ones from the table, custom ones as they come and go.
 
-A `ServedResource` is one resource in one version. Versions of the same resource share `key`, under which objects are stored. Stored
-JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes serve lists (whose
-items have neither for built-in kinds), watches and every version.
+A `ServedResource` is one resource in one version. Versions of the same resource share `key`, under which objects are
+stored. Stored JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes
+serve lists (whose items have neither for built-in kinds), watches and every version.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ServedResource:
         return registry.strategy(self.group, self.plural)
 
     def decode(self, value: Any, notes: Notes | None) -> Obj:
-        """The canonical object of a JSON value; raises DecodeError, and tells `notes` what a strict reader would refuse."""
+        """The canonical object of a JSON value; raises DecodeError. `notes` collects what strict decoding refuses."""
         if self.custom is not None:
             return self._decode_custom(self.custom, value if isinstance(value, dict) else {}, notes)
         made: Obj = decode(value if value is not None else {}, self.type, notes)

@@ -1,7 +1,7 @@
 """The scale subresource: an autoscaling/v1 Scale that is read from and written into the object behind it.
 
-A write makes the object's Scale, changes that as it would any object (patches and field management included), and puts the
-replicas, and who owns them, back into the object, which then goes through its own update.
+A write makes the object's Scale, changes that as it would any object (patches and field management included), and puts
+the replicas, and who owns them, back into the object, which then goes through its own update.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _SCALE: Final = ServedResource(
 _NO_REPLICAS: Final = -(2**31)  # stands for a count that a custom resource does not have
 _REPLICAS: Final = ("spec", "replicas")
 _UNCONVERTIBLE: Final = (
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper "
-    "version: request to convert CR to an invalid group/version: autoscaling/v1"
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
+    "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 )  # a custom resource whose replicas nobody owns cannot be scaled by an apply on a real server either
 
 

@@ -1,7 +1,7 @@
 """The API server as one function: a request comes in, an answer goes out.
 
-`ApiServer.handle` is the seam that the network server and the in-process transport share. Every answer is made here: the
-identity, the permission, the route, the verb, and at the end the one place where errors become Status objects.
+`ApiServer.handle` is the seam that the network server and the in-process transport share. Every answer is made here:
+the identity, the permission, the route, the verb, and at the end the one place where errors become Status objects.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ApiServer:
         return answer
 
     async def _settled(self, request: ApiRequest, error: errors.ApiError) -> errors.ApiError:
-        """A write may be refused because of writes that are not durable yet: the refusal waits for them, and falls with them."""
+        """A refusal may rest on writes that are not durable yet: it waits for their commit, and fails if they do."""
         if request.method in ("GET", "HEAD"):
             return error
         try:

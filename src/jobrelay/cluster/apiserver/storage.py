@@ -18,7 +18,7 @@ def stored_json(obj: Obj) -> bytes:
 
 
 def put(store: Store, key: str, namespace: str, name: str, obj: Obj) -> bytes:
-    """Stores an object under the version of this write, which it gets as its resourceVersion; returns its stored JSON."""
+    """Stores an object with the version of this write as its resourceVersion; returns its stored JSON."""
     raw = _numbered(store, obj)
     store.put(key, namespace, name, raw)
     return raw

@@ -1,4 +1,4 @@
-"""What the API server asks of nodes: a container's log, and commands inside it. A cluster without nodes has none to ask."""
+"""What the API server asks of nodes, as it would of kubelets: the logs of containers, and commands in them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Watching: a stream of changes, pushed straight from the store's commits to the sockets.
 
-There is no task per watcher. The store calls `_Watch.changed` for each committed change; frames are collected and written
-once per loop tick. The bytes of a frame are made once per change and representation and shared by all watchers of that
-representation (`EncodedEvents`), so a thousand watchers cost a thousand socket writes and one encoding.
+There is no task per watcher. The store calls `_Watch.changed` for each committed change; frames are collected and
+written once per loop tick. The bytes of a frame are made once per change and representation and shared by all watchers
+of that representation (`EncodedEvents`), so a thousand watchers cost a thousand socket writes and one encoding.
 
 A watcher that reads too slowly is cut off with a 410 ERROR event once its backlog passes a limit, instead of growing
 memory; its client lists again and goes on.
@@ -101,8 +101,8 @@ class _Watch:
     """One watcher: a selection of one resource in one representation, and the sink it is written to."""
 
     def __init__(
-        self, watches: Watches, server: ServerContext, served: ServedResource, selection: Selection, namespace: str, out: Output,
-        include: str, options: ListOptions,
+        self, watches: Watches, server: ServerContext, served: ServedResource, selection: Selection,
+        namespace: str, out: Output, include: str, options: ListOptions,
     ) -> None:  # fmt: skip
         self.watches, self.server, self.served, self.selection = watches, server, served, selection
         self.namespace, self.out, self.include, self.options = namespace, out, include, options

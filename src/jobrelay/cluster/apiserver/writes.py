@@ -2,10 +2,10 @@
 
     read -> body -> (old, patch) -> new -> owned fields -> admitted -> stored
 
-A handler reads options and body into values. `create` and `update` take them from there: the new object is proposed (by a
-body, or by a patch of the stored object), field management notes who owns its fields, admission completes and checks it,
-and it is stored. Between reading the stored object and putting the new one nothing gives way to other requests, so there are
-no conflicts to retry: a patch always meets the newest object. Only the wait for the commit is asynchronous.
+A handler reads options and body into values. `create` and `update` take them from there: the new object is proposed (by
+a body, or by a patch of the stored object), field management notes who owns its fields, admission completes and checks
+it, and it is stored. Between reading the stored object and putting the new one nothing gives way to other requests, so
+there are no conflicts to retry: a patch always meets the newest object. Only the wait for the commit is asynchronous.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """The store: current objects and recent history in memory, every change durable before anyone hears of it.
 
-A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is one
-transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers. Writers see the
-open batch (`get`, `version`), because they build on it and share its fate. Readers see what is committed (`read`, `committed`,
-`snapshot` at that version), so nobody is ever shown a state that a crash could take back, and no reader waits. If the
-backend fails, the batch is undone in memory, its versions are given out again, and every one of its writers gets the failure.
+A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is
+one transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers.
+Writers see the open batch (`get`, `version`), because they build on it and share its fate. Readers see what is
+committed (`read`, `committed`, `snapshot` at that version), so nobody is ever shown a state that a crash could take
+back, and no reader waits. If the backend fails, the batch is undone in memory, its versions are given out again, and
+every one of its writers gets the failure.
 
-Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in a
-bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is older
-than the ring is `VersionTooOld`.
+Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in
+a bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is
+older than the ring is `VersionTooOld`.
 """
 
 from __future__ import annotations

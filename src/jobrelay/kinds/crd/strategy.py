@@ -1,9 +1,9 @@
 """Custom resources: one version of a CustomResourceDefinition with its strategy, schemas and printer columns.
 
-A `CustomKind` is read from its CRD once; everything that not each request needs (CEL rules, the apply schema, the table) is
-made on first use. Metadata, schema, scale, embedded objects, list types and CEL are validated in the real server's
-order, and CEL only when nothing is wrong that would make rules fail for the wrong reason. CEL rules are evaluated once
-for each write: an update's errors and warnings come from the same evaluation (`CustomUpdate`).
+A `CustomKind` is read from its CRD once; everything that not each request needs (CEL rules, the apply schema, the
+table) is made on first use. Metadata, schema, scale, embedded objects, list types and CEL are validated in the real
+server's order, and CEL only when nothing is wrong that would make rules fail for the wrong reason. CEL rules are
+evaluated once for each write: an update's errors and warnings come from the same evaluation (`CustomUpdate`).
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class CustomKind:
     def _rule_verdict(
         self, errors: list[FieldError], new: Obj, old: Obj | None, correlated: Correlated | None
     ) -> Reviewed:
-        """What the CEL rules say: their errors, and as warnings the errors that unchanged values are allowed to keep."""
+        """The errors of the CEL rules, and as warnings those that are forgiven because their values did not change."""
         if self.rules is None:
             return [], []
         if any(error.reason in _BLOCKING for error in errors):
@@ -292,7 +292,7 @@ def _strategy(kind: CustomKind) -> Strategy:
 
 
 def convert(obj: Obj, kind: CustomKind) -> Obj:
-    """An object in another version, as conversion strategy None does it: renamed, and without what that version has not."""
+    """An object in another version, as conversion strategy None makes it: renamed, and pruned by that version."""
     made = copy.deepcopy(obj)
     made["apiVersion"], made["kind"] = kind.api_version, kind.kind
     pruning.prune(made, kind.node)

@@ -1,10 +1,10 @@
 """The steps of each kind of write, by name and in Kubernetes' order.
 
-A step gets an `AdmissionRequest` and returns, changes its new object in place, or raises the refusal. Each chain has three
-parts: mutating admission, the registry's strategy (system metadata, preparation, validation, warnings) and validating
-admission. Nothing waits inside the last two: they run from the stored object to the new one without giving way to other
-requests. A step that has to wait belongs at the end of the mutating part; the stored object is then to be read anew,
-before the strategy's part compares with it.
+A step gets an `AdmissionRequest` and returns, changes its new object in place, or raises the refusal. Each chain has
+three parts: mutating admission, the registry's strategy (system metadata, preparation, validation, warnings) and
+validating admission. Nothing waits inside the last two: they run from the stored object to the new one without giving
+way to other requests. A step that has to wait belongs at the end of the mutating part; the stored object is then to be
+read anew, before the strategy's part compares with it.
 """
 
 from __future__ import annotations

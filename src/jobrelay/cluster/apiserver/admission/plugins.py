@@ -1,7 +1,8 @@
 """Admission that looks at other objects: service accounts, priorities, limits, storage classes, rights to grant rights.
 
-What the rules are is in `kinds/`, as pure functions; here the objects that they look at are fetched from the store, and a
-refusal becomes the answer. Each function is a step of the admission chain and returns at once for kinds it is not about.
+What the rules are is in `kinds/`, as pure functions; here the objects that they look at are fetched from the store, and
+a refusal becomes the answer. Each function is a step of the admission chain and returns at once for kinds it is not
+about.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def pod_security(admission: AdmissionRequest) -> None:
 
 
 def namespace_pod_security(admission: AdmissionRequest) -> None:
-    """Pod Security labels of a namespace must be understood; existing pods that do not meet stricter ones are warned of."""
+    """Validates a namespace's Pod Security labels; warns of existing pods that violate a stricter level."""
     if not admission.is_about("namespaces"):
         return
     from jobrelay.kinds.pod import namespace_warnings, validate_namespace_labels

@@ -19,7 +19,8 @@ Operation = Literal["CREATE", "UPDATE", "DELETE"]
 class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
 
-    `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are empty.
+    `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are
+    empty.
     """
 
     server: ServerContext

@@ -16,8 +16,8 @@ from jobrelay.kinds.times import format_time
 
 _NAME_TRIES: Final = 8
 _DUPLICATE_OWNERS: Final = (
-    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may reject "
-    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 

@@ -1,7 +1,7 @@
 """Serves /openapi/v2 and /openapi/v3, with the headers that let clients keep what they have read.
 
-Documents of version 3 have their hash in the address, so an answer to an address with the right hash never changes; a wrong
-hash is sent on to the right one. Any method is answered, as the real server does.
+Documents of version 3 have their hash in the address, so an answer to an address with the right hash never changes; a
+wrong hash is sent on to the right one. Any method is answered, as the real server does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which documents there are, and what has been built of them.
 
-The index names every document with a hash, but must not cost the building of all: the hash is made of what a document is
-built from. A document is built in a worker thread when somebody reads it, and kept compressed. Equal documents of several
-clusters in a process are one, because the cache is shared and the hash is the key.
+The index names every document with a hash, but must not cost the building of all: the hash is made of what a document
+is built from. A document is built in a worker thread when somebody reads it, and kept compressed. Equal documents of
+several clusters in a process are one, because the cache is shared and the hash is the key.
 """
 
 from __future__ import annotations

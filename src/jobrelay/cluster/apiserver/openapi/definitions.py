@@ -1,9 +1,9 @@
 """The schemas of the built-in kinds, as OpenAPI version 2 and 3 publish them.
 
-The texts come from the kubernetes-validate package, which carries Kubernetes' published definitions in JSON Schema's form.
-That form is undone here: types lose their "null", references point to where the documents have them, the enumerations of
-apiVersion and kind go. The type table adds what the package has not: defaults (only version 3 shows them) and the values of
-enumerations.
+The texts come from the kubernetes-validate package, which carries Kubernetes' published definitions in JSON Schema's
+form. That form is undone here: types lose their "null", references point to where the documents have them, the
+enumerations of apiVersion and kind go. The type table adds what the package has not: defaults (only version 3 shows
+them) and the values of enumerations.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _PACKAGED_AS_UNIONS: Final[dict[str, Obj]] = {
         "format": "int-or-string",
     },
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {
-        "description": "Quantity is a fixed-point number with an optional suffix: binary (Ki, Mi, Gi, Ti, Pi, Ei), decimal "
-        '(n, u, m, "", k, M, G, T, P, E) or an exponent such as e3. It is written in its shortest form and keeps the kind '
-        "of suffix that it was given.",
+        "description": "Quantity is a fixed-point number with an optional suffix: binary (Ki, Mi, Gi, Ti, Pi, Ei), "
+        'decimal (n, u, m, "", k, M, G, T, P, E) or an exponent such as e3. It is written in its shortest form and '
+        "keeps the kind of suffix that it was given.",
         "type": "string",
     },
 }

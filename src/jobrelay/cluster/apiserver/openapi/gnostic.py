@@ -1,8 +1,9 @@
 """OpenAPI documents in protobuf, as gnostic's messages have them; some kubectl commands take version 2 in nothing else.
 
-A message is a table from the names in JSON to field numbers and kinds. A kind is a scalar, the name of a message, or one of
-these around another kind: `[X` repeated, `{X` a map (pairs of a name and an X), `(X` a message with X as its only field,
-`|X` an X or a reference to one. Values of any shape, such as extensions, travel as text in YAML, of which JSON is a part.
+A message is a table from the names in JSON to field numbers and kinds. A kind is a scalar, the name of a message, or
+one of these around another kind: `[X` repeated, `{X` a map (pairs of a name and an X), `(X` a message with X as its
+only field, `|X` an X or a reference to one. Values of any shape, such as extensions, travel as text in YAML, of which
+JSON is a part.
 """
 
 from __future__ import annotations

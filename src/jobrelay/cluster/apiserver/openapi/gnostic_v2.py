@@ -26,9 +26,9 @@ MESSAGES: Final[dict[str, MessageType]] = {
     ),
     "Operation": MessageType(
         {
-            "tags": (1, "[string"), "description": (3, "string"), "operationId": (5, "string"), "produces": (6, "[string"),
-            "consumes": (7, "[string"), "parameters": (8, "[|Parameter"), "responses": (9, "{(Response"),
-            "schemes": (10, "[string"),
+            "tags": (1, "[string"), "description": (3, "string"), "operationId": (5, "string"),
+            "produces": (6, "[string"), "consumes": (7, "[string"), "parameters": (8, "[|Parameter"),
+            "responses": (9, "{(Response"), "schemes": (10, "[string"),
         },
         13,
     ),
@@ -48,12 +48,13 @@ MESSAGES: Final[dict[str, MessageType]] = {
     "Schema": MessageType(
         {
             "$ref": (1, "string"), "format": (2, "string"), "title": (3, "string"), "description": (4, "string"),
-            "default": (5, "Any"), "multipleOf": (6, "double"), "maximum": (7, "double"), "exclusiveMaximum": (8, "bool"),
-            "minimum": (9, "double"), "exclusiveMinimum": (10, "bool"), "maxLength": (11, "int64"),
-            "minLength": (12, "int64"), "pattern": (13, "string"), "maxItems": (14, "int64"), "minItems": (15, "int64"),
-            "uniqueItems": (16, "bool"), "maxProperties": (17, "int64"), "minProperties": (18, "int64"),
-            "required": (19, "[string"), "enum": (20, "[Any"), "additionalProperties": (21, "SchemaOrBool"),
-            "type": (22, "Strings"), "items": (23, "(Schema"), "allOf": (24, "[Schema"), "properties": (25, "{Schema"),
+            "default": (5, "Any"), "multipleOf": (6, "double"), "maximum": (7, "double"),
+            "exclusiveMaximum": (8, "bool"), "minimum": (9, "double"), "exclusiveMinimum": (10, "bool"),
+            "maxLength": (11, "int64"), "minLength": (12, "int64"), "pattern": (13, "string"),
+            "maxItems": (14, "int64"), "minItems": (15, "int64"), "uniqueItems": (16, "bool"),
+            "maxProperties": (17, "int64"), "minProperties": (18, "int64"), "required": (19, "[string"),
+            "enum": (20, "[Any"), "additionalProperties": (21, "SchemaOrBool"), "type": (22, "Strings"),
+            "items": (23, "(Schema"), "allOf": (24, "[Schema"), "properties": (25, "{Schema"),
         },
         31,
     ),
