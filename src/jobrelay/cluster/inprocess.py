@@ -1,8 +1,8 @@
 """A transport to a cluster in the same process: requests are function calls, watches are queues, and no socket is
 opened.
 
-It carries the same requests to the same `ApiServer.handle` as the network does, so a client cannot tell the difference.
-Who asks is given when the transport is made; a transport without a user leaves that to the request's own headers.
+It carries the same requests to the same `ApiServer.handle` as the network does, so clients work the same on both.
+The user is fixed when the transport is made; without one, the request's headers authenticate.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class InProcessTransport:
 
 
 class _QueueSink:
-    """What a stream has pushed and its reader has not taken yet."""
+    """A sink that queues what its reader has not taken yet."""
 
     def __init__(self) -> None:
         self._waiting: deque[bytes] = deque()
@@ -83,7 +83,7 @@ def _closer(stream: Stream) -> Callable[[], Awaitable[None]]:
 
 
 def _all_values(headers: Mapping[str, str]) -> dict[str, Sequence[str]]:
-    """The headers as the server wants them: all values by lower-case name."""
+    """The headers in the server's form: all values by lower-case name."""
     if type(headers) is Headers:
         return {name: headers.get_all(name) for name in headers}
     return {name.lower(): (value,) for name, value in headers.items()}
@@ -91,5 +91,5 @@ def _all_values(headers: Mapping[str, str]) -> dict[str, Sequence[str]]:
 
 @functools.lru_cache(64)
 def _usual_fields(media: str) -> Headers:
-    """The header fields of an answer about which there is nothing to remark."""
+    """The header fields of an answer without warnings or headers of its own."""
     return Headers(ApiResponse(200, media=media).fields())

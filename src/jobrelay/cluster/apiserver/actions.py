@@ -1,4 +1,4 @@
-"""Actions on objects: bind and evict pods, read their logs, ask for tokens."""
+"""Subresources that are actions: binding, eviction, logs, exec and attach, tokens."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
 
 
 def _mark_disrupted(handlers: ResourceHandlers, pod: Obj) -> None:
-    """A pod that runs is told why it has to go."""
+    """Sets the DisruptionTarget condition of a running pod."""
     store, metadata = handlers.server.store, pod["metadata"]
     conditions = [c for c in (pod.get("status") or {}).get("conditions") or [] if c["type"] != "DisruptionTarget"]
     reason = {
@@ -179,7 +179,7 @@ def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -
 async def connect(
     handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
 ) -> ApiResponse:
-    """Commands and connections into a pod need a node that runs it."""
+    """Connects to a container: exec, attach, port forwarding."""
     pod = _pod(handlers, request, request.info.name)
     node = pod["spec"].get("nodeName", "")
     if not node:

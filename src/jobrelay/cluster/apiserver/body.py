@@ -30,7 +30,7 @@ def summarize(body: bytes, limit: int = 30) -> str:
 
 
 class Unreadable(Exception):
-    """A body that is not an object of any kind; the text is completed by the caller, who knows the kind wanted."""
+    """A body that is not an object of any kind; the text is completed by the caller, which knows the wanted kind."""
 
 
 class ProtobufObject(NamedTuple):
@@ -42,7 +42,7 @@ class ProtobufObject(NamedTuple):
 class ProposedObject(NamedTuple):
     """The canonical object that a write asks for, before field management and admission.
 
-    `sent` are its managedFields as the client sent them, where an empty list still differs from none. `notes` knows
+    `sent` are its managedFields as the client sent them, where an empty list still differs from none. `notes` records
     other lists that were sent empty: they stay so until field management has seen them (see `Notes.settle`). `tracked`
     says that its managedFields are final already.
     """
@@ -145,7 +145,7 @@ def read(
 
 
 def report(request: ApiRequest, notes: Notes | None, directive: str, refuse: Any) -> None:
-    """Turns what a strict reader found into warnings, or into the refusal that `refuse` makes of its text."""
+    """Reports what strict decoding found: as warnings, or (Strict) by raising what `refuse` makes of the text."""
     if notes is None or not notes.texts:
         return
     if directive == "Strict":
@@ -156,7 +156,7 @@ def report(request: ApiRequest, notes: Notes | None, directive: str, refuse: Any
 
 
 def repeated_keys(lines: list[str]) -> str:
-    """What a strict reader of YAML says of keys that are there twice; as warnings each line stands alone."""
+    """The error of strict YAML decoding for repeated keys; as warnings, each line is one of its own."""
     return _YAML_ERRORS + "\n  ".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What every handler needs: the store, the table of resources, the clock, randomness."""
+"""What every handler needs of its server: the store, the resources, the clock, randomness."""
 
 from __future__ import annotations
 

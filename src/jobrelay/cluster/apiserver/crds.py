@@ -1,7 +1,7 @@
-"""Custom resource definitions at work: names are accepted, resources served, and taken away again.
+"""The controllers of CustomResourceDefinitions: they accept names, serve resources and clean up after deletion.
 
 The definition's own controllers, run straight after each commit of a definition instead of as loops: a CRD is
-established within a tick of its creation. A deleted CRD takes its objects with it before it goes.
+established within a tick of its creation. The objects of a deleted CRD are deleted before it is removed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CrdControllers:
             self._settle_others(name)
 
     def _settle_others(self, name: str) -> None:
-        """Names that were taken may be free now."""
+        """Reconciles definitions whose names were taken by this one."""
         for other in self._others(name):
             if not is_established(other) and not other["metadata"].get("deletionTimestamp"):
                 asyncio.get_running_loop().call_soon(self._settle, other["metadata"]["name"])
@@ -104,7 +104,7 @@ class CrdControllers:
     # Deletion.
 
     def _clean_up(self, crd: Obj) -> None:
-        """Deletes the objects of a definition that is being deleted, then lets it go."""
+        """Deletes the objects of a definition that is being deleted, then removes the definition."""
         old, crd = crd, _changeable(crd)
         metadata = crd["metadata"]
         if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
@@ -132,7 +132,7 @@ class CrdControllers:
         storage.remove(self._server.store, KEY, "", metadata["name"], crd)
 
     def _delete_objects(self, crd: Obj) -> int:
-        """Deletes all objects, or marks those with finalizers; tells how many are left."""
+        """Deletes all objects, or marks those with finalizers; returns how many are left."""
         key, store = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}", self._server.store
         left = 0
         for item in list(store.snapshot(key).walk("")):
@@ -149,17 +149,17 @@ class CrdControllers:
 
 
 def _claim(crd: Obj) -> Obj:
-    """What others have to know of a definition: its group and the names that it has, without its large schemas."""
+    """The part of a definition that decides name conflicts: its group and accepted names, without its schemas."""
     return {"metadata": crd["metadata"], "spec": {"group": crd["spec"]["group"]}, "status": crd.get("status")}
 
 
 def _changeable(crd: Obj) -> Obj:
-    """A copy whose metadata and status may be changed; the spec is shared, nobody changes it."""
+    """A copy whose metadata and status may be changed; the spec is shared and never changed."""
     return {**crd, "metadata": dict(crd["metadata"])}
 
 
 def begin_deletion(crd: Obj, now: str) -> None:
-    """The first deletion of a definition only marks it: its objects have to go first."""
+    """Marks a definition as being deleted: its objects are deleted first."""
     metadata = crd["metadata"]
     metadata["deletionTimestamp"] = now
     if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):

@@ -68,7 +68,7 @@ def _parse(request: ApiRequest, kind: CustomKind, media: str, notes: Notes | Non
 
 
 def check_route(request: ApiRequest, served: ServedResource) -> None:
-    """What a custom resource's path may ask for; raises otherwise. Requests to deprecated versions are warned of it."""
+    """Refuses what a custom resource does not serve; warns of deprecated versions."""
     info = request.info
     assert served.custom is not None
     if served.namespaced != bool(info.namespace) and not (served.namespaced and info.verb in ("list", "watch")):
@@ -115,7 +115,7 @@ def served_versions(crd: Obj) -> list[ServedResource]:
 
 
 def _conversions(crd: Obj, kind: CustomKind, storage: str) -> tuple[Convert | None, Convert | None]:
-    """How objects go to the storage version and come back; None where they need no change."""
+    """The conversions to and from the storage version; None where objects need no change."""
     if kind.version == storage:
         changed = crd["metadata"].get("generation", 1) > 1 or len(crd["spec"]["versions"]) > 1
         return None, (lambda obj: from_storage(obj, kind, kind)) if changed else None

@@ -1,7 +1,7 @@
 """Deleting: at once, after a grace period, or when finalizers are done; one object or a collection.
 
-An object with finalizers, or one whose propagation policy adds one, is only marked: it goes when an update empties its
-finalizers. Pods that run get a grace period and stay until they are deleted again with none.
+An object with finalizers, or one whose propagation policy adds one, is only marked: it is removed when an update empties
+its finalizers. Pods that run get a grace period and stay until they are deleted again with none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Deleter:
         self.server, self.request, self.served, self.options = server, request, served, options
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
-        """Deletes one object; tells whether it is gone, and what to answer: a Status, or the object's stored JSON."""
+        """Deletes one object; returns whether it is gone, and the answer: a Status, or the object's stored JSON."""
         self.warn()
         item = self.server.store.get(self.served.key, namespace, name)
         if item is None:
@@ -68,7 +68,7 @@ class Deleter:
         admission.run(admission.DELETE.validating, request)
 
     def warn(self) -> None:
-        """A kind may warn of what a plain deletion does, even when there is nothing to delete."""
+        """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""
         if self.options.propagation is None and self.options.orphan is None:
             for text in self.served.strategy.warn_delete:
                 self.request.warn(text)
@@ -91,7 +91,7 @@ class Deleter:
             raise errors.conflict(self.served.group, kind, metadata["name"], why)
 
     def _check_definition(self, metadata: dict[str, Any]) -> None:
-        """Definitions are checked before anything else, in other words."""
+        """The preconditions of CRDs, which have a message of their own."""
         for label, key, wanted in (
             ("UID", "uid", self.options.uid),
             ("ResourceVersion", "resourceVersion", self.options.version),
@@ -143,7 +143,7 @@ class Deleter:
         return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
 
     def _delete_namespace(self, obj: Obj, item: Item) -> tuple[bool, dict[str, Any] | bytes]:
-        """A namespace is marked as terminating; it goes when its contents are gone and its finalizers are empty."""
+        """Marks a namespace as terminating; it is removed when its contents and finalizers are gone."""
         if not obj["metadata"].get("deletionTimestamp"):
             obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
@@ -184,7 +184,7 @@ class Deleter:
 
 
 def mark_as_deleting(obj: Obj, now: dt.datetime) -> None:
-    """Sets the deletion time (never later than it was) and a grace period of nothing."""
+    """Sets the deletion time (never later than it was) and a grace period of zero."""
     metadata = obj["metadata"]
     if not metadata.get("deletionTimestamp"):
         _bump(metadata)

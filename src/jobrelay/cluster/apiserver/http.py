@@ -1,4 +1,4 @@
-"""The network side: aiohttp's low-level server, turned into requests and answers of ours.
+"""The API server on the network, on top of aiohttp's low-level server.
 
 aiohttp parses and keeps connections alive; there is no routing or middleware of its own in between. Whole answers go
 out as one response. Streams are chunked by hand straight onto the transport, because a watch with thousands of clients
@@ -64,7 +64,7 @@ def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
 
 
 async def _read(raw: web.BaseRequest) -> bytes:
-    """The body. Of one that is longer than what is accepted, the rest is not read: its length refuses it already."""
+    """The body. Reading stops past the accepted length: the server refuses such a body by its length."""
     if not raw.body_exists:
         return b""
     if raw.content.is_eof():
@@ -114,7 +114,7 @@ class _ChunkedSink:
 
 
 class _Connections(web.Server):
-    """Knows which stream goes over which connection: a client that leaves a silent stream is noticed at once."""
+    """Tracks the stream of each connection, so that a stream ends as soon as its client disconnects."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **options: Any) -> None:
         super().__init__(handler, **options)

@@ -1,7 +1,7 @@
-"""Content negotiation: which representation the client wants, and in which it speaks.
+"""Content negotiation: the representation of the answer, and the media type of the body.
 
-Kubernetes negotiates twice: its router first checks the plain media type, then the handler looks at the parameters
-(`as=Table`). Both steps are here because their refusals read differently.
+Kubernetes negotiates twice: its router first checks the plain media type, then the handler reads the parameters
+(`as=Table`). Both steps are here because their errors differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class MediaRange:
 
 
 def parse_accept(header: str) -> list[MediaRange]:
-    """The clauses of an Accept header, best first."""
+    """The media ranges of an Accept header, preferred first."""
     clauses = []
     for part in header.split(","):
         media, *raw = (piece.strip() for piece in part.split(";"))
@@ -60,7 +60,7 @@ def parse_accept(header: str) -> list[MediaRange]:
 
 
 def _matches(clause: MediaRange) -> str | None:
-    """The media type of ours that a clause takes. Protobuf alone is answered in JSON: every client can read that."""
+    """The media type of ours that matches a media range. Protobuf is answered in JSON: all clients read it."""
     if clause.media in BUILT_IN:
         return JSON if clause.media == PROTOBUF else clause.media
     if clause.media == "*/*":
@@ -102,7 +102,7 @@ def pretty_print(query: Mapping[str, list[str]], user_agent: str) -> bool:
 
 
 def input_media(content_type: str) -> str:
-    """The media type of a body; none given means JSON; raises 415 for one that is not understood."""
+    """The media type of a body; none given means JSON; raises 415 for one that is not supported."""
     media = content_type.split(";", 1)[0].strip().lower() or JSON
     if media not in BUILT_IN:
         raise errors.unsupported_media_type(BUILT_IN)

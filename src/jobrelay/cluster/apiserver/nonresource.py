@@ -1,4 +1,4 @@
-"""NonResourceHandler that are not about resources: discovery, version, health, metrics."""
+"""Paths that are not about resources: discovery, version, health, metrics."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NonResourceHandler:
         return found
 
     def _index(self) -> list[str]:
-        """Every path that there is, but for those of objects."""
+        """All paths apart from those of objects."""
         found = {"/api", "/api/v1", "/apis", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
         for endpoint, checks in CHECKS.items():
             found |= {f"/{endpoint}", *(f"/{endpoint}/{check}" for check in checks)}
@@ -63,7 +63,7 @@ class NonResourceHandler:
         return sorted(found)
 
     def _documents(self) -> OpenApi:
-        """OpenAPI is not even imported before somebody asks."""
+        """Imported on the first request: most clusters never serve OpenAPI."""
         if self._openapi is None:
             from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 

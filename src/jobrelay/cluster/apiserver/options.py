@@ -1,4 +1,4 @@
-"""The options of requests: parsed from query or body, checked in Kubernetes' order and words."""
+"""The options of requests: parsed from query or body, checked in the real server's order, with its messages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DeleteOptions:
 
 
 def integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
-    """A number of the query, or None; raises 400 in Go's words."""
+    """A number in the query, or None; raises 400 with Go's message."""
     if name not in request.query:
         return None
     text = request.first(name)

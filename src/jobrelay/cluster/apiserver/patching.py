@@ -85,7 +85,7 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
         return proposed
 
     def _load(self, notes: Notes, prefix: str) -> Any:
-        """The body's JSON; what a strict reader finds is noted, unless nobody asked for one."""
+        """The body's JSON; repeated fields are noted unless validation is off."""
         if not self.strict:
             prefix = ""
         try:
@@ -135,14 +135,14 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
         return ProposedObject(new, body.managed_fields(patched), unknown)
 
     def _read_merged(self, patched: Any, old: Obj, notes: Notes) -> Obj | None:
-        """As `_read`, for a patch that shares with `old` what it left alone."""
+        """As `_read`, for a patched object that shares unchanged values with `old`."""
         same = isinstance(patched, dict) and all(patched.get(name) == old[name] for name in ("kind", "apiVersion"))
         if not same or self.served.custom is not None or not isinstance(patched.get("metadata"), dict):
             return self._read(patched, notes)
         return _completed(self.served.decode(_changes(patched, old), notes), patched, old)
 
     def _read(self, patched: Any, notes: Notes) -> Obj | None:
-        """The object that a patched document is; None for one without a version, of which no field can be read."""
+        """The object in a patched document; None for one without a version, in which no field is known."""
         if self.served.custom is not None:
             new = self.served.decode(patched, notes)
             if not new.get("apiVersion"):
@@ -165,14 +165,14 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
         raise body.Unreadable(body.misfit((version, kind), self.served.api_version, self.served.kind))
 
     def _converted(self, obj: Obj, other: ServedResource) -> Obj:
-        """An object that a patch has turned into another version of its kind, in the version of the request."""
+        """An object that a patch moved to another version of its kind, converted back to the version of the request."""
         other.strategy.default(obj)
         stored = other.to_storage(obj) if other.to_storage is not None else obj
         made = self.served.from_storage(stored) if self.served.from_storage is not None else stored
         return {**made, "apiVersion": self.served.api_version, "kind": self.served.kind}
 
     def _check_internal(self, kind: str) -> None:
-        """A document without a version is taken for the server's internal one of the group."""
+        """A document without a version is read in the group's internal version."""
         if kind == self.served.kind:
             return
         group = self.served.group
@@ -241,7 +241,7 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
         return ProposedObject(new, tracked=True)
 
     def _applied(self, merged: Obj) -> Obj:
-        """What an apply has made; custom resources are taken as they are, nulls included but for those in metadata."""
+        """The result of an apply, decoded; custom resources keep nulls outside metadata."""
         if self.served.custom is not None:
             metadata = {name: value for name, value in (merged.get("metadata") or {}).items() if value is not None}
             return copy.deepcopy({**merged, "metadata": metadata})
@@ -274,7 +274,7 @@ def _only_bookkeeping(new: Obj, old: Obj) -> bool:
 
 
 def _changes(patched: Obj, old: Obj) -> Obj:
-    """What a patch has changed, metadata field by field."""
+    """The top-level fields that a patch changed, and the fields of metadata."""
     changed, metadata = _changed(patched, old), patched.get("metadata")
     if isinstance(metadata, dict):
         changed["metadata"] = _changed(metadata, old["metadata"])
@@ -282,7 +282,7 @@ def _changes(patched: Obj, old: Obj) -> Obj:
 
 
 def _completed(new: Obj, patched: Obj, old: Obj) -> Obj:
-    """The changes that were read, with all that was not changed."""
+    """The decoded changes together with everything that was not changed."""
     metadata = patched.get("metadata")
     if isinstance(metadata, dict):
         _fill_in(new["metadata"], metadata, old["metadata"])
@@ -295,7 +295,7 @@ def _changed(patched: Obj, old: Obj) -> Obj:
 
 
 def _fill_in(new: Obj, patched: Obj, old: Obj) -> None:
-    """Adds to what was read of a patched object what the patch left as it was, all in the object's order."""
+    """Adds unchanged fields to decoded ones, in the order of the patched object."""
     made = dict(new)
     new.clear()
     for key, value in patched.items():

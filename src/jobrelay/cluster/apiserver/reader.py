@@ -32,7 +32,7 @@ _CONTINUE_EXPIRED: Final = (
 
 
 def parse_version(text: str) -> int:
-    """A resourceVersion as a number; "" is 0. Raises ValueError with Go's words."""
+    """A resourceVersion as a number; "" is 0. Raises ValueError with Go's message."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
@@ -47,7 +47,7 @@ def bad_version(text: str, why: str) -> str:
 
 
 def checked_version(text: str) -> int:
-    """As `parse_version`, but raises what a get, a watch or a write answers."""
+    """As `parse_version`, but raises the error of a get, a watch or a write."""
     try:
         return parse_version(text)
     except ValueError as error:
@@ -144,7 +144,7 @@ def continue_token(version: int, last: Item) -> str:
 
 
 def _token(text: str) -> dict[str, Any]:
-    """The fields of a continue token; raises ValueError with the server's words."""
+    """The fields of a continue token; raises ValueError with the server's message."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except binascii.Error:

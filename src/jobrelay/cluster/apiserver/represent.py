@@ -85,7 +85,7 @@ def _version_only(raw: bytes) -> Obj:
 
 
 def _wrong_form(served: ServedResource, out: Output, suffix: str) -> errors.ApiError:
-    """Metadata of one object was asked of a list, or the other way round."""
+    """The error for a list form of a single object, or the other way round."""
     group = served.group.partition(".")[0] or "core"
     name = f"*unstructured.Unstructured{suffix}" if served.custom else f"*{group}.{served.kind}{suffix}"
     is_list = "is a list" if suffix else "is not a list"

@@ -21,7 +21,7 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """Who asks. `extra` maps keys to lists of values, as in a TokenReview."""
+    """An authenticated user. `extra` maps keys to lists of values, as in a TokenReview."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ ANONYMOUS: Final = UserInfo("system:anonymous", ("system:unauthenticated",))
 class RequestInfo(msgspec.Struct, frozen=True):
     """What a method and a path mean. `resource` is empty for paths that are not about resources.
 
-    `selected` is the name that a list's field selector asks for: for permissions it counts as the name.
+    `selected` is the name in a list's field selector: for permissions it counts as the name.
     """
 
     verb: str
@@ -59,7 +59,7 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
     """A whole request.
 
     `headers` has lower-case names and all values of each; `peer` is the user of a client certificate, if there was one;
-    `user` is who asks, once authenticated; `warnings` collects what the answer will warn of.
+    `user` is the authenticated user; `warnings` collects the warnings of the answer.
     """
 
     method: str
@@ -92,7 +92,7 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
 def received(
     method: str, target: str, headers: Mapping[str, Sequence[str]], body: bytes = b"", peer: UserInfo | None = None
 ) -> ApiRequest:
-    """The request that a method, a target (path and query) and the rest of an HTTP request make."""
+    """A request as received: `target` is path and query."""
     path, query = split_target(target)
     return ApiRequest(method, path, query, headers, parse_info(method, path, query), body, peer)
 

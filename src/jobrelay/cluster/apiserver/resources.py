@@ -1,4 +1,4 @@
-"""What is served: every resource as a value, built-in ones from the table, custom ones as they come and go.
+"""The served resources as values: built-in ones from a table, custom ones added and removed with their CRDs.
 
 A `ServedResource` is one resource in one version. Versions of the same resource share `key`, under which objects are
 stored. Stored JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes
@@ -99,7 +99,7 @@ class ServedResource:
 
     @functools.cached_property
     def apply_schema(self) -> Any:
-        """What server-side apply knows about the fields."""
+        """The schema that server-side apply merges by."""
         from jobrelay.kinds.apply import built_in_schema
 
         return self.custom.apply_schema if self.custom is not None else built_in_schema(self.api_version, self.kind)
@@ -116,7 +116,7 @@ class ServedResource:
 
 
 class ResourceTable:
-    """All resources that are served now. `changed` is counted up whenever custom resources come or go."""
+    """All resources that are served now. `changed` counts additions and removals."""
 
     def __init__(self) -> None:
         self._by_path: dict[tuple[str, str, str], ServedResource] = {}
@@ -133,7 +133,7 @@ class ResourceTable:
         self.changed += 1
 
     def remove_custom(self, group: str, plural: str) -> None:
-        """Forgets all versions of a custom resource, and groups and versions that are empty then."""
+        """Removes all versions of a custom resource, and groups and versions left empty."""
         for path in [p for p, s in self._by_path.items() if p[0] == group and p[2] == plural and s.custom]:
             del self._by_path[path]
         versions = [v for v in self.groups.get(group, []) if any(p[:2] == (group, v) for p in self._by_path)]

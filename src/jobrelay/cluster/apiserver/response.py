@@ -40,7 +40,7 @@ class ApiResponse:
     upgrade: Callable[[Any], Awaitable[Any]] | None = None
 
     def fields(self) -> list[tuple[str, str]]:
-        """The header fields, with one `Warning` for each remark."""
+        """The header fields, with one `Warning` for each warning."""
         found = {"Cache-Control": "no-cache, private"} | self.headers
         if self.media:
             found["Content-Type"] = self.media

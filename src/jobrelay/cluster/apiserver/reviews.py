@@ -1,4 +1,4 @@
-"""ReviewHandler: questions that are asked by POST and answered in the object's status, never stored."""
+"""Reviews (access, tokens, rules, self): objects that are posted, answered in their status, and never stored."""
 
 from __future__ import annotations
 

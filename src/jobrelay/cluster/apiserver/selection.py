@@ -1,4 +1,4 @@
-"""Which objects a list or watch is about: label and field selectors, checked once and matched on stored JSON."""
+"""The objects that a list or watch selects: label and field selectors, checked once and matched on stored JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Selection:
 
     @property
     def named(self) -> bool:
-        """Whether it chooses one name."""
+        """Whether it selects one name."""
         return any(label == "metadata.name" and operator == "=" for label, operator, _ in self._names)
 
     def matches(self, item: Item | None) -> bool:
@@ -70,7 +70,7 @@ class Selection:
 
 
 def select(served: ServedResource, options: ListOptions, name: str = "") -> Selection:
-    """The selection that options ask for; raises 400 in the server's words."""
+    """The selection that options describe; raises 400."""
     try:
         labels = parse_label_selector(options.label_selector) if options.label_selector else None
         terms = parse_field_selector(options.field_selector) if options.field_selector else []

@@ -1,4 +1,4 @@
-"""The API server as one function: a request comes in, an answer goes out.
+"""The API server as one function from requests to answers.
 
 `ApiServer.handle` is the seam that the network server and the in-process transport share. Every answer is made here:
 the identity, the permission, the route, the verb, and at the end the one place where errors become Status objects.

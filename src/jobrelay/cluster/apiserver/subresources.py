@@ -1,4 +1,4 @@
-"""SubresourceHandler: the paths below an object that mean something of their own.
+"""Subresources: routes paths below an object to what serves them.
 
 `status` and its likes are updates of the object with hooks of their own. `scale` is a view that is read and written as
 if it were the object. The others (`binding`, `eviction`, `token`, `log`) are actions, one function each.

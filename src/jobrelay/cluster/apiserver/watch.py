@@ -60,7 +60,7 @@ class EncodedEvents:
 
 
 class SelectionMatches:
-    """Which selections the latest change meets before and after, found out once for all watchers with equal ones."""
+    """Whether the latest change matches a selection before and after, computed once for equal selections."""
 
     def __init__(self) -> None:
         self._change: Change | None = None
@@ -79,7 +79,7 @@ class SelectionMatches:
 
 
 class Watches:
-    """All open watches of a server: their number is limited, and they end together with it."""
+    """All open watches of a server, limited in number; they end when the server stops."""
 
     def __init__(self) -> None:
         self.open: set[_Watch] = set()
@@ -122,7 +122,7 @@ class _Watch:
     # The life of a watch.
 
     def prepare(self, initial: list[bytes], version: int, replay: list[Change]) -> None:
-        """Takes its place in the store's stream, right after the state that `initial` and `replay` describe."""
+        """Subscribes to the store's changes, right after the state that `initial` and `replay` describe."""
         self._pending = initial
         self.version = self._after = version
         for change in replay:
@@ -237,7 +237,7 @@ class _Watch:
 
 
 def _deleted_state(change: Change) -> bytes:
-    """What a DELETED event shows: the state at the deletion, or the last one that the selection saw, renumbered."""
+    """The object of a DELETED event: its state at the deletion, or the last one that matched, with the new version."""
     if change.after is None:
         return change.raw
     assert change.before is not None
@@ -286,7 +286,7 @@ def _place(made: _Watch, version: int) -> None:
 
 
 class _ExpiredWatch:
-    """A watch from a version that is gone: an answer 200 whose only event is the error."""
+    """A watch from a version that is too old: an answer 200 whose only event is the error."""
 
     def __init__(self, error: errors.ApiError) -> None:
         self._error = error

@@ -41,7 +41,7 @@ Propose = Callable[[Obj | None], ProposedObject]  # the new object, made of the 
 
 
 class WriteRequest(msgspec.Struct, frozen=True, eq=False):
-    """One create, update or patch: who asks, of which resource and subresource, with which options."""
+    """One create, update or patch: the user, the resource and subresource, and the options."""
 
     server: ServerContext
     request: ApiRequest
@@ -193,7 +193,7 @@ def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_la
 
 
 def _remove(write: WriteRequest, item: Item, new: Obj) -> bytes:
-    """An update took the last finalizer of an object that was being deleted: it goes now, as it was stored."""
+    """An update took the last finalizer of an object that was being deleted: it is removed now, in its stored state."""
     if not write.options.dry_run:
         last = represent.stored(item.raw)
         storage.remove(write.server.store, write.served.key, item.namespace, item.name, last)
@@ -213,7 +213,7 @@ def _to_storage(served: ServedResource, obj: Obj) -> Obj:
 
 
 def _is_finalized(new: Obj) -> bool:
-    """Whether nothing keeps an object that is being deleted any longer."""
+    """Whether an object is being deleted and nothing holds it any longer."""
     metadata: dict[str, Any] = new["metadata"]
     return bool(
         metadata.get("deletionTimestamp")

@@ -1,4 +1,4 @@
-"""The store: current objects and recent history in memory, every change durable before anyone hears of it.
+"""The store: current objects and recent history in memory, every change durable before it is shown.
 
 A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is
 one transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers.
@@ -237,7 +237,7 @@ class Store:
         self._commit()
 
     def close(self) -> None:
-        """Commits what is open; whoever reacts to that last batch by a write of his own gets a failure."""
+        """Commits what is open; writes in reaction to that last batch fail."""
         self.flush()
         self._backend.close()
         self._backend = ClosedBackend()
@@ -277,7 +277,7 @@ class Store:
         return newer
 
     def subscribe(self, resource: str, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` for every change committed from now on; returns how to stop that."""
+        """Calls `listener` for every change committed from now on; returns a function that ends this."""
         token = next(self._tokens)
         listeners = self._table(resource).listeners
         listeners[token] = listener

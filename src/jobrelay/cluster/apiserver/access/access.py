@@ -1,4 +1,4 @@
-"""From a request to a user who may make it: certificates, tokens, impersonation, permission."""
+"""Authentication by certificate or token, impersonation, and authorization of requests."""
 
 from __future__ import annotations
 

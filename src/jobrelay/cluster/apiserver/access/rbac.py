@@ -24,7 +24,7 @@ Rule = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What somebody wants to do: a verb on a resource, or on a path."""
+    """What is to be authorized: a verb on a resource, or on a path."""
 
     verb: str
     group: str = ""
@@ -43,7 +43,7 @@ def attributes_of(info: RequestInfo) -> Attributes:
 
 
 class Authorizer:
-    """Answers from the RBAC objects of one store."""
+    """Authorizes by the RBAC objects of one store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class Authorizer:
         return self._roles.get((kind, namespace, name))
 
     def rules(self, user: UserInfo, namespace: str) -> Iterator[tuple[Rule | None, str]]:
-        """The rules of a user at the cluster scope and in a namespace; a missing role comes as (None, its error)."""
+        """The rules of a user at the cluster scope and in a namespace; a missing role is (None, its error)."""
         for binding in self._all("clusterrolebindings"):
             if binding_subject(binding.get("subjects"), user.name, user.groups) is not None:
                 yield from self._rules_of(binding["roleRef"], "")
@@ -92,7 +92,7 @@ class Authorizer:
             yield rule, ""
 
     def allowed(self, user: UserInfo, wanted: Attributes) -> tuple[bool, str]:
-        """Whether a user may do it; if not, what went wrong while finding out ("" mostly)."""
+        """Whether a user may do it; if not, the errors of evaluating the rules ("" for none)."""
         if MASTERS in user.groups:
             return True, ""
         errors: list[str] = []
@@ -107,7 +107,7 @@ class Authorizer:
         return False, "RBAC: " + (unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
 
     def explain(self, user: UserInfo, wanted: Attributes) -> str:
-        """Which binding and role allow it, in the server's words."""
+        """The reason: the binding and role that allow it."""
         for kind in ("clusterrolebindings", "rolebindings"):
             for binding in self._all(kind):
                 own = binding["metadata"].get("namespace", "")

@@ -53,7 +53,7 @@ class Tokens:
     def issue(
         self, account: dict[str, Any], audiences: Sequence[str], seconds: int, bound: dict[str, Any] | None
     ) -> tuple[str, dt.datetime]:
-        """A token for a service account, and when it ends."""
+        """A token for a service account, and when it expires."""
         now = self._now()
         end = now + dt.timedelta(seconds=seconds)
         metadata = account["metadata"]
@@ -75,7 +75,7 @@ class Tokens:
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}", end
 
     def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[UserInfo, list[str]]:
-        """The user that a token stands for, and which of the audiences it is for."""
+        """The user of a token, and which of the audiences it is valid for."""
         claims = self._claims(token)
         if claims.get("iss") != ISSUER or claims.get("exp", 0) < self._now().timestamp():
             raise TokenError("invalid bearer token")

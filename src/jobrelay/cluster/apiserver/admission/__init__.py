@@ -1,4 +1,4 @@
-"""Admission: everything between an object that a write asks for and the object that is stored, step by step."""
+"""Admission: the steps from a proposed object to the one that is stored."""
 
 from jobrelay.cluster.apiserver.admission.chain import CREATE, DELETE, UPDATE, Chain, Step, finish, run
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest

@@ -81,7 +81,7 @@ def run(chain: tuple[Step, ...], admission: AdmissionRequest) -> None:
 
 
 def finish(chain: Chain, admission: AdmissionRequest) -> bool:
-    """Takes an object that mutating admission has passed to its final form; tells whether labels were added late.
+    """Takes an object that mutating admission has passed to its final form; returns whether labels were added late.
 
     Labels that canonicalization adds are in what the server shows, but on Kubernetes not yet in what it has stored.
     """

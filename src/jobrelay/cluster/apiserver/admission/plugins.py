@@ -1,4 +1,4 @@
-"""Admission that looks at other objects: service accounts, priorities, limits, storage classes, rights to grant rights.
+"""Admission plugins that read other objects: service accounts, priorities, limits, storage classes, roles.
 
 What the rules are is in `kinds/`, as pure functions; here the objects that they look at are fetched from the store, and
 a refusal becomes the answer. Each function is a step of the admission chain and returns at once for kinds it is not
@@ -32,7 +32,7 @@ def _one(admission: AdmissionRequest, key: str, namespace: str, name: str) -> Fi
 
 
 def fill_in_pod(admission: AdmissionRequest) -> None:
-    """Limits, service account, priority, tolerations of a new pod; what an update left out."""
+    """Sets limits, service account, priority and tolerations of a new pod; keeps what an update left out."""
     if not admission.is_about("pods"):
         return
     from jobrelay.kinds.core import limitranger
@@ -69,7 +69,7 @@ def fill_in_claim(admission: AdmissionRequest) -> None:
 
 
 def allocate_for_service(admission: AdmissionRequest) -> None:
-    """Cluster IPs and node ports; an address that cannot be had is the only error a client sees."""
+    """Allocates cluster IPs and node ports; an address that is not available is the only error reported."""
     if not admission.is_about("services"):
         return
     from jobrelay.kinds.core.serviceaddresses import Pool, begin_create, begin_update
@@ -87,7 +87,7 @@ def allocate_for_service(admission: AdmissionRequest) -> None:
 
 
 def may_grant(admission: AdmissionRequest) -> None:
-    """Nobody hands out rights that they do not hold, unless they may `escalate` or `bind`."""
+    """Prevents privilege escalation: users grant only rights that they hold, unless they may `escalate` or `bind`."""
     if admission.served.group != RBAC or admission.subresource or MASTERS in admission.request.user.groups:
         return
     if admission.old and _same_grants(admission.new, admission.old):
@@ -140,7 +140,7 @@ def _allowed(admission: AdmissionRequest, verb: str, plural: str, name: str) -> 
 
 
 def check_limits(admission: AdmissionRequest) -> None:
-    """The bounds that limit ranges set."""
+    """Enforces the limits of LimitRanges."""
     if admission.old or not (admission.is_about("pods") or admission.is_about("persistentvolumeclaims")):
         return
     from jobrelay.kinds.core import limitranger
@@ -168,7 +168,7 @@ def check_default_priority(admission: AdmissionRequest) -> None:
 
 
 def pod_security(admission: AdmissionRequest) -> None:
-    """The Pod Security Standards that a namespace's labels ask for."""
+    """Enforces the Pod Security Standards that the namespace's labels set."""
     if admission.subresource not in ("", "ephemeralcontainers"):
         return
     from jobrelay.kinds.pod import admit_pod_security, is_significant_update, template_of

@@ -1,4 +1,4 @@
-"""Steps of admission that hold for every kind: names and versions, namespaces, system metadata, the kind's strategy."""
+"""Steps that hold for every kind: names and versions, namespaces, system metadata, the strategy's hooks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def given_version(metadata: dict[str, Any]) -> int:
 
 
 def match_version(admission: AdmissionRequest) -> None:
-    """An update is of the version that is stored, or of any where the kind allows that."""
+    """An update must be of the stored version, unless the kind allows unconditional updates."""
     served, stored = admission.served, admission.old["metadata"]["resourceVersion"]
     given = given_version(admission.metadata)
     if not given:
@@ -131,7 +131,7 @@ def namespace_lifecycle(admission: AdmissionRequest) -> None:
 
 
 def fill_system_metadata(admission: AdmissionRequest) -> None:
-    """A new object gets its uid, its time, and its name if that is to be generated."""
+    """Sets uid, creation time and, if it is generated, the name."""
     metadata = admission.metadata
     metadata["creationTimestamp"] = format_time(admission.server.now())
     metadata["uid"] = admission.server.uid()
@@ -140,7 +140,7 @@ def fill_system_metadata(admission: AdmissionRequest) -> None:
 
 
 def _generated_name(admission: AdmissionRequest) -> str:
-    """A name that is free, or after a number of tries one that is not: the create is then refused."""
+    """A free name; after several tries one that is taken, so that the create is refused."""
     server, name = admission.server, ""
     for _ in range(_NAME_TRIES):
         name = admission.metadata["generateName"][:58] + server.suffix()
@@ -201,7 +201,7 @@ def prepare_update(admission: AdmissionRequest) -> None:
 
 
 def keep_system_metadata(admission: AdmissionRequest) -> None:
-    """What no update can change is taken from the stored object."""
+    """Takes what no update can change from the stored object."""
     new, old = admission.metadata, admission.old["metadata"]
     new.pop("selfLink", None)
     if not new.get("uid"):

@@ -78,7 +78,7 @@ class OpenApi:
 
 
 def _accepted(request: ApiRequest, version: str) -> str:
-    """The media type that the client likes best, or nothing."""
+    """The media type that the client prefers, or nothing."""
     protobuf = _PROTOBUF.format(version)
     for clause in negotiate.parse_accept(request.header("accept") or "*/*"):
         if clause.media in (negotiate.JSON, "*/*", "application/*"):

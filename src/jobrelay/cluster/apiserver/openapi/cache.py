@@ -1,4 +1,4 @@
-"""Which documents there are, and what has been built of them.
+"""The index of OpenAPI documents, and a cache of built ones.
 
 The index names every document with a hash, but must not cost the building of all: the hash is made of what a document
 is built from. A document is built in a worker thread when somebody reads it, and kept compressed. Equal documents of
@@ -38,7 +38,7 @@ class Document:
 
 
 class DocumentCache:
-    """Built documents, compressed; the least used ones go when there are too many.
+    """Built documents, compressed; the least recently used are dropped when there are too many.
 
     Documents are built one after the other in a thread of the cache's own, so nobody else's work waits for them.
     """

@@ -86,7 +86,7 @@ def _packaged() -> dict[str, Obj]:
 
 
 class Definitions:
-    """All definitions, decoded. It is large: made for the building of one document, and dropped after it."""
+    """All definitions, decoded. Large: made to build one document, and dropped afterwards."""
 
     def __init__(self) -> None:
         self._packaged = _packaged() | _PACKAGED_AS_UNIONS
@@ -115,7 +115,7 @@ class Definitions:
 
 
 class _Converter:
-    """Turns one packaged definition into a published one; `prefix` tells the version."""
+    """Turns one packaged definition into a published one; `prefix` is that of the OpenAPI version."""
 
     def __init__(self, name: str, prefix: str) -> None:
         self._name, self._prefix = name, prefix
@@ -176,7 +176,7 @@ class _Converter:
 
 
 def _zero(type_: Type) -> Any:
-    """The value that Go starts a variable with, where documents show one."""
+    """Go's zero value of a type, where documents show one."""
     if type_.pointer:
         return _ABSENT
     if type_.kind == "struct":

@@ -19,7 +19,7 @@ Obj = dict[str, Any]
 
 @dataclass(frozen=True)
 class DocumentScope:
-    """What one document of version 3 is about: a path, and the resources of a group version if it is one."""
+    """What one document of version 3 covers: a path, and the resources of its group version if it is one."""
 
     path: str
     group: str = ""

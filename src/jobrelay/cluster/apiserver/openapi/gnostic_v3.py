@@ -62,7 +62,7 @@ def _schema_or_bool(value: Any) -> bytes:
 
 
 def _default(value: Any) -> bytes:
-    """Only defaults that are scalars can be told; others leave a trace without a value."""
+    """Only scalar defaults can be encoded; others become an empty value."""
     if isinstance(value, bool):
         return boolean(2, value)
     if isinstance(value, int | float):
