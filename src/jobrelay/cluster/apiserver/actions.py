@@ -5,32 +5,28 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent, storage
+from jobrelay.cluster.apiserver import body, errors, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access
+from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.options import DeleteOptions
+from jobrelay.cluster.apiserver.ownership import record
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.apiserver.writes import WriteRequest
+from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
 from jobrelay.kinds import reviews
-from jobrelay.kinds.apply import built_in_schema, update_managed_fields
 from jobrelay.kinds.field import aggregate
 from jobrelay.kinds.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kinds.times import TimeError, canonical_time, format_time
-from jobrelay.kinds.types import type_for_kind
 
+_BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
+_EVICTION: Final = ServedResource("policy", "v1", "evictions", "Eviction", "eviction", True, ())
+_TOKEN: Final = ServedResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", "tokenrequest", True, ())
 _CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-
-
-def _read(request: ApiRequest, api_version: str, kind: str, directive: str, *same: str) -> Obj:
-    type_ = type_for_kind(api_version, kind)
-    assert type_ is not None
-    media = negotiate.input_media(request.header("content-type"))
-    return body.read(request, (api_version, kind, type_), directive=directive, media=media, same=same).obj
 
 
 def _pod(handlers: ResourceHandlers, request: ApiRequest, name: str) -> Obj:
@@ -47,7 +43,7 @@ def _created(request: ApiRequest) -> ApiResponse:
 async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """Assigns a pod to a node, once."""
     given = options.write_options(request, "CreateOptions")
-    binding = _read(request, "v1", "Binding", given.field_validation)
+    binding = body.read(request, _BINDING, given.field_validation).obj
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
@@ -69,7 +65,7 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
 async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """Deletes a pod unless a disruption budget forbids it."""
     given = options.write_options(request, "CreateOptions")
-    eviction = _read(request, "policy/v1", "Eviction", given.field_validation, "policy/v1beta1")
+    eviction = body.read(request, _EVICTION, given.field_validation, same=("policy/v1beta1",)).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     asked = eviction.get("deleteOptions") or {}
@@ -194,10 +190,10 @@ async def request_token(
 ) -> ApiResponse:
     """Issues a token for a service account."""
     given = options.write_options(request, "CreateOptions")
-    asked = _read(request, "authentication.k8s.io/v1", "TokenRequest", given.field_validation)
+    asked = body.read(request, _TOKEN, given.field_validation).obj
     reviews.default_token_request(asked)
     item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
-    tracked = _track_token(WriteRequest(handlers.server, request, served, given, "token"), asked)
+    own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -209,21 +205,12 @@ async def request_token(
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]
     token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
-    asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid", "creationTimestamp")}
+    managed = asked["metadata"].get("managedFields")
+    asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
     asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
-    if tracked:
-        asked["metadata"]["managedFields"] = tracked
+    record(asked, managed)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}
     return represent.finish(represent.encode(asked), output_for(request), 201)
-
-
-def _track_token(write: WriteRequest, asked: Obj) -> list[Any] | None:
-    schema = built_in_schema("authentication.k8s.io/v1", "TokenRequest")
-    assert schema is not None
-    return update_managed_fields(
-        None, asked, manager=write.manager, subresource=write.subresource, schema=schema,
-        api_version="authentication.k8s.io/v1", now=write.now,
-    )  # fmt: skip
 
 
 def _bound_object(handlers: ResourceHandlers, request: ApiRequest, reference: Obj | None) -> Obj | None:

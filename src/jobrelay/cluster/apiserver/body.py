@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds import gojson, protobuf, yaml
 from jobrelay.kinds.decode import DecodeError, Notes, decode, json_kind
-from jobrelay.kinds.types import Type, type_for_kind
+from jobrelay.kinds.types import type_for_kind
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 SCHEME: Final = "pkg/runtime/scheme.go:111"
@@ -111,15 +112,14 @@ def managed_fields(value: Any) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def read(
-    request: ApiRequest, wanted: tuple[str, str, Type], *, directive: str, media: str, same: tuple[str, ...] = ()
-) -> ProposedObject:
+def read(request: ApiRequest, served: ServedResource, directive: str, *, same: tuple[str, ...] = ()) -> ProposedObject:
     """The canonical object in a request's body.
 
-    `wanted` is the apiVersion, kind and type that the path asks for; `same` are other apiVersions in which the kind
-    looks the same; `directive` is the fieldValidation in force.
+    `served` is what the path names, of a built-in kind; `same` are other apiVersions in which the kind looks the same;
+    `directive` is the fieldValidation in force.
     """
-    api_version, kind, type_ = wanted
+    media = negotiate.input_media(request.header("content-type"))
+    api_version, kind, type_ = served.api_version, served.kind, served.type
     notes = Notes() if directive != "Ignore" else None
     try:
         value, given_version, given_kind = parse(request.body, media, notes)

@@ -44,7 +44,7 @@ class ServerContext:
     authorizer: Authorizer = field(init=False)
     nodes: NodeStreams | None = None
     figures: list[Callable[[], Iterable[str]]] = field(default_factory=list)  # of what runs beside the server
-    unsettled: set[str] = field(default_factory=set)  # uids of objects that were written so
+    labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
         self.authorizer = Authorizer(self.store)

@@ -22,8 +22,9 @@ Convert = Callable[[Obj], Obj]
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-def read(request: ApiRequest, served: ServedResource, kind: CustomKind, directive: str, media: str) -> Obj:
+def read(request: ApiRequest, served: ServedResource, kind: CustomKind, directive: str) -> Obj:
     """The custom resource in a request's body."""
+    media = negotiate.input_media(request.header("content-type"))
     if media == negotiate.PROTOBUF:
         raise errors.unsupported_media_type((negotiate.JSON, negotiate.YAML))
     notes = Notes() if directive != "Ignore" else None

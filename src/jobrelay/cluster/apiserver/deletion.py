@@ -47,12 +47,12 @@ class Deleter:
             return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
         if pending:
-            return False, self._goodbye(item.raw, obj)
+            return False, self._deleted_answer(item.raw, obj)
         finalizers = self._finalizers(obj)
         before = obj["metadata"].get("finalizers") or []
         if graceful or before or set(finalizers) != set(before):
             if set(finalizers) != set(before):
-                _set(obj["metadata"], "finalizers", finalizers)
+                _set_finalizers(obj["metadata"], finalizers)
             if finalizers and not graceful:
                 mark_as_deleting(obj, self.server.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
@@ -117,7 +117,7 @@ class Deleter:
         period = find(obj, wanted)
         end = self.server.now() + dt.timedelta(seconds=period)
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), period
-        _bump(metadata)
+        _bump_generation(metadata)
         return True, False
 
     def _shorten(self, metadata: dict[str, Any], period: int, wanted: int) -> None:
@@ -148,7 +148,7 @@ class Deleter:
             obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
             if self.options.propagation == "Orphan" or self.options.orphan:
-                _set(obj["metadata"], "finalizers", [*(obj["metadata"].get("finalizers") or []), ORPHAN])
+                _set_finalizers(obj["metadata"], [*(obj["metadata"].get("finalizers") or []), ORPHAN])
             return False, self._update(obj, item)
         if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
             return False, item.raw
@@ -163,11 +163,11 @@ class Deleter:
 
     def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
         if self.options.dry_run:
-            return self._goodbye(storage.stored_json(obj), obj)
+            return self._deleted_answer(storage.stored_json(obj), obj)
         raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, obj)
-        return self._goodbye(raw, obj)
+        return self._deleted_answer(raw, obj)
 
-    def _goodbye(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:
+    def _deleted_answer(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:
         if self.served.strategy.delete_returns_object:
             return raw
         metadata = obj["metadata"]
@@ -187,19 +187,19 @@ def mark_as_deleting(obj: Obj, now: dt.datetime) -> None:
     """Sets the deletion time (never later than it was) and a grace period of zero."""
     metadata = obj["metadata"]
     if not metadata.get("deletionTimestamp"):
-        _bump(metadata)
+        _bump_generation(metadata)
     if not metadata.get("deletionTimestamp") or parse_time(metadata["deletionTimestamp"]) > now:
         metadata["deletionTimestamp"] = format_time(now)
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def _bump(metadata: dict[str, Any]) -> None:
+def _bump_generation(metadata: dict[str, Any]) -> None:
     if metadata.get("generation"):
         metadata["generation"] += 1
 
 
-def _set(metadata: dict[str, Any], key: str, value: list[str]) -> None:
-    if value:
-        metadata[key] = value
+def _set_finalizers(metadata: dict[str, Any], finalizers: list[str]) -> None:
+    if finalizers:
+        metadata["finalizers"] = finalizers
     else:
-        metadata.pop(key, None)
+        metadata.pop("finalizers", None)

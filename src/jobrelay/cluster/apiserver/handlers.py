@@ -42,9 +42,9 @@ class ResourceHandlers:
 
     async def create(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
-        media = negotiate.input_media(request.header("content-type"))
+        negotiate.input_media(request.header("content-type"))  # is refused before wrong options are
         given = options.write_options(request, "CreateOptions")
-        proposed = self.read(request, served, given.field_validation, media)
+        proposed = self.read(request, served, given.field_validation)
         write = WriteRequest(self.server, request, served, given)
         if self.reviews.handles(served):
             ensure_namespace(proposed.obj["metadata"], write.namespace)
@@ -57,8 +57,7 @@ class ResourceHandlers:
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
-        media = negotiate.input_media(request.header("content-type"))
-        proposed = self.read(request, served, given.field_validation, media)
+        proposed = self.read(request, served, given.field_validation)
         write, metadata = WriteRequest(self.server, request, served, given, subresource), proposed.obj["metadata"]
         ensure_namespace(metadata, write.namespace)
         check_name(proposed.obj, request.info.name)
@@ -107,13 +106,12 @@ class ResourceHandlers:
 
     # Shared parts.
 
-    def read(self, request: ApiRequest, served: ServedResource, directive: str, media: str) -> ProposedObject:
+    def read(self, request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""
         if served.custom is not None:
-            proposed = ProposedObject(custom.read(request, served, served.custom, directive, media))
+            proposed = ProposedObject(custom.read(request, served, served.custom, directive))
         else:
-            wanted = (served.api_version, served.kind, served.type)
-            proposed = body.read(request, wanted, directive=directive, media=media)
+            proposed = body.read(request, served, directive)
         served.strategy.default(proposed.obj)
         return proposed
 

@@ -21,7 +21,7 @@ from jobrelay.cluster.store import Item, StoreSnapshot, VersionTooOld
 from jobrelay.kinds import gojson
 from jobrelay.kinds.field import go_quote
 
-_PATIENCE: Final = 3.0  # seconds to wait for a version that is not reached yet
+_VERSION_WAIT: Final = 3.0  # seconds to wait for a version that is not reached yet
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 _CONTINUE_EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -54,10 +54,10 @@ def checked_version(text: str) -> int:
         raise errors.unknown(bad_version(text, str(error))) from None
 
 
-async def reach(server: ServerContext, version: int) -> None:
+async def wait_for_version(server: ServerContext, version: int) -> None:
     """Waits a moment for a version that the store has not reached; raises 504."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + _PATIENCE
+    end = loop.time() + _VERSION_WAIT
     while server.store.committed < version:
         if loop.time() >= end:
             raise errors.version_too_large(version, server.store.committed)
@@ -71,7 +71,7 @@ async def get(
     if flag(request.query, "export"):
         raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     version = checked_version(wanted)
-    await reach(server, version)
+    await wait_for_version(server, version)
     item = server.store.read(served.key, namespace, name)
     if item is None:
         plural = "componentstatus" if served.key == "componentstatuses" else served.plural
@@ -108,7 +108,7 @@ async def _snapshot(
     except ValueError as error:
         why = bad_version(options.version, str(error))
         raise errors.bad_request(f"invalid resource version: {why}") from None
-    await reach(server, version)
+    await wait_for_version(server, version)
     exact = options.version_match == "Exact" or (options.limit > 0 and version > 0 and not options.version_match)
     try:
         return server.store.snapshot(served.key, version if exact else server.store.committed), None

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from jobrelay.cluster.apiserver import body, errors, negotiate, options, ownership, represent
+from jobrelay.cluster.apiserver import body, errors, options, ownership, represent
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
@@ -147,10 +147,8 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
 
 
 def _read(request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
-    media = negotiate.input_media(request.header("content-type"))
-    wanted = (_SCALE.api_version, _SCALE.kind, _SCALE.type)
     try:
-        proposed = body.read(request, wanted, directive=directive, media=media)
+        proposed = body.read(request, _SCALE, directive)
     except errors.ApiError:
         if served.custom is None:
             raise

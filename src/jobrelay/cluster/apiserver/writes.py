@@ -145,7 +145,7 @@ def _put(write: WriteRequest, name: str, obj: Obj) -> bytes:
 
 def _remember(write: WriteRequest, new: Obj, *, labelled_late: bool) -> None:
     if not write.options.dry_run:
-        uids = write.server.unsettled
+        uids = write.server.labelled_late
         (uids.add if labelled_late else uids.discard)(new["metadata"]["uid"])
 
 
@@ -181,7 +181,7 @@ def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_la
     restore_times(new, old)
     if _is_finalized(new):
         return _remove(write, item, new)
-    settled = not labelled_late and new["metadata"]["uid"] not in write.server.unsettled
+    settled = not labelled_late and new["metadata"]["uid"] not in write.server.labelled_late
     if new == old and settled:
         return item.raw
     _remember(write, new, labelled_late=labelled_late)
