@@ -1,7 +1,7 @@
 """Deleting: at once, after a grace period, or when finalizers are done; one object or a collection.
 
-An object with finalizers, or one whose propagation policy adds one, is only marked: it is removed when an update empties
-its finalizers. Pods that run get a grace period and stay until they are deleted again with none.
+An object with finalizers, or one whose propagation policy adds one, is only marked: it is removed when an update
+empties its finalizers. Pods that run get a grace period and stay until they are deleted again with none.
 """
 
 from __future__ import annotations
