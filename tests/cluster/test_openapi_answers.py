@@ -114,6 +114,8 @@ async def test_large_answers_are_compressed_for_those_who_take_it(server: Server
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.body) == (await server.get(BATCH)).body
     assert "Content-Encoding" not in (await server.get("/openapi/v3/version", accept_encoding="gzip")).headers
+    refused = await server.get(BATCH, accept_encoding="gzip;q=0, identity")
+    assert "Content-Encoding" not in refused.headers
 
 
 async def test_custom_resources_appear_change_and_go(server: Server) -> None:

@@ -105,15 +105,15 @@ class Discovery:
 
     def _root(self, request: ApiRequest, prefix: str) -> ApiResponse:
         groups = [""] if prefix == "api" else self._groups()
-        for clause in negotiate.parse_accept(request.header("accept")):
-            params = dict(clause.params)
+        for range_ in negotiate.parse_accept(request.header("accept")):
+            params = dict(range_.params)
             if params.get("as") == "APIGroupDiscoveryList" and params.get("v") in AGGREGATED:
                 version = params["v"]
                 media = f"{negotiate.JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
                 etag = hashlib.sha512(str(self._resources.changed).encode()).hexdigest()[:64].upper()
                 body = represent.encode(self.aggregated(groups, version))
                 return ApiResponse(200, body + b"\n", media, {"Vary": "Accept", "ETag": f'"{etag}"'})
-            if not params and clause.media in (negotiate.JSON, "*/*", negotiate.YAML):
+            if not params and range_.media in (negotiate.JSON, "*/*", negotiate.YAML):
                 break
         out = negotiate.output(request.header("accept"), pretty=False)
         found = self.api_versions() if prefix == "api" else self.group_list()

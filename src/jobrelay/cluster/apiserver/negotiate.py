@@ -40,7 +40,7 @@ class MediaRange:
 
 def parse_accept(header: str) -> list[MediaRange]:
     """The media ranges of an Accept header, preferred first."""
-    clauses = []
+    ranges = []
     for part in header.split(","):
         media, *raw = (piece.strip() for piece in part.split(";"))
         if not media:
@@ -55,15 +55,15 @@ def parse_accept(header: str) -> list[MediaRange]:
                     quality = 1.0
             else:
                 params.append((key, value.strip('"')))
-        clauses.append(MediaRange(media, tuple(params), quality))
-    return sorted(clauses, key=lambda clause: -clause.quality)
+        ranges.append(MediaRange(media, tuple(params), quality))
+    return sorted(ranges, key=lambda range_: -range_.quality)
 
 
-def _matches(clause: MediaRange) -> str | None:
+def _matches(range_: MediaRange) -> str | None:
     """The media type of ours that matches a media range. Protobuf is answered in JSON: all clients read it."""
-    if clause.media in BUILT_IN:
-        return JSON if clause.media == PROTOBUF else clause.media
-    if clause.media == "*/*":
+    if range_.media in BUILT_IN:
+        return JSON if range_.media == PROTOBUF else range_.media
+    if range_.media == "*/*":
         return JSON
     return None
 
@@ -76,14 +76,14 @@ def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
     """The representation for an Accept header; raises 406 when there is none. `streams`: the path can be watched."""
     if not header:
         return Output(pretty=pretty)
-    clauses = parse_accept(header)
-    if not any(_matches(clause) for clause in clauses):
+    ranges = parse_accept(header)
+    if not any(_matches(range_) for range_ in ranges):
         available = BUILT_IN + STREAMS if streams else BUILT_IN
         text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
         raise errors.ApiError(406, "NotAcceptable", text, details={})
-    for clause in clauses:
-        media = _matches(clause)
-        params = dict(clause.params)
+    for range_ in ranges:
+        media = _matches(range_)
+        params = dict(range_.params)
         if media is None or (params.get("stream") not in (None, "", "watch")):
             continue
         target = params.get("as", "")

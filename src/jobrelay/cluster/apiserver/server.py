@@ -42,7 +42,7 @@ class ApiServer:
         self.crds = CrdControllers(server, self.watches)
         self.handlers = ResourceHandlers(server, self.watches, ReviewHandler(server, access))
         self.subresources = SubresourceHandler(self.handlers, access)
-        self.paths = NonResourceHandler(server, Discovery(server.resources, address), self.metrics)
+        self.nonresource = NonResourceHandler(server, Discovery(server.resources, address), self.metrics)
         self._verbs: dict[str, Verb] = {
             "get": self.handlers.get, "list": self.handlers.list, "watch": self.handlers.watch,
             "create": self.handlers.create, "update": self.handlers.update, "patch": self.handlers.patch,
@@ -85,7 +85,7 @@ class ApiServer:
         if len(request.body) > BODY_LIMIT:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:
-            return await self.paths.answer(request)
+            return await self.nonresource.answer(request)
         if timeout := request.first("timeout"):
             _check_timeout(timeout)
         requester = context.Requester(request.user.name, request.user.uid, request.user.groups, request.user.extra)

@@ -80,10 +80,10 @@ class OpenApi:
 def _accepted(request: ApiRequest, version: str) -> str:
     """The media type that the client prefers, or nothing."""
     protobuf = _PROTOBUF.format(version)
-    for clause in negotiate.parse_accept(request.header("accept") or "*/*"):
-        if clause.media in (negotiate.JSON, "*/*", "application/*"):
+    for range_ in negotiate.parse_accept(request.header("accept") or "*/*"):
+        if range_.media in (negotiate.JSON, "*/*", "application/*"):
             return negotiate.JSON
-        if clause.media in (protobuf, _PROTOBUF_ASKED.format(version)):
+        if range_.media in (protobuf, _PROTOBUF_ASKED.format(version)):
             return protobuf
     return ""
 
@@ -93,7 +93,8 @@ async def _document(request: ApiRequest, document: Document, media: str, headers
     if headers["Etag"] in known or "*" in known:
         return ApiResponse(304, b"", media, headers)
     packed = await CACHE.read(document, media)
-    if "gzip" in request.header("accept-encoding"):
+    encodings = negotiate.parse_accept(request.header("accept-encoding"))
+    if any(encoding.media == "gzip" and encoding.quality > 0 for encoding in encodings):
         size = int.from_bytes(packed[-4:], "little")
         if size > _COMPRESSED_FROM:
             return ApiResponse(200, packed, media, {**headers, "Content-Encoding": "gzip"})
