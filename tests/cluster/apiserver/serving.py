@@ -1,4 +1,4 @@
-"""An API server without a network: requests are function calls, the clock and the generated names are the test's own."""
+"""An API server without a network: requests are function calls; tests own the clock and generated names."""
 
 from __future__ import annotations
 

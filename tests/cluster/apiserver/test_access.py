@@ -22,17 +22,29 @@ async def allow(server: Server, *rules: Obj) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "text"),
+    ("method", "path", "subject", "action"),
     [
-        ("GET", CONFIGMAPS, 'configmaps is forbidden: User "alice" cannot list resource "configmaps" in API group "" in the namespace "default"'),
-        ("GET", f"{CONFIGMAPS}/a", 'configmaps "a" is forbidden: User "alice" cannot get resource "configmaps" in API group "" in the namespace "default"'),
-        ("DELETE", "/apis/batch/v1/jobs", 'jobs.batch is forbidden: User "alice" cannot deletecollection resource "jobs" in API group "batch" at the cluster scope'),
-        ("PUT", "/apis/batch/v1/namespaces/n/jobs/j/status", 'jobs.batch "j" is forbidden: User "alice" cannot update resource "jobs/status" in API group "batch" in the namespace "n"'),
-        ("GET", "/metrics", 'forbidden: User "alice" cannot get path "/metrics"'),
+        ("GET", CONFIGMAPS, "configmaps is ", 'list resource "configmaps" in API group "" in the namespace "default"'),
+        (
+            "GET", f"{CONFIGMAPS}/a", 'configmaps "a" is ',
+            'get resource "configmaps" in API group "" in the namespace "default"',
+        ),
+        (
+            "DELETE", "/apis/batch/v1/jobs", "jobs.batch is ",
+            'deletecollection resource "jobs" in API group "batch" at the cluster scope',
+        ),
+        (
+            "PUT", "/apis/batch/v1/namespaces/n/jobs/j/status", 'jobs.batch "j" is ',
+            'update resource "jobs/status" in API group "batch" in the namespace "n"',
+        ),
+        ("GET", "/metrics", "", 'get path "/metrics"'),
     ],
 )  # fmt: skip
-async def test_nothing_is_allowed_that_no_rule_allows(server: Server, method: str, path: str, text: str) -> None:
+async def test_nothing_is_allowed_that_no_rule_allows(
+    server: Server, method: str, path: str, subject: str, action: str
+) -> None:
     answer = await server.call(method, path, user=ALICE)
+    text = f'{subject}forbidden: User "alice" cannot {action}'
     assert (answer.code, answer.reason, answer.message) == (403, "Forbidden", text)
 
 
@@ -133,8 +145,8 @@ async def test_an_admin_acts_as_another(server: Server) -> None:
 async def test_impersonation_needs_a_right(server: Server) -> None:
     answer = await server.call("GET", CONFIGMAPS, user=ALICE, headers={"Impersonate-User": "bob"})
     assert (
-        answer.message
-        == 'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope'
+        answer.message == 'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" '
+        "at the cluster scope"
     )
 
 

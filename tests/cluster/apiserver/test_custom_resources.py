@@ -93,7 +93,8 @@ async def test_an_update_needs_a_version(server: Server) -> None:
     answer = await server.call("PUT", f"{WIDGETS}/w", widget())
     assert (
         answer.message
-        == 'widgets.x.example "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+        == 'widgets.x.example "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an '
+        "update"
     )
 
 
