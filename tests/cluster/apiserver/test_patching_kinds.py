@@ -100,8 +100,8 @@ async def test_an_apply_may_create_with_any_version(server: Server) -> None:
     [
         (
             b"[]",
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value "
-            "of type map[string]interface {}",
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go "
+            "value of type map[string]interface {}",
         ),
         (
             b"a: b: c",
