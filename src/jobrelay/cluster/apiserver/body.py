@@ -137,9 +137,9 @@ def read(request: ApiRequest, served: ServedResource, directive: str, *, same: t
         notes = notes or Notes()
         made = decode(value if value is not None else {}, type_, notes)
     except (DecodeError, protobuf.ProtobufError) as error:
-        raise _unhandled(actual_version, actual_kind, kind, str(error)) from None
+        raise unhandled(actual_version, actual_kind, kind, str(error)) from None
     if directive != "Ignore":
-        report(request, notes, directive, lambda text: _unhandled(actual_version, actual_kind, kind, text))
+        report(request, notes, directive, lambda text: unhandled(actual_version, actual_kind, kind, text))
     made["apiVersion"], made["kind"] = api_version, kind
     return ProposedObject(made, sent, notes)
 
@@ -160,7 +160,7 @@ def repeated_keys(lines: list[str]) -> str:
     return _YAML_ERRORS + "\n  ".join(lines)
 
 
-def _unhandled(api_version: str, kind: str, wanted: str, why: str) -> errors.ApiError:
+def unhandled(api_version: str, kind: str, wanted: str, why: str) -> errors.ApiError:
     version = api_version.rpartition("/")[2]
     return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
 
@@ -170,7 +170,7 @@ def _wrong_kind(actual_version: str, actual_kind: str, api_version: str, kind: s
         return errors.bad_request(
             f"the API version in the data ({actual_version}) does not match the expected API version ({api_version})"
         )
-    return _unhandled(actual_version, actual_kind, kind, misfit((actual_version, actual_kind), api_version, kind))
+    return unhandled(actual_version, actual_kind, kind, misfit((actual_version, actual_kind), api_version, kind))
 
 
 def misfit(actual: tuple[str, str], api_version: str, kind: str) -> str:

@@ -22,33 +22,30 @@ Convert = Callable[[Obj], Obj]
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-def read(request: ApiRequest, served: ServedResource, kind: CustomKind, directive: str) -> Obj:
+def read(request: ApiRequest, served: ServedResource, directive: str) -> Obj:
     """The custom resource in a request's body."""
     media = negotiate.input_media(request.header("content-type"))
     if media == negotiate.PROTOBUF:
         raise errors.unsupported_media_type((negotiate.JSON, negotiate.YAML))
     notes = Notes() if directive != "Ignore" else None
-    value = _parse(request, kind, media, notes)
+    value = _parse(request, served.kind, media, notes)
     if problem := objects.type_problem(value, request.body):
-        raise errors.bad_request(objects.unrecognized(kind.kind, problem, request.body))
+        raise errors.bad_request(objects.unrecognized(served.kind, problem, request.body))
 
     def refuse(why: str) -> errors.ApiError:
-        version = str(value.get("apiVersion", "")).rpartition("/")[2]
-        return errors.bad_request(
-            f'{value.get("kind")} in version "{version}" cannot be handled as a {kind.kind}: {why}'
-        )
+        return body.unhandled(str(value.get("apiVersion", "")), value["kind"], served.kind, why)
 
     try:
         obj = served.decode(value, notes)
     except DecodeError as error:
         raise refuse(str(error)) from None
     body.report(request, notes, directive, refuse)
-    if problem := objects.version_problem(obj, kind.api_version):
+    if problem := objects.version_problem(obj, served.api_version):
         raise errors.bad_request(problem)
     return obj
 
 
-def _parse(request: ApiRequest, kind: CustomKind, media: str, notes: Notes | None) -> Any:
+def _parse(request: ApiRequest, kind: str, media: str, notes: Notes | None) -> Any:
     try:
         if media == negotiate.YAML:
             duplicates: list[str] = []
@@ -59,7 +56,7 @@ def _parse(request: ApiRequest, kind: CustomKind, media: str, notes: Notes | Non
             value = gojson.loads(request.body) if duplicates else value
     except (gojson.JsonError, yaml.YamlError) as error:
         why = str(error) if media == negotiate.YAML else f"couldn't get version/kind; json parse error: {error}"
-        raise errors.bad_request(objects.unrecognized(kind.kind, why, request.body)) from None
+        raise errors.bad_request(objects.unrecognized(kind, why, request.body)) from None
     if media == negotiate.YAML and duplicates:
         duplicates = [body.repeated_keys(duplicates)]
     if notes is not None:

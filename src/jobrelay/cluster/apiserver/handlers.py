@@ -109,7 +109,7 @@ class ResourceHandlers:
     def read(self, request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""
         if served.custom is not None:
-            proposed = ProposedObject(custom.read(request, served, served.custom, directive))
+            proposed = ProposedObject(custom.read(request, served, directive))
         else:
             proposed = body.read(request, served, directive)
         served.strategy.default(proposed.obj)

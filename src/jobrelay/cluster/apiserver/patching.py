@@ -57,10 +57,6 @@ def patch_type(request: ApiRequest, served: ServedResource) -> str:
     return media
 
 
-def answer(error: PatchError) -> errors.ApiError:
-    return errors.ApiError(error.code, error.reason, error.message, details=error.details)
-
-
 class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
     """A write whose new object is a patch of the stored one; `media` says how to read its body."""
 
@@ -79,25 +75,22 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
                 raise errors.not_found(self.served.group, self.served.plural, self.request.info.name)
             proposed = self._strategic(old) if self.media == STRATEGIC else self._json(old)
         except PatchError as error:
-            raise answer(error) from None
+            raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
         if not _only_bookkeeping(proposed.obj, old):
             self.served.strategy.default(proposed.obj)
         return proposed
 
     def _load(self, notes: Notes, prefix: str) -> Any:
         """The body's JSON; repeated fields are noted unless validation is off."""
-        if not self.strict:
-            prefix = ""
+        raw = self.request.body
         try:
-            if not self.strict:
-                return gojson.loads(self.request.body)
-            value = gojson.loads(self.request.body)
-            if gojson.may_repeat(self.request.body, value):
-                for path in gojson.repeated(gojson.loads_keeping_repeats(self.request.body)):
+            value = gojson.loads(raw)
+            if self.strict and gojson.may_repeat(raw, value):
+                for path in gojson.repeated(gojson.loads_keeping_repeats(raw)):
                     notes.add(f'duplicate field "{path}"')
-            return value
         except gojson.JsonError as error:
-            raise errors.bad_request(f"{prefix}{error}") from None
+            raise errors.bad_request(f"{prefix if self.strict else ''}{error}") from None
+        return value
 
     def _report(self, notes: Notes, refuse: Callable[[str], errors.ApiError]) -> None:
         body.report(self.request, notes if self.strict else None, self.options.field_validation, refuse)
