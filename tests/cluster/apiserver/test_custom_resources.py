@@ -178,7 +178,7 @@ async def test_a_definition_waits_for_the_finalizers_of_its_objects(server: Serv
 
 
 async def test_the_rules_are_evaluated_once_for_each_write(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jobrelay.kinds.crd.rules import Rules
+    from jobrelay.kinds.apiextensions.rules import Rules
 
     evaluated: list[object] = []
     validate = Rules.validate

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import aggregate
+from jobrelay.apimachinery.times import TimeError, canonical_time, format_time
 from jobrelay.cluster.apiserver import body, errors, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access
 from jobrelay.cluster.apiserver.body import ProposedObject
@@ -17,11 +19,9 @@ from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
-from jobrelay.kinds import reviews
-from jobrelay.kinds.field import aggregate
-from jobrelay.kinds.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
+from jobrelay.kinds.authorization import reviews
+from jobrelay.kinds.core.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import TimeError, canonical_time, format_time
 
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
 _EVICTION: Final = ServedResource("policy", "v1", "evictions", "Eviction", "eviction", True, ())
@@ -100,7 +100,7 @@ def _mark_disrupted(handlers: ResourceHandlers, pod: Obj) -> None:
 
 
 def _check_budgets(handlers: ResourceHandlers, request: ApiRequest, pod: Obj) -> None:
-    from jobrelay.kinds.selectors import selector_from_object
+    from jobrelay.apimachinery.selectors import selector_from_object
 
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get(
         "deletionTimestamp"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.custom import served_versions
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.crd.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
+from jobrelay.kinds.apiextensions.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
 
 KEY = "customresourcedefinitions.apiextensions.k8s.io"
 

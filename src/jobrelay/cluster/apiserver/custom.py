@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jobrelay.apimachinery import gojson, yaml
+from jobrelay.apimachinery.decode import DecodeError, Notes
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource, Subresource
-from jobrelay.kinds import gojson, yaml
-from jobrelay.kinds.crd import objects
-from jobrelay.kinds.crd.strategy import CustomKind, from_storage, to_storage
-from jobrelay.kinds.decode import DecodeError, Notes
+from jobrelay.kinds.apiextensions import objects
+from jobrelay.kinds.apiextensions.strategy import CustomKind, from_storage, to_storage
 from jobrelay.kinds.strategy import Obj
 
 Convert = Callable[[Obj], Obj]

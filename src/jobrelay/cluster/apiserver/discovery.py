@@ -10,7 +10,7 @@ from jobrelay.cluster.apiserver import errors, negotiate, represent
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource, Subresource
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.kinds.crd.strategy import version_priority
+from jobrelay.kinds.apiextensions.strategy import version_priority
 
 Obj = dict[str, Any]
 AGGREGATED: Final = ("v2",)

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery import gojson
+from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.negotiate import Output
@@ -18,8 +20,6 @@ from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.selection import Selection, select
 from jobrelay.cluster.store import Item, StoreSnapshot, VersionTooOld
-from jobrelay.kinds import gojson
-from jobrelay.kinds.field import go_quote
 
 _VERSION_WAIT: Final = 3.0  # seconds to wait for a version that is not reached yet
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"

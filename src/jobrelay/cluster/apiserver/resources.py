@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from jobrelay.apimachinery.decode import DecodeError, Notes, decode
+from jobrelay.apimachinery.types import Type, type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.decode import DecodeError, Notes, decode
 from jobrelay.kinds.strategy import Obj, Strategy
-from jobrelay.kinds.types import Type, type_for_kind
 
 if TYPE_CHECKING:
-    from jobrelay.kinds.crd.strategy import CustomKind
+    from jobrelay.kinds.apiextensions.strategy import CustomKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ServedResource:
         return made
 
     def _decode_custom(self, kind: CustomKind, value: Obj, notes: Notes | None) -> Obj:
-        from jobrelay.kinds.crd.objects import CustomDecodeError
+        from jobrelay.kinds.apiextensions.objects import CustomDecodeError
 
         try:
             obj, unknown = kind.decode(value)
@@ -100,7 +100,7 @@ class ServedResource:
     @functools.cached_property
     def apply_schema(self) -> Any:
         """The schema that server-side apply merges by."""
-        from jobrelay.kinds.apply import built_in_schema
+        from jobrelay.apimachinery.apply import built_in_schema
 
         return self.custom.apply_schema if self.custom is not None else built_in_schema(self.api_version, self.kind)
 

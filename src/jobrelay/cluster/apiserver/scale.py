@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from jobrelay.apimachinery import field
+from jobrelay.apimachinery.apply import to_parent, to_scale
 from jobrelay.cluster.apiserver import body, errors, options, ownership, represent
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
@@ -23,12 +25,11 @@ from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields, update
-from jobrelay.kinds import apps, field
-from jobrelay.kinds.apply import to_parent, to_scale
-from jobrelay.kinds.crd import paths
-from jobrelay.kinds.crd.paths import PathError
-from jobrelay.kinds.crd.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
-from jobrelay.kinds.crd.strategy import CustomKind
+from jobrelay.kinds import apps
+from jobrelay.kinds.apiextensions import paths
+from jobrelay.kinds.apiextensions.paths import PathError
+from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
+from jobrelay.kinds.apiextensions.strategy import CustomKind
 from jobrelay.kinds.strategy import Obj
 
 _SCALE: Final = ServedResource(

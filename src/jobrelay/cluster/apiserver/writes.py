@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery.apply import restore_times
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import admission, errors, ownership, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
 from jobrelay.cluster.apiserver.admission.request import Operation
@@ -26,9 +28,7 @@ from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
-from jobrelay.kinds.apply import restore_times
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
 
 _REGISTRY_PATHS: Final = {
     "services": "services/specs", "endpoints": "services/endpoints", "nodes": "minions",

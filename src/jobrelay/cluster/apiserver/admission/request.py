@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from jobrelay.apimachinery.field import FieldError
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
-from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.strategy import Obj
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import field
+from jobrelay.apimachinery.field import Path
+from jobrelay.apimachinery.meta import unchanged_meta, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_path_segment
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.reader import parse_version
-from jobrelay.kinds import field, generation
-from jobrelay.kinds.field import Path
-from jobrelay.kinds.meta import unchanged_meta, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_path_segment
+from jobrelay.kinds import generation
 from jobrelay.kinds.strategy import Obj, Update
-from jobrelay.kinds.times import format_time
 
 _NAME_TRIES: Final = 8
 _DUPLICATE_OWNERS: Final = (
