@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from jobrelay.cluster.apiserver.custom import served_versions
-from jobrelay.cluster.apiserver.openapi.documents import Part
+from jobrelay.cluster.apiserver.openapi.documents import DocumentScope
 from jobrelay.cluster.apiserver.resources import ResourceTable
 
 Obj = dict[str, Any]
@@ -33,9 +33,9 @@ def with_gizmos(resources: ResourceTable, **spec: Any) -> ResourceTable:
     return resources
 
 
-def part(resources: ResourceTable, group: str, version: str) -> Part:
+def part(resources: ResourceTable, group: str, version: str) -> DocumentScope:
     path = f"apis/{group}/{version}" if group else f"api/{version}"
-    return Part(path, group, version, tuple(resources.in_version(group, version)))
+    return DocumentScope(path, group, version, tuple(resources.in_version(group, version)))
 
 
 def all_references(value: Any) -> set[str]:

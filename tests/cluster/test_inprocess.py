@@ -26,6 +26,7 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import CONFIGMAPS, JOBS, NAMESPACES
+from jobrelay.kube.transport import Headers
 
 Json = dict[str, object]
 
@@ -150,6 +151,12 @@ async def test_a_body_that_is_too_long_is_refused(transport: Transport) -> None:
     request = Request("POST", path, {"Content-Type": "application/json"}, b" " * (4 * 1024 * 1024))
     async with await transport.send(request) as response:
         assert response.status == 413
+
+
+async def test_a_header_may_be_sent_twice(transport: Transport) -> None:
+    headers = Headers([("Accept", "application/yaml"), ("Accept", "text/html")])
+    async with await transport.send(Request("GET", "/api/v1/namespaces", headers)) as response:
+        assert (response.status, response.headers["Content-Type"]) == (200, "application/yaml")
 
 
 async def test_a_stopped_cluster_does_not_answer(cluster: Cluster, client: Client) -> None:

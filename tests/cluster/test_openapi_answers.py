@@ -16,8 +16,8 @@ import pytest
 import jobrelay
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.openapi.answers import OpenApi
-from jobrelay.cluster.apiserver.openapi.library import Document, Shelf
-from jobrelay.cluster.apiserver.request import ApiRequest, split_target
+from jobrelay.cluster.apiserver.openapi.cache import Document, DocumentCache
+from jobrelay.cluster.apiserver.request import received
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
 from tests.cluster.openapi_tools import with_gizmos
@@ -32,9 +32,8 @@ class Server:
         self._openapi = OpenApi(self.resources, lambda: NOW)
 
     async def get(self, target: str, **headers: str) -> ApiResponse:
-        path, query = split_target(target)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self._openapi.answer(ApiRequest("GET", path, query, named))
+        named = {name.replace("_", "-"): (value,) for name, value in headers.items()}
+        return await self._openapi.answer(received("GET", target, named))
 
     async def address(self, path: str) -> str:
         index: dict[str, Any] = msgspec.json.decode((await self.get("/openapi/v3")).body)
@@ -115,6 +114,8 @@ async def test_large_answers_are_compressed_for_those_who_take_it(server: Server
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.body) == (await server.get(BATCH)).body
     assert "Content-Encoding" not in (await server.get("/openapi/v3/version", accept_encoding="gzip")).headers
+    refused = await server.get(BATCH, accept_encoding="gzip;q=0, identity")
+    assert "Content-Encoding" not in refused.headers
 
 
 async def test_custom_resources_appear_change_and_go(server: Server) -> None:
@@ -148,16 +149,16 @@ class Press:
 
 
 async def test_a_document_is_built_once() -> None:
-    shelf, press = Shelf(), Press()
-    first, second = await asyncio.gather(*(shelf.read(press.document("a"), "media") for _ in range(2)))
+    cache, press = DocumentCache(), Press()
+    first, second = await asyncio.gather(*(cache.read(press.document("a"), "media") for _ in range(2)))
     assert gzip.decompress(first) == gzip.decompress(second) == b"a"
     assert press.built == ["a"]
 
 
 async def test_the_least_used_document_goes_first() -> None:
-    shelf, press = Shelf(limit=60), Press()
+    cache, press = DocumentCache(limit=60), Press()
     for name in ("a", "b", "a", "c", "a", "b"):
-        await shelf.read(press.document(name), "media")
+        await cache.read(press.document(name), "media")
     assert press.built == ["a", "b", "c", "b"]
 
 

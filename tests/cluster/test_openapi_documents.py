@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobrelay.cluster.apiserver.openapi.documents import Part, document_v2, document_v3
-from jobrelay.cluster.apiserver.openapi.library import Catalogue, parts
+from jobrelay.cluster.apiserver.openapi.cache import DocumentIndex, document_scopes
+from jobrelay.cluster.apiserver.openapi.documents import DocumentScope, document_v2, document_v3
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from tests.cluster.openapi_tools import Obj, all_references, part, with_gizmos
 
@@ -35,7 +35,7 @@ def custom(resources: ResourceTable) -> Obj:
 
 @pytest.fixture(scope="module")
 def swagger(resources: ResourceTable) -> Obj:
-    return document_v2(parts(resources))
+    return document_v2(document_scopes(resources))
 
 
 def names(parameters: list[Obj]) -> list[str]:
@@ -134,7 +134,7 @@ def test_scales_of_custom_resources_are_of_their_kind(custom: Obj) -> None:
 
 
 def test_groups_have_a_document(resources: ResourceTable) -> None:
-    document = document_v3(Part("apis/rbac.authorization.k8s.io", "rbac.authorization.k8s.io"))
+    document = document_v3(DocumentScope("apis/rbac.authorization.k8s.io", "rbac.authorization.k8s.io"))
     get = document["paths"]["/apis/rbac.authorization.k8s.io/"]["get"]
     assert (get["operationId"], get["tags"]) == ("getRbacAuthorizationAPIGroup", ["rbacAuthorization"])
 
@@ -146,7 +146,7 @@ def test_what_kubectl_checks_first_is_not_shared(swagger: Obj) -> None:
 
 
 def test_the_index_lists_what_there_is(resources: ResourceTable) -> None:
-    catalogue = Catalogue(resources)
+    index = DocumentIndex(resources)
     for path in (
         "api",
         "apis",
@@ -157,5 +157,5 @@ def test_the_index_lists_what_there_is(resources: ResourceTable) -> None:
         "apis/batch/v1",
         "apis/example.com/v1",
     ):
-        assert catalogue.v3(path) is not None, path
-    assert catalogue.v3("apis/example.com") is None
+        assert index.v3(path) is not None, path
+    assert index.v3("apis/example.com") is None

@@ -17,8 +17,10 @@ from tests.cluster.openapi_tools import Obj, part, read_message
 SCALARS = st.fixed_dictionaries(
     {},
     optional={
-        "description": st.text(min_size=1), "format": st.text(min_size=1), "maximum": st.floats(1, 1e9), "maxLength": st.integers(1, 2**62),
-        "uniqueItems": st.just(True), "required": st.lists(st.text(), min_size=1), "enum": st.lists(st.text() | st.integers(), min_size=1),
+        "description": st.text(min_size=1), "format": st.text(min_size=1), "maximum": st.floats(1, 1e9),
+        "maxLength": st.integers(1, 2**62),
+        "uniqueItems": st.just(True), "required": st.lists(st.text(), min_size=1),
+        "enum": st.lists(st.text() | st.integers(), min_size=1),
         "x-kubernetes-list-type": st.sampled_from(["atomic", "set"]),
     },
 )  # fmt: skip

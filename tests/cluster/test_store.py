@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jobrelay.cluster.store import Backend, Change, Expired, SqliteBackend, Store, StoreFailure
+from jobrelay.cluster.store import Backend, Change, SqliteBackend, Store, StoreFailure, VersionTooOld
 
 from .stores import RESOURCE, KeptInMemory, committed, delete, put
 
@@ -171,9 +171,9 @@ async def test_what_left_the_history_is_expired() -> None:
         put(store, "a")
     await store.settled()
     assert [change.version for change in store.since(RESOURCE, 2)] == [3, 4, 5]
-    with pytest.raises(Expired, match=r"too old resource version: 1 \(2\)"):
+    with pytest.raises(VersionTooOld, match=r"too old resource version: 1 \(2\)"):
         store.since(RESOURCE, 1)
-    with pytest.raises(Expired):
+    with pytest.raises(VersionTooOld):
         store.snapshot(RESOURCE, 1)
 
 
@@ -198,7 +198,7 @@ async def test_history_from_before_a_restart_is_expired(open_backend: Open) -> N
     store.close()
     again = Store(open_backend())
     assert again.since(RESOURCE, last) == []
-    with pytest.raises(Expired):
+    with pytest.raises(VersionTooOld):
         again.since(RESOURCE, last - 1)
     again.close()
 

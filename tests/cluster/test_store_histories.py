@@ -1,8 +1,9 @@
-"""Whatever clients do at the same time, and whatever commits fail, there is one order that explains what each of them saw.
+"""Whatever clients do at the same time, and whatever commits fail, there is one order that explains what each of them
+saw.
 
-Every write is numbered by the store, so the order to test is at hand: it must respect real time, reads must fit into it, and
-what failed must have no place in it. Watchers that list first and follow from there must end with the state of the store,
-having heard of each change once.
+Every write is numbered by the store, so the order to test is at hand: it must respect real time, reads must fit into
+it, and what failed must have no place in it. Watchers that list first and follow from there must end with the state of
+the store, having heard of each change once.
 """
 
 from __future__ import annotations

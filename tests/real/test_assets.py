@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from jobrelay.cluster.apiserver.paths import VERSION as SERVED
+from jobrelay.cluster.apiserver.nonresource import VERSION as SERVED
 from jobrelay.cluster.node.nodes import VERSION as NODES
 from tools.kube import assets
 

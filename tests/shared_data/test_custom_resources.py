@@ -13,7 +13,7 @@ from jobrelay.apimachinery import yaml
 from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds.apiextensions import definition as crds
-from jobrelay.kinds.apiextensions.strategy import CustomKind, custom_kind
+from jobrelay.kinds.apiextensions.strategy import CustomKind
 from tests.apimachinery.documents import documents
 
 SHARED = Path(__file__).parents[3] / "shared"
@@ -47,7 +47,7 @@ def kinds() -> dict[tuple[str, str], CustomKind]:
     for path in CRD_FILES:
         crd = created(path)
         for version in crd["spec"]["versions"]:
-            kind = custom_kind(crd, version["name"])
+            kind = CustomKind(crd, version["name"])
             found[kind.api_version, kind.kind] = kind
     return found
 
@@ -62,7 +62,7 @@ def test_a_definition_compiles_quickly(path: Path) -> None:
     crd = created(path)
     start = time.perf_counter()
     for version in crd["spec"]["versions"]:
-        assert custom_kind(crd, version["name"]).validate_create({"metadata": {}})
+        assert CustomKind(crd, version["name"]).validate_create({"metadata": {}})
     assert time.perf_counter() - start < COMPILE_SECONDS * len(crd["spec"]["versions"])
 
 

@@ -11,10 +11,10 @@ import functools
 from typing import Any
 
 from jobrelay.apimachinery.times import format_time
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.resources import ResourceTable
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.kinds import bootstrap as facts
 from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create
 
@@ -22,7 +22,7 @@ Obj = dict[str, Any]
 _LATER = "set when a cluster takes the object"
 
 
-def bootstrap(services: Services, port: int) -> None:
+def bootstrap(services: ServerContext, port: int) -> None:
     """Creates what is missing; an object that is there is left as it is."""
     now = format_time(services.now())
     for key, prepared in _prepared(port):

@@ -23,12 +23,12 @@ from typing import Any, Final, Self
 
 from jobrelay.apimachinery.names import is_dns1123_label
 from jobrelay.cluster.apiserver.access import Access, Tokens
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.http import HttpServer
 from jobrelay.cluster.apiserver.represent import stored
-from jobrelay.cluster.apiserver.request import ANONYMOUS, User
+from jobrelay.cluster.apiserver.request import ANONYMOUS, UserInfo
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
-from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
 from jobrelay.cluster.controllers.catalog import chosen
 from jobrelay.cluster.errors import FolderError, PortTaken
@@ -42,8 +42,8 @@ from jobrelay.cluster.ports import HOST, listen, listen_anywhere
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kube import Client, Clock
 
-ADMIN: Final = User("kubernetes-admin", ("system:masters",))
-CONTROLLERS: Final = User("system:kube-controller-manager", ("system:masters",))
+ADMIN: Final = UserInfo("kubernetes-admin", ("system:masters",))
+CONTROLLERS: Final = UserInfo("system:kube-controller-manager", ("system:masters",))
 _NAMES: Final = (HOST, "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
 
@@ -96,7 +96,7 @@ class Cluster:
 
         `system:anonymous` makes requests without an identity; they may still bring a bearer token of their own.
         """
-        who = ADMIN if user is None else None if user == ANONYMOUS.name else User(user, tuple(groups))
+        who = ADMIN if user is None else None if user == ANONYMOUS.name else UserInfo(user, tuple(groups))
         return InProcessTransport(lambda: self._api, who)
 
     def client(self, user: str | None = None, groups: Sequence[str] = ()) -> Client:
@@ -153,7 +153,7 @@ class Cluster:
     async def _serve(self, authority: Authority, address: str) -> ApiServer:
         """The API server over the store, with what a cluster always holds."""
         self._store = Store(None if self._memory else SqliteBackend(self._files.store))
-        services = Services(self._store, ResourceTable())
+        services = ServerContext(self._store, ResourceTable())
         if self._clock is not None:
             services.now = self._clock.now
         bootstrap(services, int(address.rpartition(":")[2]))
@@ -197,7 +197,7 @@ class Cluster:
     ) -> None:
         await self.stop()
 
-    def _access(self, services: Services) -> Access:
+    def _access(self, services: ServerContext) -> Access:
         common = f"jobrelay-{self.name}-service-accounts"
         signing = self._files.pair("serviceaccounts", lambda: make_authority(common))
 

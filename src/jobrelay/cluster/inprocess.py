@@ -1,7 +1,8 @@
-"""A transport to a cluster in the same process: requests are function calls, watches are queues, and no socket is opened.
+"""A transport to a cluster in the same process: requests are function calls, watches are queues, and no socket is
+opened.
 
-It carries the same requests to the same `ApiServer.handle` as the network does, so a client cannot tell the difference. Who
-asks is given when the transport is made; a transport without a user leaves that to the request's own headers.
+It carries the same requests to the same `ApiServer.handle` as the network does, so clients work the same on both.
+The user is fixed when the transport is made; without one, the request's headers authenticate.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.request import UserInfo, received
 from jobrelay.cluster.apiserver.response import ApiResponse, Stream
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.kube.errors import ConnectError
@@ -23,7 +24,7 @@ __all__ = ["InProcessTransport"]
 class InProcessTransport:
     """Carries requests to the API server that `serving` returns; None means that it is not running."""
 
-    def __init__(self, serving: Callable[[], ApiServer | None], user: User | None) -> None:
+    def __init__(self, serving: Callable[[], ApiServer | None], user: UserInfo | None) -> None:
         self._serving, self._user = serving, user
 
     async def send(self, request: Request) -> Response:
@@ -31,19 +32,18 @@ class InProcessTransport:
         api = self._serving()
         if api is None:
             raise ConnectError(f"{request}: the embedded cluster is not running")
-        path, query = split_target(request.path)
-        headers = _lower(request.headers)
-        answer = await api.handle(ApiRequest(request.method, path, query, headers, request.body or b"", self._user))
+        headers = _all_values(request.headers)
+        answer = await api.handle(received(request.method, request.path, headers, request.body or b"", self._user))
         fields = Headers(answer.fields()) if answer.headers or answer.warnings else _usual_fields(answer.media)
         if answer.stream is None:
             return Response(answer.code, fields, b"" if request.method == "HEAD" else answer.body)
-        sink = _Queue()
+        sink = _QueueSink()
         answer.stream.start(sink)
         return Response(answer.code, fields, sink.chunks(), _closer(answer.stream))
 
 
-class _Queue:
-    """What a stream has pushed and its reader has not taken yet."""
+class _QueueSink:
+    """A sink that queues what its reader has not taken yet."""
 
     def __init__(self) -> None:
         self._waiting: deque[bytes] = deque()
@@ -82,14 +82,14 @@ def _closer(stream: Stream) -> Callable[[], Awaitable[None]]:
     return close
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers as the server wants them: lower-case names, repeated values kept apart by NUL."""
+def _all_values(headers: Mapping[str, str]) -> dict[str, Sequence[str]]:
+    """The headers in the server's form: all values by lower-case name."""
     if type(headers) is Headers:
-        return {name: "\0".join(headers.get_all(name)) for name in headers}
-    return {name.lower(): value for name, value in headers.items()}
+        return {name: headers.get_all(name) for name in headers}
+    return {name.lower(): (value,) for name, value in headers.items()}
 
 
 @functools.lru_cache(64)
 def _usual_fields(media: str) -> Headers:
-    """The header fields of an answer about which there is nothing to remark."""
+    """The header fields of an answer without warnings or headers of its own."""
     return Headers(ApiResponse(200, media=media).fields())

@@ -8,7 +8,7 @@ from contextlib import suppress
 import structlog
 
 from jobrelay.cluster import node
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.controllers.catalog import AT_ONCE, NAMESPACE, THROUGH_API
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.namespaces import Namespaces
@@ -24,7 +24,7 @@ class ControlPlane:
 
     def __init__(
         self,
-        services: Services,
+        services: ServerContext,
         transport: Transport,
         authority: bytes,
         names: frozenset[str],

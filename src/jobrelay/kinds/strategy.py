@@ -58,6 +58,11 @@ class UpdateStrategy:
     validate: Callable[[Obj, Obj], list[FieldError]] = _no_update_errors
     warn: Callable[[Obj, Obj], list[str]] = _no_update_warnings
 
+    def review(self, new: Obj, old: Obj) -> tuple[list[FieldError], list[str]]:
+        """The errors of an update and, if there are none, its warnings."""
+        errors = self.validate(new, old)
+        return errors, [] if errors else self.warn(new, old)
+
 
 @dataclass(frozen=True, slots=True)
 class Strategy:

@@ -1,8 +1,8 @@
 """Requests that no sane client sends: valid ones with parts changed, and noise, all from one seed.
 
 Bodies start as valid objects of every kind. They are changed by the type table (values of the right type but out of any
-range, fields that are seldom set) and against it (wrong types, nulls, depth), written as JSON, YAML or protobuf, and now and
-then cut or scrambled as bytes.
+range, fields that are seldom set) and against it (wrong types, nulls, depth), written as JSON, YAML or protobuf, and
+now and then cut or scrambled as bytes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,20 @@ from .serving import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, YAML, Obj
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 TEXTS = [
-    "", "a", "x" * 64, "x" * 300, "A_b", "a/b", "a.b/c", "/", "..", "%", "é", "\0", "\n", "0", "-1", "1.5", "10%", "101%",
-    "1Gi", "1e3", "1e999", "-5m", "100000000000000000000", "1.2.3.4", "::1", "10.0.0.0/8", "fe80::1%eth0", "$(X)", "*", "*.a",
-    "2024-01-01T00:00:00Z", "2024-02-30T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "1h", "-1s", "5x",
-    "*/1 * * * *", "@every 1s", "CRON_TZ=Nowhere * * * * *", "TZ=UTC 0 0 31 2 *", "CN=x", "http://[", "https://a/b", "Always",
-    "Never", "Indexed", "Exists", "In", "Foreground", "self.a", "self ==", "[*].a", ".spec.x", "{.a[?(@.b)]}", "true", "null",
-    "kubernetes", "foregroundDeletion", "x.example.com/y", "kubernetes.io/service-account-token", "0-3,5", "1-", "9-1", "😀",
-    "Secret", "ConfigMap", "Pod", "v1", "apps/v1", "k8s.io/a", "Status", "10s", "0x10", "+1", "1_000", "١", "a\tb", "None",
+    "", "a", "x" * 64, "x" * 300, "A_b", "a/b", "a.b/c", "/", "..", "%", "é", "\0", "\n", "0", "-1", "1.5", "10%",
+    "101%",
+    "1Gi", "1e3", "1e999", "-5m", "100000000000000000000", "1.2.3.4", "::1", "10.0.0.0/8", "fe80::1%eth0", "$(X)", "*",
+    "*.a",
+    "2024-01-01T00:00:00Z", "2024-02-30T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "1h", "-1s",
+    "5x",
+    "*/1 * * * *", "@every 1s", "CRON_TZ=Nowhere * * * * *", "TZ=UTC 0 0 31 2 *", "CN=x", "http://[", "https://a/b",
+    "Always",
+    "Never", "Indexed", "Exists", "In", "Foreground", "self.a", "self ==", "[*].a", ".spec.x", "{.a[?(@.b)]}", "true",
+    "null",
+    "kubernetes", "foregroundDeletion", "x.example.com/y", "kubernetes.io/service-account-token", "0-3,5", "1-", "9-1",
+    "😀",
+    "Secret", "ConfigMap", "Pod", "v1", "apps/v1", "k8s.io/a", "Status", "10s", "0x10", "+1", "1_000", "١", "a\tb",
+    "None",
 ]  # fmt: skip
 NUMBERS = [
     0,
@@ -78,32 +85,44 @@ QUERY = {
     "fieldValidation": ["Strict", "Warn", "Ignore", "x"], "limit": ["1", "-1", "x", "99999999999999999999"],
     "continue": ["x", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "%ff", "!"],
     "labelSelector": ["a=b", "a in (b", "a notin (b,c)", "!a", "a>1", "a<x", ",", "=", "é=1", "a in ()", "a=b,,c"],
-    "fieldSelector": ["metadata.name=x", "metadata.name", "spec.nodeName!=x", "status.phase=Running", "a=b", "=", ",,", "metadata.name=a\\"],
-    "resourceVersion": ["0", "1", "x", "-1", "18446744073709551616", "00", "1.0"], "resourceVersionMatch": ["Exact", "NotOlderThan", "x"],
+    "fieldSelector": ["metadata.name=x", "metadata.name", "spec.nodeName!=x", "status.phase=Running", "a=b", "=", ",,",
+    "metadata.name=a\\"],
+    "resourceVersion": ["0", "1", "x", "-1", "18446744073709551616", "00", "1.0"], "resourceVersionMatch": ["Exact",
+    "NotOlderThan", "x"],
     "timeoutSeconds": ["0", "-1", "x", "1"], "watch": ["true", "1", "x", "false"], "allowWatchBookmarks": ["true"],
     "sendInitialEvents": ["true", "false", "x"], "pretty": ["true", "x"], "includeObject": ["Object", "None", "x"],
-    "gracePeriodSeconds": ["0", "-5", "x", "9999999999"], "propagationPolicy": ["Foreground", "Orphan", "Background", "x"],
-    "orphanDependents": ["true", "x"], "container": ["main", "x"], "tailLines": ["-1", "x", "5"], "sinceTime": ["x", "2024-01-01T00:00:00Z"],
-    "limitBytes": ["0", "1"], "follow": ["true"], "stream": ["Stdout", "x"], "timeout": ["1.5s", "x"], "command": ["sh"], "export": ["1"],
+    "gracePeriodSeconds": ["0", "-5", "x", "9999999999"], "propagationPolicy": ["Foreground", "Orphan", "Background",
+    "x"],
+    "orphanDependents": ["true", "x"], "container": ["main", "x"], "tailLines": ["-1", "x", "5"], "sinceTime": ["x",
+    "2024-01-01T00:00:00Z"],
+    "limitBytes": ["0", "1"], "follow": ["true"], "stream": ["Stdout", "x"], "timeout": ["1.5s", "x"],
+    "command": ["sh"], "export": ["1"],
 }  # fmt: skip
 GADGET_PATH = "/apis/fuzz.example/v1/namespaces/default/gadgets"
 GADGET: Obj = {
     "apiVersion": "fuzz.example/v1", "kind": "Gadget", "metadata": {"name": "g"},
-    "spec": {"size": 3, "port": "http", "any": {"x": 1.5}, "list": [{"key": "a"}], "words": ["a"], "map": {"k": {"v": 1}}, "when": "2024-01-01T00:00:00Z"},
+    "spec": {"size": 3, "port": "http", "any": {"x": 1.5}, "list": [{"key": "a"}], "words": ["a"],
+    "map": {"k": {"v": 1}}, "when": "2024-01-01T00:00:00Z"},
     "status": {"ready": 1},
 }  # fmt: skip
 _SPEC: Obj = {
-    "size": {"type": "integer", "default": 1, "minimum": 0, "x-kubernetes-validations": [{"rule": "self <= 10 || self == oldSelf"}]},
-    "port": {"x-kubernetes-int-or-string": True}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "size": {"type": "integer", "default": 1, "minimum": 0,
+    "x-kubernetes-validations": [{"rule": "self <= 10 || self == oldSelf"}]},
+    "port": {"x-kubernetes-int-or-string": True}, "any": {"type": "object",
+    "x-kubernetes-preserve-unknown-fields": True},
     "list": {
         "type": "array", "maxItems": 9, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"],
-        "items": {"type": "object", "required": ["key"], "properties": {"key": {"type": "string", "maxLength": 9}, "n": {"type": "number", "nullable": True}}},
+        "items": {"type": "object", "required": ["key"], "properties": {"key": {"type": "string", "maxLength": 9},
+        "n": {"type": "number", "nullable": True}}},
         "x-kubernetes-validations": [{"rule": "self.all(x, x.key.size() > 0)", "message": "empty key"}],
     },
-    "words": {"type": "array", "x-kubernetes-list-type": "set", "maxItems": 9, "items": {"type": "string", "pattern": "^[a-z]*$"}},
-    "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"v": {"type": "integer", "multipleOf": 1}}}},
+    "words": {"type": "array", "x-kubernetes-list-type": "set", "maxItems": 9, "items": {"type": "string",
+    "pattern": "^[a-z]*$"}},
+    "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"v": {"type": "integer",
+    "multipleOf": 1}}}},
     "when": {"type": "string", "format": "date-time"},
-    "embedded": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+    "embedded": {"type": "object", "x-kubernetes-embedded-resource": True,
+    "x-kubernetes-preserve-unknown-fields": True},
 }  # fmt: skip
 _STATUS: Obj = {"type": "object", "properties": {"ready": {"type": "integer"}}}
 _GADGET_SCHEMA: Obj = {
@@ -111,14 +130,17 @@ _GADGET_SCHEMA: Obj = {
     "properties": {"spec": {"type": "object", "properties": _SPEC}, "status": _STATUS},
 }
 GADGETS: Obj = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gadgets.fuzz.example"},
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.fuzz.example"},
     "spec": {
         "group": "fuzz.example", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
         "versions": [
             {
                 "name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _GADGET_SCHEMA},
-                "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.ready"}},
-                "additionalPrinterColumns": [{"name": "When", "type": "date", "jsonPath": ".spec.when"}, {"name": "Any", "type": "string", "jsonPath": ".spec.any"}],
+                "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size",
+                "statusReplicasPath": ".status.ready"}},
+                "additionalPrinterColumns": [{"name": "When", "type": "date", "jsonPath": ".spec.when"}, {"name": "Any",
+                "type": "string", "jsonPath": ".spec.any"}],
             }
         ],
     },
@@ -126,9 +148,12 @@ GADGETS: Obj = {
 METHODS = ["POST"] * 8 + ["PUT"] * 8 + ["PATCH"] * 12 + ["GET"] * 3 + ["DELETE", "HEAD", "OPTIONS"]
 TABLE = "as=Table;g=meta.k8s.io;v=v1"
 ACCEPTS = [
-    "", "*/*", JSON, YAML, PROTOBUF, f"{PROTOBUF},{JSON}", "text/html", "x", ";", ",", "application/*", f"{JSON};{TABLE}",
-    f"{YAML};{TABLE}", f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1", f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-    f"{JSON};as=x;g=y;v=z", f"{JSON};q=x", f"{JSON};stream=watch", f"{JSON};as=Table", "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io",
+    "", "*/*", JSON, YAML, PROTOBUF, f"{PROTOBUF},{JSON}", "text/html", "x", ";", ",", "application/*",
+    f"{JSON};{TABLE}",
+    f"{YAML};{TABLE}", f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    f"{JSON};as=x;g=y;v=z", f"{JSON};q=x", f"{JSON};stream=watch", f"{JSON};as=Table",
+    "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io",
 ]  # fmt: skip
 TYPES = [
     JSON,
@@ -143,8 +168,10 @@ TYPES = [
     "x;y",
     "application/json; charset=utf-8",
 ]
-PATHS = ["", "/", "api", "apis", "version", "healthz", "livez", "readyz", "metrics", "openapi", "v2", "v3", "v1", "namespaces", "default",
-         "pods", "batch", "jobs", "watch", "status", "scale", "log", "apps", "..", ".", "%2f", "é", "x", "x" * 300, "proxy", "token", "nodes"]  # fmt: skip
+PATHS = ["", "/", "api", "apis", "version", "healthz", "livez", "readyz", "metrics", "openapi", "v2", "v3", "v1",
+"namespaces", "default",
+         "pods", "batch", "jobs", "watch", "status", "scale", "log", "apps", "..", ".", "%2f", "é", "x", "x" * 300,
+         "proxy", "token", "nodes"]  # fmt: skip
 
 
 def corpus() -> list[tuple[str, Obj]]:

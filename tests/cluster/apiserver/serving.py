@@ -1,4 +1,4 @@
-"""An API server without a network: requests are function calls, the clock and the generated names are the test's own."""
+"""An API server without a network: requests are function calls; tests own the clock and generated names."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobrelay.cluster.apiserver.access import Access, Tokens
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.represent import stored
-from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.request import ApiRequest, UserInfo, received
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import Stream
 from jobrelay.cluster.apiserver.server import ApiServer
-from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
 from jobrelay.cluster.controllers.aggregation import Aggregation
 from jobrelay.cluster.controllers.namespaces import Namespaces
@@ -27,7 +27,8 @@ from jobrelay.cluster.store import Row, Store
 from jobrelay.cluster.store.backend import NoBackend
 
 Obj = dict[str, Any]
-ADMIN = User("admin", ("system:masters",))
+Headers = Mapping[str, str | Sequence[str]]  # a header may be sent several times
+ADMIN = UserInfo("admin", ("system:masters",))
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -115,7 +116,7 @@ def _fresh() -> tuple[int, tuple[Row, ...]]:
 
     async def settle() -> int:
         store = Store(Keeper())
-        services = Services(store, ResourceTable(), lambda: START)
+        services = ServerContext(store, ResourceTable(), lambda: START)
         bootstrap(services, 6443)
         Aggregation(services).start()
         namespaces = Namespaces(services, b"authority")
@@ -144,7 +145,7 @@ class Server:
         self.now = START
         uids, suffixes = itertools.count(1), itertools.count(1)
         self.store = Store(_Preloaded(), history=history)
-        self.services = Services(
+        self.services = ServerContext(
             self.store,
             ResourceTable(),
             lambda: self.now,
@@ -166,17 +167,15 @@ class Server:
         return stored(item.raw) if item is not None else None
 
     def request(
-        self, method: str, target: str, body: Any = None, user: User | None = ADMIN, headers: Mapping[str, str] | None = None,
+        self, method: str, target: str, body: Any = None, user: UserInfo | None = ADMIN, headers: Headers | None = None,
     ) -> ApiRequest:  # fmt: skip
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        path, query = split_target(target)
-        return ApiRequest(
-            method, path, query, {name.lower(): text for name, text in (headers or {}).items()}, raw, user
-        )
+        given = {name.lower(): (text,) if isinstance(text, str) else text for name, text in (headers or {}).items()}
+        return received(method, target, given, raw, user)
 
     async def call(
-        self, method: str, target: str, body: Any = None, *, user: User | None = ADMIN,
-        headers: Mapping[str, str] | None = None, media: str = "",
+        self, method: str, target: str, body: Any = None, *, user: UserInfo | None = ADMIN,
+        headers: Headers | None = None, media: str = "",
     ) -> Answer:  # fmt: skip
         """Sends a request and waits for its answer; `media` is the Content-Type."""
         given = {**(headers or {}), **({"Content-Type": media} if media else {})}
@@ -191,9 +190,7 @@ class Server:
         found: Obj = answer.body
         return found
 
-    async def watch(
-        self, target: str, *, user: User | None = ADMIN, headers: Mapping[str, str] | None = None
-    ) -> Watcher:
+    async def watch(self, target: str, *, user: UserInfo | None = ADMIN, headers: Headers | None = None) -> Watcher:
         joined = target + ("&" if "?" in target else "?") + "watch=true"
         answer = await self.api.handle(self.request("GET", joined, None, user, headers))
         assert answer.stream is not None, answer.body

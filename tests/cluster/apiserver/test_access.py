@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobrelay.cluster.apiserver.request import User
+from jobrelay.cluster.apiserver.request import UserInfo
 
 from .serving import ADMIN, CONFIGMAPS, MERGE, Obj, Server, binding, config, role
 
@@ -12,7 +12,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = f"{RBAC}/namespaces/default/roles"
 BINDINGS = f"{RBAC}/namespaces/default/rolebindings"
 READ = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
-ALICE = User("alice", ("staff",))
+ALICE = UserInfo("alice", ("staff",))
 
 
 async def allow(server: Server, *rules: Obj) -> None:
@@ -22,17 +22,29 @@ async def allow(server: Server, *rules: Obj) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "text"),
+    ("method", "path", "subject", "action"),
     [
-        ("GET", CONFIGMAPS, 'configmaps is forbidden: User "alice" cannot list resource "configmaps" in API group "" in the namespace "default"'),
-        ("GET", f"{CONFIGMAPS}/a", 'configmaps "a" is forbidden: User "alice" cannot get resource "configmaps" in API group "" in the namespace "default"'),
-        ("DELETE", "/apis/batch/v1/jobs", 'jobs.batch is forbidden: User "alice" cannot deletecollection resource "jobs" in API group "batch" at the cluster scope'),
-        ("PUT", "/apis/batch/v1/namespaces/n/jobs/j/status", 'jobs.batch "j" is forbidden: User "alice" cannot update resource "jobs/status" in API group "batch" in the namespace "n"'),
-        ("GET", "/metrics", 'forbidden: User "alice" cannot get path "/metrics"'),
+        ("GET", CONFIGMAPS, "configmaps is ", 'list resource "configmaps" in API group "" in the namespace "default"'),
+        (
+            "GET", f"{CONFIGMAPS}/a", 'configmaps "a" is ',
+            'get resource "configmaps" in API group "" in the namespace "default"',
+        ),
+        (
+            "DELETE", "/apis/batch/v1/jobs", "jobs.batch is ",
+            'deletecollection resource "jobs" in API group "batch" at the cluster scope',
+        ),
+        (
+            "PUT", "/apis/batch/v1/namespaces/n/jobs/j/status", 'jobs.batch "j" is ',
+            'update resource "jobs/status" in API group "batch" in the namespace "n"',
+        ),
+        ("GET", "/metrics", "", 'get path "/metrics"'),
     ],
 )  # fmt: skip
-async def test_nothing_is_allowed_that_no_rule_allows(server: Server, method: str, path: str, text: str) -> None:
+async def test_nothing_is_allowed_that_no_rule_allows(
+    server: Server, method: str, path: str, subject: str, action: str
+) -> None:
     answer = await server.call(method, path, user=ALICE)
+    text = f'{subject}forbidden: User "alice" cannot {action}'
     assert (answer.code, answer.reason, answer.message) == (403, "Forbidden", text)
 
 
@@ -41,7 +53,7 @@ async def test_a_role_and_a_binding_allow(server: Server) -> None:
     assert (await server.call("GET", CONFIGMAPS, user=ALICE)).code == 200
     assert (await server.call("POST", CONFIGMAPS, config(), user=ALICE)).code == 403
     assert (await server.call("GET", "/api/v1/namespaces/kube-system/configmaps", user=ALICE)).code == 403
-    assert (await server.call("GET", CONFIGMAPS, user=User("bob"))).code == 403
+    assert (await server.call("GET", CONFIGMAPS, user=UserInfo("bob"))).code == 403
 
 
 async def test_rights_end_with_the_binding(server: Server) -> None:
@@ -133,8 +145,8 @@ async def test_an_admin_acts_as_another(server: Server) -> None:
 async def test_impersonation_needs_a_right(server: Server) -> None:
     answer = await server.call("GET", CONFIGMAPS, user=ALICE, headers={"Impersonate-User": "bob"})
     assert (
-        answer.message
-        == 'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope'
+        answer.message == 'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" '
+        "at the cluster scope"
     )
 
 
@@ -152,7 +164,7 @@ async def whoami(server: Server, **more: object) -> Obj:
 async def test_everybody_can_ask_who_they_are(server: Server) -> None:
     headers = {
         "Impersonate-User": "x",
-        "Impersonate-Group": "g\0h",
+        "Impersonate-Group": ["g", "h"],
         "Impersonate-Uid": "1",
         "Impersonate-Extra-Scopes": "s",
     }
@@ -162,7 +174,7 @@ async def test_everybody_can_ask_who_they_are(server: Server) -> None:
     }  # fmt: skip
 
 
-async def can(server: Server, attributes: Obj, user: User = ALICE) -> Obj:
+async def can(server: Server, attributes: Obj, user: UserInfo = ALICE) -> Obj:
     spec = {"spec": {"resourceAttributes": attributes}}
     body = await server.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", spec, user=user)
     status: Obj = body["status"]

@@ -93,7 +93,8 @@ async def test_an_update_needs_a_version(server: Server) -> None:
     answer = await server.call("PUT", f"{WIDGETS}/w", widget())
     assert (
         answer.message
-        == 'widgets.x.example "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+        == 'widgets.x.example "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an '
+        "update"
     )
 
 
@@ -174,3 +175,21 @@ async def test_a_definition_waits_for_the_finalizers_of_its_objects(server: Serv
     await server.ok("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": None}}, media=MERGE)
     await asyncio.sleep(1)
     assert (await server.call("GET", f"{CRDS}/widgets.x.example")).code == 404
+
+
+async def test_the_rules_are_evaluated_once_for_each_write(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jobrelay.kinds.apiextensions.rules import RuleTree
+
+    evaluated: list[object] = []
+    validate = RuleTree.validate
+
+    def counted(rules: RuleTree, new: Obj, *others: object) -> object:
+        evaluated.append(new["spec"]["size"])
+        return validate(rules, new, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RuleTree, "validate", counted)
+    await define(server)
+    made = await server.ok("POST", WIDGETS, widget(size=1))
+    await server.ok("PUT", f"{WIDGETS}/w", {**made, "spec": {"size": 2}})
+    await server.ok("PATCH", f"{WIDGETS}/w", {"spec": {"size": 3}}, media=MERGE)
+    assert evaluated == [1, 2, 3]

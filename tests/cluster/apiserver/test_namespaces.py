@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from .serving import MERGE, Server, config
+from .serving import MERGE, PODS, Server, config, pod
 
 NAMESPACES = "/api/v1/namespaces"
 INSIDE = "/api/v1/namespaces/n/configmaps"
@@ -94,3 +94,21 @@ async def test_a_namespace_with_a_finalizer_of_its_own_stays_until_it_is_finaliz
     await living.ok("PUT", f"{NAMESPACES}/n/finalize", {**left, "spec": {}})
     await living.settle()
     assert (await living.call("GET", f"{NAMESPACES}/n")).code == 404
+
+
+_ENFORCE = "pod-security.kubernetes.io/enforce"
+
+
+async def test_a_namespace_with_pod_security_labels_that_are_not_understood_is_refused(server: Server) -> None:
+    made = {"metadata": {"name": "n", "labels": {_ENFORCE: "strict"}}}
+    answer = await server.call("POST", "/api/v1/namespaces", made)
+    why = f'metadata.labels[{_ENFORCE}]: Invalid value: "strict": must be one of privileged, baseline, restricted'
+    assert (answer.code, answer.message) == (422, f'Namespace "n" is invalid: {why}')
+
+
+async def test_a_namespace_that_enforces_more_warns_of_its_pods(server: Server) -> None:
+    await server.ok("POST", PODS, pod(hostPID=True))
+    labels = {"metadata": {"labels": {_ENFORCE: "baseline"}}}
+    answer = await server.call("PATCH", "/api/v1/namespaces/default", labels, media=MERGE)
+    violated = 'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"'
+    assert (answer.code, answer.warnings) == (200, [violated, "p: host namespaces"])

@@ -98,8 +98,15 @@ async def test_an_apply_may_create_with_any_version(server: Server) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"[]", "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"),
-        (b"a: b: c", "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context"),
+        (
+            b"[]",
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go "
+            "value of type map[string]interface {}",
+        ),
+        (
+            b"a: b: c",
+            "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context",
+        ),
     ],
 )  # fmt: skip
 async def test_an_apply_that_is_no_object(server: Server, text: bytes, message: str) -> None:

@@ -110,3 +110,8 @@ async def test_a_body_in_an_unknown_form(server: Server) -> None:
 
 async def test_a_body_without_a_form_is_json(server: Server) -> None:
     assert (await server.call("POST", CONFIGMAPS, config())).code == 201
+
+
+async def test_of_a_header_that_is_sent_twice_the_first_value_counts(server: Server) -> None:
+    answer = await server.call("GET", CONFIGMAPS, headers={"Accept": ["application/yaml", "text/html"]})
+    assert (answer.code, answer.media) == (200, "application/yaml")

@@ -1,8 +1,8 @@
 """Requests that overlap are answered as if they had come one after another.
 
-Clients create, replace, delete and read one object at once, with and without the version that they last saw. What each was
-told must fit into one order of all requests that respects real time: a search over such orders, with the object as the
-state (the version it is at, or None), must find one.
+Clients create, replace, delete and read one object at once, with and without the version that they last saw. What each
+was told must fit into one order of all requests that respects real time: a search over such orders, with the object as
+the state (the version it is at, or None), must find one.
 """
 
 from __future__ import annotations

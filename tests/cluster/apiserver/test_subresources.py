@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .serving import CONFIGMAPS, JOBS, MERGE, PODS, Obj, Server, job, pod
+from .serving import CONFIGMAPS, JOBS, JSON, MERGE, PODS, YAML, Obj, Server, job, pod
 
 APPS = "/apis/apps/v1/namespaces/default/deployments"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -110,6 +110,21 @@ async def test_an_allowed_eviction_deletes_gracefully(server: Server) -> None:
     assert [c["reason"] for c in leaving["status"]["conditions"] if c["type"] == "DisruptionTarget"] == [
         "EvictionByEvictionAPI"
     ]
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        (JSON, b'{"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "p"}}'),
+        (JSON, b'{"apiVersion": "policy\\/v1beta1", "kind": "Eviction", "metadata": {"name": "p"}}'),
+        (YAML, b"apiVersion: policy/v1beta1\nkind: Eviction\nmetadata: {name: p}\n"),
+    ],
+)
+async def test_an_eviction_of_the_older_version_is_taken_however_it_is_written(
+    server: Server, media: str, body: bytes
+) -> None:
+    await server.ok("POST", PODS, pod())
+    assert (await server.call("POST", f"{PODS}/p/eviction", body, media=media)).code == 201
 
 
 async def test_a_pod_without_a_node_has_no_log(server: Server) -> None:

@@ -11,8 +11,8 @@ async def test_the_version_that_was_read_must_still_be_there(server: Server) -> 
     answer = await server.call("PUT", f"{CONFIGMAPS}/a", {**read, "data": {"k": "2"}})
     assert (answer.code, answer.reason) == (409, "Conflict")
     assert answer.message == (
-        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the '
-        "latest version and try again"
+        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to '
+        "the latest version and try again"
     )
 
 

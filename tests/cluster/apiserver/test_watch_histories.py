@@ -1,8 +1,9 @@
 """Watch and list together never miss a change and never show one twice.
 
-Writers write at any moment; watchers list and then watch, from any version they have seen, with any selector. Each keeps the
-state that it was told. In the end every one of them must know exactly what a list shows, and the events of each object must
-have followed one another as they can. A short history makes some of them start too late: they hear 410 and begin again.
+Writers write at any moment; watchers list and then watch, from any version they have seen, with any selector. Each
+keeps the state that it was told. In the end every one of them must know exactly what a list shows, and the events of
+each object must have followed one another as they can. A short history makes some of them start too late: they hear 410
+and begin again.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jobrelay.apimachinery.field import FieldError
-from jobrelay.kinds.apiextensions.strategy import CustomKind, custom_kind
+from jobrelay.kinds.apiextensions.strategy import CustomKind
 
 DATA = Path(__file__).parent / "data"
 Obj = dict[str, Any]
@@ -42,7 +42,7 @@ def definition(schema: Obj, *, kind: str = "Rig", **version: Any) -> Obj:
 
 
 def kind_of(schema: Obj, **more: Any) -> CustomKind:
-    return custom_kind(definition(schema, **more), "v1")
+    return CustomKind(definition(schema, **more), "v1")
 
 
 def spec_kind(more: Obj | None = None, **properties: Any) -> CustomKind:

@@ -7,7 +7,7 @@ import pytest
 from jobrelay.kinds.apiextensions.openapi import model_name, openapi_list_schema, openapi_schema
 from jobrelay.kinds.apiextensions.paths import ObjectPathError
 from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of
-from jobrelay.kinds.apiextensions.strategy import custom_kind, from_storage, strategy_for, to_storage, version_priority
+from jobrelay.kinds.apiextensions.strategy import CustomKind, from_storage, to_storage, version_priority
 
 from .cases import definition, kind_of, rig
 
@@ -63,7 +63,7 @@ def test_replicas_are_checked_on_create() -> None:
 
 def test_selectable_fields() -> None:
     crd = definition(COUNTED, selectableFields=[{"jsonPath": ".spec.colour"}, {"jsonPath": ".spec.count"}])
-    strategy = strategy_for(crd, "v1")
+    strategy = CustomKind(crd, "v1").strategy
     assert strategy.fields(rig({"count": 3})) == {"metadata.name": "a", "spec.colour": "", "spec.count": "3"}
     assert strategy.field_labels == {"metadata.name", "spec.colour", "spec.count"}
     assert strategy.unsupported_field is not None
@@ -72,8 +72,8 @@ def test_selectable_fields() -> None:
 
 def test_subresources_follow_the_definition() -> None:
     plain, full = (
-        strategy_for(definition(COUNTED), "v1"),
-        strategy_for(definition(COUNTED, subresources={"status": {}, "scale": SCALE}), "v1"),
+        CustomKind(definition(COUNTED), "v1").strategy,
+        CustomKind(definition(COUNTED, subresources={"status": {}, "scale": SCALE}), "v1").strategy,
     )
     assert (set(plain.subresources), plain.reset_fields) == (set(), {})
     assert set(full.subresources) == {"status", "scale"}
@@ -81,7 +81,7 @@ def test_subresources_follow_the_definition() -> None:
 
 
 def test_finalizers_without_a_domain_are_warned_about() -> None:
-    strategy = strategy_for(definition(COUNTED), "v1")
+    strategy = CustomKind(definition(COUNTED), "v1").strategy
     texts = strategy.warn_create(rig({}, metadata={"name": "a", "finalizers": ["a.b/c", "a.b", "orphan"]}))
     hint = (
         "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with "
@@ -99,7 +99,7 @@ def test_versions_are_converted_through_the_storage_version() -> None:
     crd["spec"]["versions"].append(
         {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": newer}}
     )
-    old, new = custom_kind(crd, "v1"), custom_kind(crd, "v2")
+    old, new = CustomKind(crd, "v1"), CustomKind(crd, "v2")
     assert to_storage(rig({"shape": "flat", "count": 3}), old)["spec"] == {"count": 3}
     assert from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, new, new)["spec"] == {"shape": "round"}
     shown = from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, old, new)
@@ -114,7 +114,7 @@ def test_deprecated_versions_point_to_the_best_other_one() -> None:
         ("v2beta1", {}),
     ):
         crd["spec"]["versions"].append({"name": name, "served": True, "storage": False, **more})
-    texts = [custom_kind(crd, name).deprecation for name in ("v1", "v1alpha1", "v1beta1")]
+    texts = [CustomKind(crd, name).deprecation for name in ("v1", "v1alpha1", "v1beta1")]
     assert texts == ["", "a.example.com/v1alpha1 Rig is deprecated; use a.example.com/v1 Rig", "use v1"]
 
 

@@ -32,15 +32,12 @@ def test_an_update_is_judged_as_by_the_real_server(case: dict[str, Any]) -> None
     old = stored(case)
     part = "spec" if "spec" in case else "status"
     new, _ = KIND.decode({**copy.deepcopy(old), part: case[part]})
-    update, validate, warn = (
-        (KIND.prepare_update, KIND.validate_update, KIND.warn_update)
-        if part == "spec"
-        else (KIND.prepare_status, KIND.validate_status, KIND.warn_status)
-    )
-    update(new, old)
-    assert causes(validate(new, old)) == case["causes"]
+    hooks = KIND.strategy.update if part == "spec" else KIND.strategy.subresources["status"]
+    hooks.prepare(new, old)
+    errors, warnings = hooks.review(new, old)
+    assert causes(errors) == case["causes"]
     if not case["causes"]:
-        assert sorted(warn(new, old)) == case["warnings"]
+        assert sorted(warnings) == case["warnings"]
 
 
 def test_generation_counts_changes_outside_metadata_and_status() -> None:
@@ -75,8 +72,8 @@ def test_list_duplicates_are_told_only_when_new() -> None:
     kind = spec_kind(s={"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"})
     meta = {"name": "a", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
     bad, good = rig({"s": ["a", "a"]}, metadata=meta), rig({"s": ["a"]}, metadata=meta)
-    assert [e.text() for e in kind.validate_update(bad, good)] == ['spec.s[1]: Duplicate value: "a"']
-    assert kind.validate_update(rig({"s": ["a", "a", "b"]}, metadata=meta), bad) == []
+    assert [e.text() for e in kind.review_update(bad, good)[0]] == ['spec.s[1]: Duplicate value: "a"']
+    assert kind.review_update(rig({"s": ["a", "a", "b"]}, metadata=meta), bad)[0] == []
 
 
 def test_null_is_no_known_item_of_a_map() -> None:
@@ -85,7 +82,7 @@ def test_null_is_no_known_item_of_a_map() -> None:
         m={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     )
     meta = {"name": "a", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
-    errors = kind.validate_update(rig({"m": [None]}, metadata=meta), rig({"m": [{"k": "a"}]}, metadata=meta))
+    errors = kind.review_update(rig({"m": [None]}, metadata=meta), rig({"m": [{"k": "a"}]}, metadata=meta))[0]
     assert [error.text() for error in errors] == [
         'spec.m[0]: Invalid value: "null": spec.m[0] in body must be of type object: "null"'
     ]

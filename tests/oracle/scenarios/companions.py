@@ -639,10 +639,32 @@ def _nodes() -> Iterator[Step]:
     yield delete(path)
 
 
+def _pod_security() -> Iterator[Step]:
+    level, version = "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cmp-{{run}}-s"}}
+    for bad in ({level: "strict"}, {version: "1.30"}, {"pod-security.kubernetes.io/warn": "", version: "v1.x"}):
+        yield post(NAMESPACES, metadata(body, labels=bad))
+    for name in ("p1", "p2"):
+        yield post(PODS, pod(name, hostPID=True))
+    yield post(PODS, pod("p3"))
+    for labels in (
+        {level: "strict"},
+        {level: "baseline"},
+        {"x": "y"},
+        {level: "restricted", version: "v1.30"},
+        {level: "baseline"},
+        {version: "latest"},
+        {level: "privileged", version: None},
+        {level: None},
+    ):
+        yield patch(CORE, {"metadata": {"labels": labels}})
+
+
 def scenarios() -> Iterator[Scenario]:
     yield scenario(
         "companions-namespaces", _namespaces(), [f"{NAMESPACES}/cmp-{{{{run}}}}-b{n}" for n in ("2", "3", "4")]
     )
+    yield scenario("companions-pod-security", _pod_security(), [f"{NAMESPACES}/cmp-{{{{run}}}}-s"])
     yield scenario("companions-events", _events())
     yield scenario("companions-leases", _leases())
     yield scenario("companions-secrets", _secrets())

@@ -1,1 +1,1 @@
-"""The embedded API server: the way of a request, from the socket to the store and back."""
+"""The embedded API server: requests from the socket to the store and back."""

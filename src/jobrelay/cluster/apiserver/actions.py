@@ -1,40 +1,36 @@
-"""Actions on objects: bind and evict pods, read their logs, ask for tokens."""
+"""Subresources that are actions: binding, eviction, logs, exec and attach, tokens."""
 
 from __future__ import annotations
 
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.apimachinery.apply import built_in_schema, update_managed_fields
 from jobrelay.apimachinery.field import aggregate
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time
-from jobrelay.apimachinery.types import type_for_kind
-from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent
+from jobrelay.cluster.apiserver import body, errors, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access
+from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
-from jobrelay.cluster.apiserver.handlers import Handlers, output_for
-from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
+from jobrelay.cluster.apiserver.options import DeleteOptions
+from jobrelay.cluster.apiserver.ownership import record
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.apiserver.writer import manager_of, stored_json
+from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
 from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.core.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
 
+_BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
+_EVICTION: Final = ServedResource("policy", "v1", "evictions", "Eviction", "eviction", True, ())
+_TOKEN: Final = ServedResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", "tokenrequest", True, ())
 _CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def _read(request: ApiRequest, api_version: str, kind: str, directive: str) -> Obj:
-    type_ = type_for_kind(api_version, kind)
-    assert type_ is not None
-    media = negotiate.input_media(request.header("content-type"))
-    return body.read(request, (api_version, kind, type_), directive=directive, media=media)
-
-
-def _pod(handlers: Handlers, request: ApiRequest, name: str) -> Obj:
-    item = handlers.services.store.get("pods", request.info.namespace, name)
+def _pod(handlers: ResourceHandlers, request: ApiRequest, name: str) -> Obj:
+    item = handlers.server.store.get("pods", request.info.namespace, name)
     if item is None:
         raise errors.not_found("", "pods", name)
     return represent.stored(item.raw)
@@ -44,34 +40,32 @@ def _created(request: ApiRequest) -> ApiResponse:
     return represent.finish(represent.encode(_CREATED), output_for(request), 201)
 
 
-async def bind(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """Assigns a pod to a node, once."""
     given = options.write_options(request, "CreateOptions")
-    binding = _read(request, "v1", "Binding", given.field_validation)
+    binding = body.read(request, _BINDING, given.field_validation).obj
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
-    pods = handlers.services.resources.get("", "v1", "pods")
+    pods = handlers.server.resources.get("", "v1", "pods")
     assert pods is not None
     pod = _pod(handlers, request, name)
-    node = handlers.services.store.get("nodes", "", binding["target"]["name"])
-    labels = represent.seen(node.raw)["metadata"].get("labels") if node is not None else None
-    if refusal := bind_pod(pod, binding, now=format_time(handlers.services.now()), node_labels=labels):
+    node = handlers.server.store.get("nodes", "", binding["target"]["name"])
+    labels = represent.cached(node.raw)["metadata"].get("labels") if node is not None else None
+    if refusal := bind_pod(pod, binding, now=format_time(handlers.server.now()), node_labels=labels):
         raise errors.conflict("", "pods/binding", name, refusal)
     if not given.dry_run:
-        pod["metadata"]["resourceVersion"] = str(handlers.services.store.next_version())
-        handlers.services.store.put("pods", request.info.namespace, name, stored_json(pod))
-    await handlers.services.store.settled()
+        storage.put(handlers.server.store, "pods", request.info.namespace, name, pod)
+    await handlers.server.store.settled()
     return _created(request)
 
 
-async def evict(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """Deletes a pod unless a disruption budget forbids it."""
     given = options.write_options(request, "CreateOptions")
-    request.body = request.body.replace(b'"policy/v1beta1"', b'"policy/v1"')
-    eviction = _read(request, "policy/v1", "Eviction", given.field_validation)
+    eviction = body.read(request, _EVICTION, given.field_validation, same=("policy/v1beta1",)).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     asked = eviction.get("deleteOptions") or {}
@@ -87,33 +81,32 @@ async def evict(handlers: Handlers, access: Access, request: ApiRequest, served:
     _check_budgets(handlers, request, pod)
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
-    Deleter(handlers.services, request, served, deletion).delete(request.info.namespace, request.info.name)
-    await handlers.services.store.settled()
+    Deleter(handlers.server, request, served, deletion).delete(request.info.namespace, request.info.name)
+    await handlers.server.store.settled()
     return _created(request)
 
 
-def _mark_disrupted(handlers: Handlers, pod: Obj) -> None:
-    """A pod that runs is told why it has to go."""
-    store, metadata = handlers.services.store, pod["metadata"]
+def _mark_disrupted(handlers: ResourceHandlers, pod: Obj) -> None:
+    """Sets the DisruptionTarget condition of a running pod."""
+    store, metadata = handlers.server.store, pod["metadata"]
     conditions = [c for c in (pod.get("status") or {}).get("conditions") or [] if c["type"] != "DisruptionTarget"]
     reason = {
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": None,
-        "lastTransitionTime": format_time(handlers.services.now()), "reason": "EvictionByEvictionAPI",
+        "lastTransitionTime": format_time(handlers.server.now()), "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
     }  # fmt: skip
     pod["status"] = {**(pod.get("status") or {}), "conditions": [*conditions, reason]}
-    metadata["resourceVersion"] = str(store.next_version())
-    store.put("pods", metadata["namespace"], metadata["name"], stored_json(pod))
+    storage.put(store, "pods", metadata["namespace"], metadata["name"], pod)
 
 
-def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
+def _check_budgets(handlers: ResourceHandlers, request: ApiRequest, pod: Obj) -> None:
     from jobrelay.apimachinery.selectors import selector_from_object
 
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get(
         "deletionTimestamp"
     ):
         return
-    budgets = handlers.services.store.snapshot("poddisruptionbudgets.policy")
+    budgets = handlers.server.store.snapshot("poddisruptionbudgets.policy")
     labels = pod["metadata"].get("labels") or {}
     for item in budgets.walk(request.info.namespace):
         budget = represent.stored(item.raw)
@@ -142,7 +135,7 @@ def _time(text: str) -> str:
         raise errors.bad_request(str(error)) from None
 
 
-async def log(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+async def log(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """The log of a pod's container: nothing while the pod has no node."""
     asked: dict[str, Any] = {name: options.integer(request, name) for name in _LOG_NUMBERS if request.first(name)}
     if since := request.first("sinceTime"):
@@ -156,9 +149,9 @@ async def log(handlers: Handlers, access: Access, request: ApiRequest, served: S
     node = pod["spec"].get("nodeName", "")
     if not node:
         return ApiResponse(204, b"", "")
-    if handlers.services.nodes is None:
+    if handlers.server.nodes is None:
         raise errors.not_found("", "pods", node)
-    return handlers.services.nodes.logs(pod, container, _log_options(request, asked, handlers.services.now()))
+    return handlers.server.nodes.logs(pod, container, _log_options(request, asked, handlers.server.now()))
 
 
 def _container(pod: Obj, request: ApiRequest) -> str:
@@ -179,24 +172,28 @@ def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -
     )  # fmt: skip
 
 
-async def connect(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
-    """Commands and connections into a pod need a node that runs it."""
+async def connect(
+    handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
+) -> ApiResponse:
+    """Connects to a container: exec, attach, port forwarding."""
     pod = _pod(handlers, request, request.info.name)
     node = pod["spec"].get("nodeName", "")
     if not node:
         raise errors.bad_request(f"pod {request.info.name} does not have a host assigned")
-    if handlers.services.nodes is None:
+    if handlers.server.nodes is None:
         raise errors.not_found("", "pods", node)
-    return handlers.services.nodes.connect(pod, _container(pod, request), request)
+    return handlers.server.nodes.connect(pod, _container(pod, request), request)
 
 
-async def request_token(handlers: Handlers, access: Access, request: ApiRequest, served: Served) -> ApiResponse:
+async def request_token(
+    handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
+) -> ApiResponse:
     """Issues a token for a service account."""
     given = options.write_options(request, "CreateOptions")
-    asked = _read(request, "authentication.k8s.io/v1", "TokenRequest", given.field_validation)
+    asked = body.read(request, _TOKEN, given.field_validation).obj
     tokenrequests.default(asked)
-    item = handlers.services.store.get("serviceaccounts", request.info.namespace, request.info.name)
-    tracked = _track_token(handlers, request, asked, given)
+    item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
+    own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -208,24 +205,15 @@ async def request_token(handlers: Handlers, access: Access, request: ApiRequest,
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]
     token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
-    asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid", "creationTimestamp")}
-    asked["metadata"]["creationTimestamp"] = format_time(handlers.services.now())
-    if tracked:
-        asked["metadata"]["managedFields"] = tracked
+    managed = asked["metadata"].get("managedFields")
+    asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
+    asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
+    record(asked, managed)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}
     return represent.finish(represent.encode(asked), output_for(request), 201)
 
 
-def _track_token(handlers: Handlers, request: ApiRequest, asked: Obj, given: WriteOptions) -> list[Any] | None:
-    schema = built_in_schema("authentication.k8s.io/v1", "TokenRequest")
-    assert schema is not None
-    return update_managed_fields(
-        None, asked, manager=manager_of(request, given), subresource="token", schema=schema,
-        api_version="authentication.k8s.io/v1", now=format_time(handlers.services.now()),
-    )  # fmt: skip
-
-
-def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None) -> Obj | None:
+def _bound_object(handlers: ResourceHandlers, request: ApiRequest, reference: Obj | None) -> Obj | None:
     """The pod or secret that a token is bound to; it must exist, with the uid that was given."""
     if reference is None:
         return None
@@ -237,11 +225,14 @@ def _bound_object(handlers: Handlers, request: ApiRequest, reference: Obj | None
     name = reference.get("name", "")
     if not name:
         raise errors.bad_request("Name parameter required.")
-    item = handlers.services.store.get(plural, request.info.namespace, name)
+    item = handlers.server.store.get(plural, request.info.namespace, name)
     if item is None:
         raise errors.not_found("", plural, name)
     uid = represent.stored(item.raw)["metadata"]["uid"]
     if reference.get("uid") and reference["uid"] != uid:
-        why = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated"
+        why = (
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object "
+            "might have been deleted and then recreated"
+        )
         raise errors.conflict("", reference["kind"], name, why)
     return {"kind": reference["kind"], "name": name, "uid": uid}

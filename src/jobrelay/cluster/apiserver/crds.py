@@ -1,7 +1,7 @@
-"""Custom resource definitions at work: names are accepted, resources served, and taken away again.
+"""The controllers of CustomResourceDefinitions: they accept names, serve resources and clean up after deletion.
 
-The definition's own controllers, run straight after each commit of a definition instead of as loops: a CRD is established
-within a tick of its creation. A deleted CRD takes its objects with it before it goes.
+The definition's own controllers, run straight after each commit of a definition instead of as loops: a CRD is
+established within a tick of its creation. The objects of a deleted CRD are deleted before it is removed.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver import represent, storage
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.custom import served_versions
 from jobrelay.cluster.apiserver.ownership import track
-from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
-from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.apiextensions.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
 from jobrelay.kinds.strategy import Obj
@@ -22,15 +21,15 @@ from jobrelay.kinds.strategy import Obj
 KEY = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-class Definitions:
+class CrdControllers:
     """Keeps the table of resources in step with the definitions in the store."""
 
-    def __init__(self, services: Services, watches: Watches) -> None:
-        self._services, self._watches = services, watches
+    def __init__(self, server: ServerContext, watches: Watches) -> None:
+        self._server, self._watches = server, watches
         self._served: dict[str, Obj] = {}
         self._claims: dict[str, Obj] = {}
-        services.store.subscribe(KEY, self._changed)
-        for item in services.store.snapshot(KEY).walk(""):
+        server.store.subscribe(KEY, self._changed)
+        for item in server.store.snapshot(KEY).walk(""):
             crd = represent.stored(item.raw)
             self._claims[item.name] = _claim(crd)
             self._serve(crd)
@@ -39,7 +38,7 @@ class Definitions:
         asyncio.get_running_loop().call_soon(self._settle, (change.after or change.before).name)  # type: ignore[union-attr]
 
     def _settle(self, name: str) -> None:
-        item = self._services.store.get(KEY, "", name)
+        item = self._server.store.get(KEY, "", name)
         if item is None:
             self._claims.pop(name, None)
             self._stop_serving(name)
@@ -59,7 +58,7 @@ class Definitions:
             self._settle_others(name)
 
     def _settle_others(self, name: str) -> None:
-        """Names that were taken may be free now."""
+        """Reconciles definitions whose names were taken by this one."""
         for other in self._others(name):
             if not is_established(other) and not other["metadata"].get("deletionTimestamp"):
                 asyncio.get_running_loop().call_soon(self._settle, other["metadata"]["name"])
@@ -68,16 +67,14 @@ class Definitions:
         return [claim for other, claim in self._claims.items() if other != name]
 
     def _now(self) -> str:
-        return format_time(self._services.now())
+        return format_time(self._server.now())
 
     def _put(self, crd: Obj, old: Obj) -> None:
         """Stores a new status as the controllers of a real server do."""
-        served = self._services.resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        served = self._server.resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert served is not None
         track(served, old, crd, manager="kube-apiserver", now=self._now(), subresource="status")
-        crd["metadata"]["resourceVersion"] = str(self._services.store.next_version())
-        name = crd["metadata"]["name"]
-        self._services.store.put(KEY, "", name, stored_json(crd))
+        storage.put(self._server.store, KEY, "", crd["metadata"]["name"], crd)
 
     # Serving.
 
@@ -91,7 +88,7 @@ class Definitions:
         if known is not None:
             self._stop_serving(name)
         for served in served_versions(_changeable(crd)):
-            self._services.resources.add(served)
+            self._server.resources.add(served)
         self._served[name] = crd["spec"]
 
     def _stop_serving(self, name: str) -> None:
@@ -99,22 +96,22 @@ class Definitions:
         if spec is None:
             return
         group, plural = spec["group"], spec["names"]["plural"]
-        for served in list(self._services.resources):
+        for served in list(self._server.resources):
             if served.group == group and served.plural == plural:
                 self._watches.close_resource(served)
-        self._services.resources.remove_custom(group, plural)
+        self._server.resources.remove_custom(group, plural)
 
     # Deletion.
 
     def _clean_up(self, crd: Obj) -> None:
-        """Deletes the objects of a definition that is being deleted, then lets it go."""
+        """Deletes the objects of a definition that is being deleted, then removes the definition."""
         old, crd = crd, _changeable(crd)
         metadata = crd["metadata"]
         if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):
             return
-        for served in self._services.resources:
+        for served in self._server.resources:
             if served.key == metadata["name"] and served.custom is not None:
-                served.custom.terminating = True
+                served.terminating = True
         if self._delete_objects(crd):
             reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
             status = terminating_status(crd, reason, message, self._now())
@@ -132,12 +129,11 @@ class Definitions:
             self._put(crd, old)
             return
         del metadata["finalizers"]
-        metadata["resourceVersion"] = str(self._services.store.next_version())
-        self._services.store.delete(KEY, "", metadata["name"], stored_json(crd))
+        storage.remove(self._server.store, KEY, "", metadata["name"], crd)
 
     def _delete_objects(self, crd: Obj) -> int:
-        """Deletes all objects, or marks those with finalizers; tells how many are left."""
-        key, store = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}", self._services.store
+        """Deletes all objects, or marks those with finalizers; returns how many are left."""
+        key, store = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}", self._server.store
         left = 0
         for item in list(store.snapshot(key).walk("")):
             obj = represent.stored(item.raw)
@@ -146,27 +142,24 @@ class Definitions:
             left += kept
             if kept and metadata.get("deletionTimestamp"):
                 continue
-            metadata["resourceVersion"] = str(store.next_version())
             if kept:
                 metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = self._now(), 0
-                store.put(key, item.namespace, item.name, stored_json(obj))
-            else:
-                store.delete(key, item.namespace, item.name, stored_json(obj))
+            (storage.put if kept else storage.remove)(store, key, item.namespace, item.name, obj)
         return left
 
 
 def _claim(crd: Obj) -> Obj:
-    """What others have to know of a definition: its group and the names that it has, without its large schemas."""
+    """The part of a definition that decides name conflicts: its group and accepted names, without its schemas."""
     return {"metadata": crd["metadata"], "spec": {"group": crd["spec"]["group"]}, "status": crd.get("status")}
 
 
 def _changeable(crd: Obj) -> Obj:
-    """A copy whose metadata and status may be changed; the spec is shared, nobody changes it."""
+    """A copy whose metadata and status may be changed; the spec is shared and never changed."""
     return {**crd, "metadata": dict(crd["metadata"])}
 
 
 def begin_deletion(crd: Obj, now: str) -> None:
-    """The first deletion of a definition only marks it: its objects have to go first."""
+    """Marks a definition as being deleted: its objects are deleted first."""
     metadata = crd["metadata"]
     metadata["deletionTimestamp"] = now
     if CLEANUP_FINALIZER not in (metadata.get("finalizers") or []):

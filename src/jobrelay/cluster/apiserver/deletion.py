@@ -1,7 +1,7 @@
 """Deleting: at once, after a grace period, or when finalizers are done; one object or a collection.
 
-An object with finalizers, or one whose propagation policy adds one, is only marked: it goes when an update empties its
-finalizers. Pods that run get a grace period and stay until they are deleted again with none.
+An object with finalizers, or one whose propagation policy adds one, is only marked: it is removed when an update
+empties its finalizers. Pods that run get a grace period and stay until they are deleted again with none.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import datetime as dt
 from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time
-from jobrelay.cluster.apiserver import admission, crds, errors, represent
+from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
+from jobrelay.cluster.apiserver.admission import AdmissionRequest
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
 from jobrelay.kinds.strategy import Obj
 
@@ -26,45 +26,49 @@ FOREGROUND: Final = "foregroundDeletion"
 class Deleter:
     """Carries out deletions of one resource for one request."""
 
-    def __init__(self, services: Services, request: ApiRequest, served: Served, options: DeleteOptions) -> None:
-        self.services, self.request, self.served, self.options = services, request, served, options
+    def __init__(
+        self, server: ServerContext, request: ApiRequest, served: ServedResource, options: DeleteOptions
+    ) -> None:
+        self.server, self.request, self.served, self.options = server, request, served, options
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
-        """Deletes one object; tells whether it is gone, and what to answer: a Status, or the object's stored JSON."""
+        """Deletes one object; returns whether it is gone, and the answer: a Status, or the object's stored JSON."""
         self.warn()
-        item = self.services.store.get(self.served.key, namespace, name)
+        item = self.server.store.get(self.served.key, namespace, name)
         if item is None:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
         self._check_preconditions(obj)
-        self._admit(name)
+        self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
-            crds.begin_deletion(obj, format_time(self.services.now()))
+            crds.begin_deletion(obj, format_time(self.server.now()))
             return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
         if pending:
-            return False, self._goodbye(item.raw, obj)
+            return False, self._deleted_answer(item.raw, obj)
         finalizers = self._finalizers(obj)
         before = obj["metadata"].get("finalizers") or []
         if graceful or before or set(finalizers) != set(before):
             if set(finalizers) != set(before):
-                _set(obj["metadata"], "finalizers", finalizers)
+                _set_finalizers(obj["metadata"], finalizers)
             if finalizers and not graceful:
-                mark_as_deleting(obj, self.services.now())
+                mark_as_deleting(obj, self.server.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
                 return False, self._update(obj, item)
             if graceful:
                 self._update(obj, item)
         return True, self._remove(obj, item)
 
-    def _admit(self, name: str) -> None:
-        if self.served.key == "namespaces" and name in admission.IMMORTAL_NAMESPACES:
-            raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
+    def _admit(self, obj: Obj, namespace: str, name: str) -> None:
+        request = AdmissionRequest(
+            self.server, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
+        )
+        admission.run(admission.DELETE.validating, request)
 
     def warn(self) -> None:
-        """A kind may warn of what a plain deletion does, even when there is nothing to delete."""
+        """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""
         if self.options.propagation is None and self.options.orphan is None:
             for text in self.served.strategy.warn_delete:
                 self.request.warn(text)
@@ -75,19 +79,19 @@ class Deleter:
             self._check_definition(metadata)
         if self.options.uid is not None and self.options.uid != metadata["uid"]:
             why = (
-                f"the UID in the precondition ({self.options.uid}) does not match the UID in record ({metadata['uid']}). "
-                "The object might have been deleted and then recreated"
+                f"the UID in the precondition ({self.options.uid}) does not match the UID in record "
+                f"({metadata['uid']}). The object might have been deleted and then recreated"
             )
             raise errors.conflict(self.served.group, kind, metadata["name"], why)
         if self.options.version is not None and self.options.version != metadata["resourceVersion"]:
             why = (
-                f"the ResourceVersion in the precondition ({self.options.version}) does not match the ResourceVersion in "
-                f"record ({metadata['resourceVersion']}). The object might have been modified"
+                f"the ResourceVersion in the precondition ({self.options.version}) does not match the ResourceVersion "
+                f"in record ({metadata['resourceVersion']}). The object might have been modified"
             )
             raise errors.conflict(self.served.group, kind, metadata["name"], why)
 
     def _check_definition(self, metadata: dict[str, Any]) -> None:
-        """Definitions are checked before anything else, in other words."""
+        """The preconditions of CRDs, which have a message of their own."""
         for label, key, wanted in (
             ("UID", "uid", self.options.uid),
             ("ResourceVersion", "resourceVersion", self.options.version),
@@ -111,13 +115,13 @@ class Deleter:
             self._shorten(metadata, period, wanted)
             return True, False
         period = find(obj, wanted)
-        end = self.services.now() + dt.timedelta(seconds=period)
+        end = self.server.now() + dt.timedelta(seconds=period)
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), period
-        _bump(metadata)
+        _bump_generation(metadata)
         return True, False
 
     def _shorten(self, metadata: dict[str, Any], period: int, wanted: int) -> None:
-        now = self.services.now().replace(microsecond=0)
+        now = self.server.now().replace(microsecond=0)
         end = parse_time(metadata["deletionTimestamp"]) + dt.timedelta(seconds=wanted - period)
         if end < now:
             end, wanted = now, 1 if wanted else 0
@@ -139,12 +143,12 @@ class Deleter:
         return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
 
     def _delete_namespace(self, obj: Obj, item: Item) -> tuple[bool, dict[str, Any] | bytes]:
-        """A namespace is marked as terminating; it goes when its contents are gone and its finalizers are empty."""
+        """Marks a namespace as terminating; it is removed when its contents and finalizers are gone."""
         if not obj["metadata"].get("deletionTimestamp"):
-            obj["metadata"]["deletionTimestamp"] = format_time(self.services.now())
+            obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
             if self.options.propagation == "Orphan" or self.options.orphan:
-                _set(obj["metadata"], "finalizers", [*(obj["metadata"].get("finalizers") or []), ORPHAN])
+                _set_finalizers(obj["metadata"], [*(obj["metadata"].get("finalizers") or []), ORPHAN])
             return False, self._update(obj, item)
         if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
             return False, item.raw
@@ -152,23 +156,18 @@ class Deleter:
 
     def _update(self, obj: Obj, item: Item) -> bytes:
         if self.options.dry_run:
-            return stored_json(obj)
+            return storage.stored_json(obj)
         if obj == represent.stored(item.raw):
             return item.raw
-        obj["metadata"]["resourceVersion"] = str(self.services.store.next_version())
-        raw = stored_json(obj)
-        self.services.store.put(self.served.key, item.namespace, item.name, raw)
-        return raw
+        return storage.put(self.server.store, self.served.key, item.namespace, item.name, obj)
 
     def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
-        if not self.options.dry_run:
-            obj["metadata"]["resourceVersion"] = str(self.services.store.next_version())
-        raw = stored_json(dict(obj))
-        if not self.options.dry_run:
-            self.services.store.delete(self.served.key, item.namespace, item.name, raw)
-        return self._goodbye(raw, obj)
+        if self.options.dry_run:
+            return self._deleted_answer(storage.stored_json(obj), obj)
+        raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, obj)
+        return self._deleted_answer(raw, obj)
 
-    def _goodbye(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:
+    def _deleted_answer(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:
         if self.served.strategy.delete_returns_object:
             return raw
         metadata = obj["metadata"]
@@ -185,22 +184,22 @@ class Deleter:
 
 
 def mark_as_deleting(obj: Obj, now: dt.datetime) -> None:
-    """Sets the deletion time (never later than it was) and a grace period of nothing."""
+    """Sets the deletion time (never later than it was) and a grace period of zero."""
     metadata = obj["metadata"]
     if not metadata.get("deletionTimestamp"):
-        _bump(metadata)
+        _bump_generation(metadata)
     if not metadata.get("deletionTimestamp") or parse_time(metadata["deletionTimestamp"]) > now:
         metadata["deletionTimestamp"] = format_time(now)
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def _bump(metadata: dict[str, Any]) -> None:
+def _bump_generation(metadata: dict[str, Any]) -> None:
     if metadata.get("generation"):
         metadata["generation"] += 1
 
 
-def _set(metadata: dict[str, Any], key: str, value: list[str]) -> None:
-    if value:
-        metadata[key] = value
+def _set_finalizers(metadata: dict[str, Any], finalizers: list[str]) -> None:
+    if finalizers:
+        metadata["finalizers"] = finalizers
     else:
-        metadata.pop(key, None)
+        metadata.pop("finalizers", None)

@@ -6,31 +6,21 @@ import base64
 import hashlib
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import errors, negotiate
+from jobrelay.cluster.apiserver import errors, negotiate, represent
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import ResourceTable, Served, Subresource
+from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource, Subresource
 from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.kinds.apiextensions.strategy import version_priority
 
 Obj = dict[str, Any]
 AGGREGATED: Final = ("v2",)
 
 
-def storage_hash(served: Served) -> str:
+def storage_hash(served: ServedResource) -> str:
     """The fingerprint of the version that objects are stored in."""
     group = "" if served.key == "events" else served.group
     text = f"{group}/{served.storage_version}/{served.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
-
-
-def _version_key(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' order of versions: GA before beta before alpha, higher before lower."""
-    import re
-
-    match = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
-    if match is None:
-        return (3, 0, 0, version)
-    stage = {None: 0, "beta": 1, "alpha": 2}[match.group(2)]
-    return (stage, -int(match.group(1)), -int(match.group(3) or 0), version)
 
 
 class Discovery:
@@ -39,7 +29,7 @@ class Discovery:
 
     def _versions(self, group: str) -> list[str]:
         versions = self._resources.groups.get(group, [])
-        return versions if self._built_in(group) else sorted(versions, key=_version_key)
+        return versions if self._built_in(group) else sorted(versions, key=version_priority, reverse=True)
 
     def _built_in(self, group: str) -> bool:
         return any(s.custom is None for s in self._resources if s.group == group)
@@ -79,7 +69,8 @@ class Discovery:
     def aggregated(self, groups: list[str], version: str) -> Obj:
         items = [self._aggregated_group(group) for group in groups]
         return {
-            "kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {}, "items": items,
+            "kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {},
+            "items": items,
         }  # fmt: skip
 
     def _aggregated_group(self, group: str) -> Obj:
@@ -91,8 +82,6 @@ class Discovery:
 
     def answer(self, request: ApiRequest) -> ApiResponse | None:
         """The answer for a discovery path, or None when the path is another one."""
-        from jobrelay.cluster.apiserver import represent
-
         parts = request.path.strip("/").split("/")
         if parts[0] not in ("api", "apis") or len(parts) > 3:
             return None
@@ -115,18 +104,16 @@ class Discovery:
         return represent.finish(represent.encode(self.resource_list(group, parts[2])), out)
 
     def _root(self, request: ApiRequest, prefix: str) -> ApiResponse:
-        from jobrelay.cluster.apiserver import represent
-
         groups = [""] if prefix == "api" else self._groups()
-        for clause in negotiate.parse_accept(request.header("accept")):
-            params = dict(clause.params)
+        for range_ in negotiate.parse_accept(request.header("accept")):
+            params = dict(range_.params)
             if params.get("as") == "APIGroupDiscoveryList" and params.get("v") in AGGREGATED:
                 version = params["v"]
                 media = f"{negotiate.JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
                 etag = hashlib.sha512(str(self._resources.changed).encode()).hexdigest()[:64].upper()
                 body = represent.encode(self.aggregated(groups, version))
                 return ApiResponse(200, body + b"\n", media, {"Vary": "Accept", "ETag": f'"{etag}"'})
-            if not params and clause.media in (negotiate.JSON, "*/*", negotiate.YAML):
+            if not params and range_.media in (negotiate.JSON, "*/*", negotiate.YAML):
                 break
         out = negotiate.output(request.header("accept"), pretty=False)
         found = self.api_versions() if prefix == "api" else self.group_list()
@@ -135,7 +122,7 @@ class Discovery:
         return answer
 
 
-def _legacy(served: Served) -> Obj:
+def _legacy(served: ServedResource) -> Obj:
     entry: Obj = {
         "name": served.plural, "singularName": served.singular, "namespaced": served.namespaced, "kind": served.kind,
         "verbs": list(served.verbs),
@@ -149,7 +136,7 @@ def _legacy(served: Served) -> Obj:
     return entry
 
 
-def _legacy_sub(served: Served, sub: Subresource) -> Obj:
+def _legacy_sub(served: ServedResource, sub: Subresource) -> Obj:
     entry: Obj = {
         "name": f"{served.plural}/{sub.name}", "singularName": "", "namespaced": served.namespaced, "kind": sub.kind,
         "verbs": list(sub.verbs),
@@ -159,7 +146,7 @@ def _legacy_sub(served: Served, sub: Subresource) -> Obj:
     return entry
 
 
-def _aggregated(served: Served) -> Obj:
+def _aggregated(served: ServedResource) -> Obj:
     entry: Obj = {
         "resource": served.plural,
         "responseKind": {

@@ -1,7 +1,7 @@
-"""The API server's errors: each is a Kubernetes Status with the server's own words.
+"""The API server's errors: each is a Status in the words of the real server.
 
-Code anywhere behind the request handler raises `ApiError`; the handler turns it into the answer. The constructors are named
-after the `reason` that they produce.
+Code anywhere behind the request handler raises `ApiError`; the handler turns it into the answer. The constructors are
+named after the `reason` that they produce.
 """
 
 from __future__ import annotations

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver import body, negotiate, options, patching, reader, represent, watch
+from jobrelay.cluster.apiserver import body, custom, negotiate, options, patching, reader, represent, watch, writes
+from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
+from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.reviews import Reviews
+from jobrelay.cluster.apiserver.reviews import ReviewHandler
 from jobrelay.cluster.apiserver.selection import select
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import Writer
-from jobrelay.kinds.strategy import Obj
+from jobrelay.cluster.apiserver.writes import WriteRequest
 
 
 def output_for(request: ApiRequest) -> Output:
@@ -20,110 +21,102 @@ def output_for(request: ApiRequest) -> Output:
     return negotiate.output(request.header("accept"), pretty=pretty, streams=request.info.verb in ("list", "watch"))
 
 
-class Handlers:
+class ResourceHandlers:
     """One method per verb; each ends with the store's commit."""
 
-    def __init__(self, services: Services, watches: watch.Watches, reviews: Reviews) -> None:
-        self.services, self.watches, self.reviews = services, watches, reviews
+    def __init__(self, server: ServerContext, watches: watch.Watches, reviews: ReviewHandler) -> None:
+        self.server, self.watches, self.reviews = server, watches, reviews
 
-    async def get(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def get(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
-        return await reader.get(
-            self.services, request, served, self._namespace(request, served), request.info.name, out
-        )
+        return await reader.get(self.server, request, served, self._namespace(request, served), request.info.name, out)
 
-    async def list(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def list(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         given = options.list_options(request)
         out = output_for(request)
-        return await reader.list_(self.services, request, served, given, out)
+        return await reader.list_(self.server, request, served, given, out)
 
-    async def watch(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def watch(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         given = options.list_options(request)
-        return await watch.watch(self.services, self.watches, request, served, given, output_for(request))
+        return await watch.watch(self.server, self.watches, request, served, given, output_for(request))
 
-    async def create(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def create(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
-        media = negotiate.input_media(request.header("content-type"), served.media)
+        negotiate.input_media(request.header("content-type"))  # is refused before wrong options are
         given = options.write_options(request, "CreateOptions")
-        obj = self.read(request, served, given.field_validation, media)
-        writer = Writer(self.services, request, served, given)
+        proposed = self.read(request, served, given.field_validation)
+        write = WriteRequest(self.server, request, served, given)
         if self.reviews.handles(served):
-            writer.match_namespace(obj["metadata"])
-            writer.track(None, obj)
-            return represent.finish(self.reviews.answer(request, served, obj), out, 201)
-        raw = writer.create(obj)
-        await self.services.store.settled()
+            ensure_namespace(proposed.obj["metadata"], write.namespace)
+            review = writes.own_fields(write, None, proposed._replace(sent=None))
+            return represent.finish(self.reviews.answer(request, served, review), out, 201)
+        raw = writes.create(write, proposed)
+        await self.server.store.settled()
         return self.answer(request, served, raw, out, 201)
 
-    async def update(self, request: ApiRequest, served: Served, subresource: str = "") -> ApiResponse:
+    async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
-        media = negotiate.input_media(request.header("content-type"), served.media)
-        obj = self.read(request, served, given.field_validation, media)
-        writer = Writer(self.services, request, served, given, subresource)
-        writer.match_namespace(obj["metadata"])
-        writer.check_name(obj, request.info.name)
-
-        def make(old: Obj | None) -> Obj:
-            writer.track(old, obj, request.sent_managed)
-            return obj
-
-        raw, created = writer.update(request.info.name, make, uid=obj["metadata"].get("uid", ""))
-        await self.services.store.settled()
+        proposed = self.read(request, served, given.field_validation)
+        write, metadata = WriteRequest(self.server, request, served, given, subresource), proposed.obj["metadata"]
+        ensure_namespace(metadata, write.namespace)
+        check_name(proposed.obj, request.info.name)
+        uid = metadata.get("uid", "")
+        raw, created = writes.update(write, request.info.name, lambda _: proposed, uid=uid)
+        await self.server.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
 
-    async def patch(self, request: ApiRequest, served: Served, subresource: str = "") -> ApiResponse:
+    async def patch(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         media = patching.patch_type(request, served)
         out = output_for(request)
         given = options.write_options(request, "PatchOptions", patch_type=media)
-        writer = Writer(self.services, request, served, given, subresource)
-        patch = patching.Patch(writer, media)
+        patch = patching.PatchRequest(self.server, request, served, given, subresource, media=media)
         create = media == options.APPLY and not subresource
-        raw, created = writer.update(request.info.name, patch.make, create=create)
-        await self.services.store.settled()
+        raw, created = writes.update(patch, request.info.name, patch.propose, create=create)
+        await self.server.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
 
-    async def delete(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def delete(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         given = options.delete_options(request)
-        deleter = Deleter(self.services, request, served, given)
+        deleter = Deleter(self.server, request, served, given)
         gone, result = deleter.delete(self._namespace(request, served), request.info.name)
-        await self.services.store.settled()
+        await self.server.store.settled()
         code = 202 if not gone and given.orphan is False else 200
         if isinstance(result, bytes):
             return self.answer(request, served, result, out, code)
         return represent.finish(represent.encode({**result, **({"code": code} if "code" in result else {})}), out, code)
 
-    async def deletecollection(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def deletecollection(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         chosen = options.list_options(request)
         given = options.delete_options(request)
         selection = select(served, chosen)
-        await self.services.store.settled()
-        snapshot = self.services.store.snapshot(served.key)
+        await self.server.store.settled()
+        snapshot = self.server.store.snapshot(served.key)
         items, rest = reader.page(snapshot, request.info.namespace, selection, chosen, None)
         version = snapshot.version
-        deleter = Deleter(self.services, request, served, given)
+        deleter = Deleter(self.server, request, served, given)
         deleter.warn()
         for item in items:
             deleter.delete(item.namespace, item.name)
-        await self.services.store.settled()
+        await self.server.store.settled()
         metadata = represent.list_metadata(version, *rest)
-        return represent.answer_list(served, items, metadata, out, self.services.now(), request.first("includeObject"))
+        return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))
 
     # Shared parts.
 
-    def read(self, request: ApiRequest, served: Served, directive: str, media: str) -> Obj:
+    def read(self, request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""
         if served.custom is not None:
-            obj = served.custom.read(request, directive, media)
+            proposed = ProposedObject(custom.read(request, served, directive))
         else:
-            obj = body.read(request, (served.api_version, served.kind, served.type), directive=directive, media=media)
-        served.strategy.default(obj)
-        return obj
+            proposed = body.read(request, served, directive)
+        served.strategy.default(proposed.obj)
+        return proposed
 
-    def answer(self, request: ApiRequest, served: Served, raw: bytes, out: Output, code: int) -> ApiResponse:
-        return represent.answer_object(served, raw, out, self.services.now(), request.first("includeObject"), code)
+    def answer(self, request: ApiRequest, served: ServedResource, raw: bytes, out: Output, code: int) -> ApiResponse:
+        return represent.answer_object(served, raw, out, self.server.now(), request.first("includeObject"), code)
 
-    def _namespace(self, request: ApiRequest, served: Served) -> str:
+    def _namespace(self, request: ApiRequest, served: ServedResource) -> str:
         return request.info.namespace if served.namespaced else ""

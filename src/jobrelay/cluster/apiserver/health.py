@@ -1,7 +1,7 @@
-"""Health of the server: `/healthz`, `/livez` and `/readyz`, in a word or check by check.
+"""Health of the server: `/healthz`, `/livez` and `/readyz`, as a whole or check by check.
 
-The checks bear the names under which a Kubernetes API server reports them, because monitoring asks for them by name. All of
-them hold as soon as this server answers at all, so that they are names and nothing more.
+The checks have the names under which a Kubernetes API server reports them, because monitoring asks for them by name.
+All of them hold as soon as this server answers at all, so that they are names and nothing more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The network side: aiohttp's low-level server, turned into requests and answers of ours.
+"""The API server on the network, on top of aiohttp's low-level server.
 
-aiohttp parses and keeps connections alive; there is no routing or middleware of its own in between. Whole answers go out as
-one response. Streams are chunked by hand straight onto the transport, because a watch with thousands of clients must not
-need a task and several awaits per event.
+aiohttp parses and keeps connections alive; there is no routing or middleware of its own in between. Whole answers go
+out as one response. Streams are chunked by hand straight onto the transport, because a watch with thousands of clients
+must not need a task and several awaits per event.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
-from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 from multidict import CIMultiDict
 
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
-from jobrelay.cluster.apiserver.request import ApiRequest, User, split_target
+from jobrelay.cluster.apiserver.request import UserInfo, received
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.server import ApiServer
 
@@ -46,13 +45,8 @@ class HttpServer:
         await self._server.shutdown(timeout=2)
 
     async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
-        body, too_long = await _read(raw)
-        path, query = split_target(raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path)
-        headers = _lower(raw)
-        request = ApiRequest(raw.method, path, query, headers, body, _peer(raw))
-        if too_long:
-            request.body = b"\0" * (BODY_LIMIT + 1)
-        answer = await self._api.handle(request)
+        target = raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path
+        answer = await self._api.handle(received(raw.method, target, _headers(raw), await _read(raw), _peer(raw)))
         if answer.upgrade is not None:
             upgraded: web.StreamResponse = await answer.upgrade(raw)
             return upgraded
@@ -61,46 +55,41 @@ class HttpServer:
         return web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
 
 
-def _lower(raw: web.BaseRequest) -> dict[str, str]:
-    """The headers with lower-case names; values of a repeated header are kept apart by NUL."""
-    found: dict[str, str] = {}
+def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
+    """The headers: all values by lower-case name."""
+    found: dict[str, list[str]] = {}
     for key, value in raw.headers.items():
-        name = key.lower()
-        found[name] = f"{found[name]}\0{value}" if name in found else value
+        found.setdefault(key.lower(), []).append(value)
     return found
 
 
-async def _read(raw: web.BaseRequest) -> tuple[bytes, bool]:
-    """The body, and whether it is longer than what is accepted (the rest is then not read)."""
+async def _read(raw: web.BaseRequest) -> bytes:
+    """The body. Reading stops past the accepted length: the server refuses such a body by its length."""
     if not raw.body_exists:
-        return b"", False
+        return b""
     if raw.content.is_eof():
-        body = raw.content.read_nowait()
-        return (b"", True) if len(body) > BODY_LIMIT else (body, False)
+        return raw.content.read_nowait()
     pieces, size = [], 0
-    try:
-        async for piece in raw.content.iter_any():
-            size += len(piece)
-            if size > BODY_LIMIT:
-                return b"", True
-            pieces.append(piece)
-    except HTTPRequestEntityTooLarge:
-        return b"", True
-    return b"".join(pieces), False
+    async for piece in raw.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > BODY_LIMIT:
+            break
+    return b"".join(pieces)
 
 
-def _peer(raw: web.BaseRequest) -> User | None:
+def _peer(raw: web.BaseRequest) -> UserInfo | None:
     """The user that a verified client certificate names: CN is the name, O are the groups."""
     certificate: Any = raw.transport.get_extra_info("peercert") if raw.transport is not None else None
     return _named(certificate.get("subject", ())) if certificate else None
 
 
 @functools.lru_cache(1024)
-def _named(subject: tuple[tuple[tuple[str, str], ...], ...]) -> User | None:
+def _named(subject: tuple[tuple[tuple[str, str], ...], ...]) -> UserInfo | None:
     names = [pair for part in subject for pair in part]
     common = next((value for key, value in names if key == "commonName"), "")
     groups = tuple(value for key, value in names if key == "organizationName")
-    return User(common, groups) if common else None
+    return UserInfo(common, groups) if common else None
 
 
 class _ChunkedSink:
@@ -125,7 +114,7 @@ class _ChunkedSink:
 
 
 class _Connections(web.Server):
-    """Knows which stream goes over which connection: a client that leaves a silent stream is noticed at once."""
+    """Tracks the stream of each connection, so that a stream ends as soon as its client disconnects."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **options: Any) -> None:
         super().__init__(handler, **options)

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.exposition import Labels, Sample, family, process_figures, single
 from jobrelay.cluster.apiserver.options import APPLY
-from jobrelay.cluster.apiserver.request import ApiRequest, Info
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo
 from jobrelay.cluster.apiserver.watch import Watches
 
 BUCKETS: Final = (0.005, 0.025, 0.1, 0.4, 1.0, 5.0, 30.0)
@@ -82,7 +82,7 @@ class Timed:
 
 
 class Metrics:
-    def __init__(self, services: Services, watches: Watches) -> None:
+    def __init__(self, services: ServerContext, watches: Watches) -> None:
         self._services, self._watches = services, watches
         self._series: dict[Key, _Series] = {}
         self._common: dict[tuple[str | bool, ...], _Series] = {}
@@ -97,7 +97,7 @@ class Metrics:
         series.buckets[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
 
-    def _of(self, request: ApiRequest, info: Info) -> _Series:
+    def _of(self, request: ApiRequest, info: RequestInfo) -> _Series:
         """The series that a request belongs to; for the most common requests it is remembered by what they have in common."""
         common = (
             info.verb,
@@ -118,7 +118,7 @@ class Metrics:
             self._common[common] = series
         return series
 
-    def _key(self, request: ApiRequest, info: Info) -> Key:
+    def _key(self, request: ApiRequest, info: RequestInfo) -> Key:
         dry_run = _dry_run(request.query["dryRun"]) if "dryRun" in request.query else ""
         served = self._services.resources.get(info.group, info.version, info.resource) if info.resource else None
         if served is None:

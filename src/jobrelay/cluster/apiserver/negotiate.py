@@ -1,12 +1,13 @@
-"""Content negotiation: which representation the client wants, and in which it speaks.
+"""Content negotiation: the representation of the answer, and the media type of the body.
 
-Kubernetes negotiates twice: its router first checks the plain media type, then the handler looks at the parameters
-(`as=Table`). Both steps are here because their refusals read differently.
+Kubernetes negotiates twice: its router first checks the plain media type, then the handler reads the parameters
+(`as=Table`). Both steps are here because their errors differ.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,15 +32,15 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class MediaRange:
     media: str
     params: tuple[tuple[str, str], ...]
     quality: float
 
 
-def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header, best first."""
-    clauses = []
+def parse_accept(header: str) -> list[MediaRange]:
+    """The media ranges of an Accept header, preferred first."""
+    ranges = []
     for part in header.split(","):
         media, *raw = (piece.strip() for piece in part.split(";"))
         if not media:
@@ -54,15 +55,15 @@ def parse_accept(header: str) -> list[Clause]:
                     quality = 1.0
             else:
                 params.append((key, value.strip('"')))
-        clauses.append(Clause(media, tuple(params), quality))
-    return sorted(clauses, key=lambda clause: -clause.quality)
+        ranges.append(MediaRange(media, tuple(params), quality))
+    return sorted(ranges, key=lambda range_: -range_.quality)
 
 
-def _matches(clause: Clause) -> str | None:
-    """The media type of ours that a clause takes. Protobuf alone is answered in JSON: every client can read that."""
-    if clause.media in BUILT_IN:
-        return JSON if clause.media == PROTOBUF else clause.media
-    if clause.media == "*/*":
+def _matches(range_: MediaRange) -> str | None:
+    """The media type of ours that matches a media range. Protobuf is answered in JSON: all clients read it."""
+    if range_.media in BUILT_IN:
+        return JSON if range_.media == PROTOBUF else range_.media
+    if range_.media == "*/*":
         return JSON
     return None
 
@@ -75,14 +76,14 @@ def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
     """The representation for an Accept header; raises 406 when there is none. `streams`: the path can be watched."""
     if not header:
         return Output(pretty=pretty)
-    clauses = parse_accept(header)
-    if not any(_matches(clause) for clause in clauses):
+    ranges = parse_accept(header)
+    if not any(_matches(range_) for range_ in ranges):
         available = BUILT_IN + STREAMS if streams else BUILT_IN
         text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
         raise errors.ApiError(406, "NotAcceptable", text, details={})
-    for clause in clauses:
-        media = _matches(clause)
-        params = dict(clause.params)
+    for range_ in ranges:
+        media = _matches(range_)
+        params = dict(range_.params)
         if media is None or (params.get("stream") not in (None, "", "watch")):
             continue
         target = params.get("as", "")
@@ -93,16 +94,16 @@ def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
     raise errors.not_acceptable(BUILT_IN)
 
 
-def pretty_print(query: dict[str, list[str]], user_agent: str) -> bool:
+def pretty_print(query: Mapping[str, list[str]], user_agent: str) -> bool:
     wanted = query.get("pretty")
     if wanted and wanted[0]:
         return wanted[0] in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
 
 
-def input_media(content_type: str, accepted: tuple[str, ...] = BUILT_IN) -> str:
-    """The media type of a body; none given means JSON; raises 415 for one that is not understood."""
+def input_media(content_type: str) -> str:
+    """The media type of a body; none given means JSON; raises 415 for one that is not supported."""
     media = content_type.split(";", 1)[0].strip().lower() or JSON
-    if media not in accepted:
-        raise errors.unsupported_media_type(accepted)
+    if media not in BUILT_IN:
+        raise errors.unsupported_media_type(BUILT_IN)
     return media

@@ -1,4 +1,4 @@
-"""The options of requests: parsed from query or body, checked in Kubernetes' order and words."""
+"""The options of requests: parsed from query or body, checked in the real server's order, with its messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 APPLY: Final = "application/apply-patch+yaml"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WriteOptions:
     """Of create, update and patch."""
 
@@ -27,7 +27,7 @@ class WriteOptions:
     force: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ListOptions:
     label_selector: str = ""
     field_selector: str = ""
@@ -41,7 +41,7 @@ class ListOptions:
     send_initial_events: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DeleteOptions:
     dry_run: bool = False
     grace_period: int | None = None
@@ -52,7 +52,7 @@ class DeleteOptions:
 
 
 def integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
-    """A number of the query, or None; raises 400 in Go's words."""
+    """A number in the query, or None; raises 400 with Go's message."""
     if name not in request.query:
         return None
     text = request.first(name)
@@ -201,7 +201,7 @@ def _delete_body(request: ApiRequest) -> dict[str, Any]:
             version = api_version or "meta.k8s.io/v1"
             text = f'no kind "{kind}" is registered for version "{version}" in scheme "{body.SCHEME}"'
             raise errors.bad_request(text)
-        if isinstance(value, body.Message):
+        if isinstance(value, body.ProtobufObject):
             value = protobuf.decode_message(value.raw, type_of(_DELETE_OPTIONS))
         given: dict[str, Any] = decode(value if value is not None else {}, type_of(_DELETE_OPTIONS))
     except body.Unreadable as error:

@@ -1,8 +1,8 @@
 """Patching: the four kinds of patch as functions from the stored object to the new one.
 
 JSON and merge patches go through the object's JSON text, so their result is read as a body would be: a patch may change
-kind and apiVersion, and is refused for it. Strategic merge patches and applies change values in place and are converted by
-looser rules. Each has words of its own for what it refuses.
+kind and apiVersion, and is refused for it. Strategic merge patches and applies change values in place and are converted
+by looser rules. Each has words of its own for what it refuses.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from jobrelay.apimachinery.patch import (
 )
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.cluster.apiserver import body, errors, ownership
+from jobrelay.cluster.apiserver.admission.steps import check_name
+from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.cluster.apiserver.writes import WriteRequest
 from jobrelay.kinds.apiextensions.objects import type_problem
 from jobrelay.kinds.strategy import Obj
 
@@ -44,7 +46,7 @@ CUSTOM: Final = (JSON_PATCH, MERGE, APPLY)
 _TYPE_AND_METADATA: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
-def patch_type(request: ApiRequest, served: Served) -> str:
+def patch_type(request: ApiRequest, served: ServedResource) -> str:
     """The kind of patch that the content type names; raises 415."""
     media = request.header("content-type").split(";", 1)[0]
     if served.custom is not None:
@@ -55,53 +57,47 @@ def patch_type(request: ApiRequest, served: Served) -> str:
     return media
 
 
-def answer(error: PatchError) -> errors.ApiError:
-    return errors.ApiError(error.code, error.reason, error.message, details=error.details)
+class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
+    """A write whose new object is a patch of the stored one; `media` says how to read its body."""
 
+    media: str
 
-class Patch:
-    """One patch request: `make` turns the stored object into the new one."""
+    @property
+    def strict(self) -> bool:
+        return self.options.field_validation != "Ignore"
 
-    def __init__(self, writer: Writer, media: str) -> None:
-        self.writer, self.media = writer, media
-        self.request, self.served, self.options = writer.request, writer.served, writer.options
-        self.strict = self.options.field_validation != "Ignore"
-
-    def make(self, old: Obj | None) -> Obj:
+    def propose(self, old: Obj | None) -> ProposedObject:
+        """The object that the patch makes of the stored one."""
         try:
             if self.media == APPLY:
                 return self._apply(old)
             if old is None:
                 raise errors.not_found(self.served.group, self.served.plural, self.request.info.name)
-            new, sent = self._strategic(old) if self.media == STRATEGIC else self._json(old)
+            proposed = self._strategic(old) if self.media == STRATEGIC else self._json(old)
         except PatchError as error:
-            raise answer(error) from None
-        if not _only_bookkeeping(new, old):
-            self.served.strategy.default(new)
-        self.writer.track(old, new, sent)
-        return new
+            raise errors.ApiError(error.code, error.reason, error.message, details=error.details) from None
+        if not _only_bookkeeping(proposed.obj, old):
+            self.served.strategy.default(proposed.obj)
+        return proposed
 
     def _load(self, notes: Notes, prefix: str) -> Any:
-        """The body's JSON; what a strict reader finds is noted, unless nobody asked for one."""
-        if not self.strict:
-            prefix = ""
+        """The body's JSON; repeated fields are noted unless validation is off."""
+        raw = self.request.body
         try:
-            if not self.strict:
-                return gojson.loads(self.request.body)
-            value = gojson.loads(self.request.body)
-            if gojson.may_repeat(self.request.body, value):
-                for path in gojson.repeated(gojson.loads_keeping_repeats(self.request.body)):
+            value = gojson.loads(raw)
+            if self.strict and gojson.may_repeat(raw, value):
+                for path in gojson.repeated(gojson.loads_keeping_repeats(raw)):
                     notes.add(f'duplicate field "{path}"')
-            return value
         except gojson.JsonError as error:
-            raise errors.bad_request(f"{prefix}{error}") from None
+            raise errors.bad_request(f"{prefix if self.strict else ''}{error}") from None
+        return value
 
     def _report(self, notes: Notes, refuse: Callable[[str], errors.ApiError]) -> None:
         body.report(self.request, notes if self.strict else None, self.options.field_validation, refuse)
 
     # JSON and merge patches.
 
-    def _json(self, old: Obj) -> tuple[Obj, list[Any] | None]:
+    def _json(self, old: Obj) -> ProposedObject:
         notes = Notes()
         value = self._load(notes, "error decoding patch: ")
         if self.media == JSON_PATCH:
@@ -127,20 +123,19 @@ class Patch:
             notes.add(text)
         self._report(notes, refuse)
         if new is None:
-            self.writer.check_name({"metadata": {}}, self.request.info.name)
+            check_name({"metadata": {}}, self.request.info.name)
         assert new is not None
-        self.request.settle = unknown.settle
-        return new, body.managed_fields(patched)
+        return ProposedObject(new, body.managed_fields(patched), unknown)
 
     def _read_merged(self, patched: Any, old: Obj, notes: Notes) -> Obj | None:
-        """As `_read`, for a patch that shares with `old` what it left alone."""
+        """As `_read`, for a patched object that shares unchanged values with `old`."""
         same = isinstance(patched, dict) and all(patched.get(name) == old[name] for name in ("kind", "apiVersion"))
         if not same or self.served.custom is not None or not isinstance(patched.get("metadata"), dict):
             return self._read(patched, notes)
         return _completed(self.served.decode(_changes(patched, old), notes), patched, old)
 
     def _read(self, patched: Any, notes: Notes) -> Obj | None:
-        """The object that a patched document is; None for one without a version, of which no field can be read."""
+        """The object in a patched document; None for one without a version, in which no field is known."""
         if self.served.custom is not None:
             new = self.served.decode(patched, notes)
             if not new.get("apiVersion"):
@@ -155,22 +150,22 @@ class Patch:
         kind = kind or self.served.kind
         if (version, kind) == (self.served.api_version, self.served.kind):
             return self.served.decode(patched, notes)
-        other = self.writer.services.resources.by_kind(version, kind)
+        other = self.server.resources.by_kind(version, kind)
         if other is not None and other.key == self.served.key:
             return self._converted(other.decode(patched, notes), other)
         if (type_ := type_for_kind(version, kind)) is not None:
             decode(patched, type_)
         raise body.Unreadable(body.misfit((version, kind), self.served.api_version, self.served.kind))
 
-    def _converted(self, obj: Obj, other: Served) -> Obj:
-        """An object that a patch has turned into another version of its kind, in the version of the request."""
+    def _converted(self, obj: Obj, other: ServedResource) -> Obj:
+        """An object that a patch moved to another version of its kind, converted back to the version of the request."""
         other.strategy.default(obj)
         stored = other.to_storage(obj) if other.to_storage is not None else obj
         made = self.served.from_storage(stored) if self.served.from_storage is not None else stored
         return {**made, "apiVersion": self.served.api_version, "kind": self.served.kind}
 
     def _check_internal(self, kind: str) -> None:
-        """A document without a version is taken for the server's internal one of the group."""
+        """A document without a version is read in the group's internal version."""
         if kind == self.served.kind:
             return
         group = self.served.group
@@ -183,7 +178,7 @@ class Patch:
 
     # Strategic merge patches.
 
-    def _strategic(self, old: Obj) -> tuple[Obj, list[Any] | None]:
+    def _strategic(self, old: Obj) -> ProposedObject:
         notes, unknown = Notes(), Notes()
         patch = check_strategic_patch(self._load(notes, ""))
         patched = apply_strategic_patch(old, patch, self.served.type)
@@ -198,11 +193,10 @@ class Patch:
         for text in sorted(unknown.texts):
             notes.add(text)
         self._report(notes, refuse)
-        self.request.settle = unknown.settle
-        return new, body.managed_fields(patched)
+        return ProposedObject(new, body.managed_fields(patched), unknown)
 
     def _read_changed(self, patched: Obj, old: Obj, notes: Notes) -> Obj:
-        """The patched object in canonical form. What the patch did not touch is so already, and is shared with `old`."""
+        """The patched object in canonical form; what the patch did not touch is shared with `old`."""
         changed = _changes(patched, old)
         try:
             new = self.served.decode(changed, notes)
@@ -213,7 +207,7 @@ class Patch:
 
     # Server-side apply.
 
-    def _apply(self, old: Obj | None) -> Obj:
+    def _apply(self, old: Obj | None) -> ProposedObject:
         from jobrelay.apimachinery.apply import check_apply
 
         duplicates: list[str] = []
@@ -227,8 +221,8 @@ class Patch:
             config,
             manager=self.options.field_manager,
             force=bool(self.options.force),
-            now=self.writer.now(),
-            subresource=self.writer.subresource,
+            now=self.now,
+            subresource=self.subresource,
         )
         new = self._applied(merged)
         self.served.strategy.default(new)
@@ -237,10 +231,10 @@ class Patch:
         if old is None and (uid := new["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise errors.conflict(self.served.group, self.served.plural, self.request.info.name, why)
-        return new
+        return ProposedObject(new, tracked=True)
 
     def _applied(self, merged: Obj) -> Obj:
-        """What an apply has made; custom resources are taken as they are, nulls included but for those in metadata."""
+        """The result of an apply, decoded; custom resources keep nulls outside metadata."""
         if self.served.custom is not None:
             metadata = {name: value for name, value in (merged.get("metadata") or {}).items() if value is not None}
             return copy.deepcopy({**merged, "metadata": metadata})
@@ -262,7 +256,7 @@ _BOOKKEEPING: Final = frozenset({"finalizers", "ownerReferences", "resourceVersi
 
 
 def _only_bookkeeping(new: Obj, old: Obj) -> bool:
-    """Whether nothing was changed that defaults could depend on: the rest is shared with the stored object, which has them."""
+    """Whether only metadata was changed that no default depends on; the stored object has its defaults."""
     metadata, before = new["metadata"], old["metadata"]
     return (
         all(value is old.get(key) for key, value in new.items() if key not in _TYPE_AND_METADATA)
@@ -273,7 +267,7 @@ def _only_bookkeeping(new: Obj, old: Obj) -> bool:
 
 
 def _changes(patched: Obj, old: Obj) -> Obj:
-    """What a patch has changed, metadata field by field."""
+    """The top-level fields that a patch changed, and the fields of metadata."""
     changed, metadata = _changed(patched, old), patched.get("metadata")
     if isinstance(metadata, dict):
         changed["metadata"] = _changed(metadata, old["metadata"])
@@ -281,7 +275,7 @@ def _changes(patched: Obj, old: Obj) -> Obj:
 
 
 def _completed(new: Obj, patched: Obj, old: Obj) -> Obj:
-    """The changes that were read, with all that was not changed."""
+    """The decoded changes together with everything that was not changed."""
     metadata = patched.get("metadata")
     if isinstance(metadata, dict):
         _fill_in(new["metadata"], metadata, old["metadata"])
@@ -294,7 +288,7 @@ def _changed(patched: Obj, old: Obj) -> Obj:
 
 
 def _fill_in(new: Obj, patched: Obj, old: Obj) -> None:
-    """Adds to what was read of a patched object what the patch left as it was, all in the object's order."""
+    """Adds unchanged fields to decoded ones, in the order of the patched object."""
     made = dict(new)
     new.clear()
     for key, value in patched.items():

@@ -12,16 +12,16 @@ import msgspec
 from jobrelay.apimachinery import gojson
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.selection import Selection, select
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.store import Expired, Item, Snapshot
+from jobrelay.cluster.store import Item, StoreSnapshot, VersionTooOld
 
-_PATIENCE: Final = 3.0  # seconds to wait for a version that is not reached yet
+_VERSION_WAIT: Final = 3.0  # seconds to wait for a version that is not reached yet
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 _CONTINUE_EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -32,7 +32,7 @@ _CONTINUE_EXPIRED: Final = (
 
 
 def parse_version(text: str) -> int:
-    """A resourceVersion as a number; "" is 0. Raises ValueError with Go's words."""
+    """A resourceVersion as a number; "" is 0. Raises ValueError with Go's message."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
@@ -47,73 +47,78 @@ def bad_version(text: str, why: str) -> str:
 
 
 def checked_version(text: str) -> int:
-    """As `parse_version`, but raises what a get, a watch or a write answers."""
+    """As `parse_version`, but raises the error of a get, a watch or a write."""
     try:
         return parse_version(text)
     except ValueError as error:
         raise errors.unknown(bad_version(text, str(error))) from None
 
 
-async def reach(services: Services, version: int) -> None:
+async def wait_for_version(server: ServerContext, version: int) -> None:
     """Waits a moment for a version that the store has not reached; raises 504."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + _PATIENCE
-    while services.store.committed < version:
+    end = loop.time() + _VERSION_WAIT
+    while server.store.committed < version:
         if loop.time() >= end:
-            raise errors.version_too_large(version, services.store.committed)
+            raise errors.version_too_large(version, server.store.committed)
         await asyncio.sleep(0.05)
 
 
 async def get(
-    services: Services, request: ApiRequest, served: Served, namespace: str, name: str, out: Output
+    server: ServerContext, request: ApiRequest, served: ServedResource, namespace: str, name: str, out: Output
 ) -> ApiResponse:
     wanted = request.first("resourceVersion")
     if flag(request.query, "export"):
         raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     version = checked_version(wanted)
-    await reach(services, version)
-    item = services.store.read(served.key, namespace, name)
+    await wait_for_version(server, version)
+    item = server.store.read(served.key, namespace, name)
     if item is None:
         plural = "componentstatus" if served.key == "componentstatuses" else served.plural
         raise errors.not_found(served.group, plural, name)
-    return represent.answer_object(served, item.raw, out, services.now(), request.first("includeObject"))
+    return represent.answer_object(served, item.raw, out, server.now(), request.first("includeObject"))
 
 
 async def list_(
-    services: Services, request: ApiRequest, served: Served, options: ListOptions, out: Output, name: str = ""
+    server: ServerContext,
+    request: ApiRequest,
+    served: ServedResource,
+    options: ListOptions,
+    out: Output,
+    name: str = "",
 ) -> ApiResponse:
     selection = select(served, options, name)
-    snapshot, after = await _snapshot(services, served, options)
+    snapshot, after = await _snapshot(server, served, options)
     items, rest = page(snapshot, request.info.namespace, selection, options, after)
     metadata = represent.list_metadata(snapshot.version, *rest)
-    return represent.answer_list(served, items, metadata, out, services.now(), request.first("includeObject"))
+    return represent.answer_list(served, items, metadata, out, server.now(), request.first("includeObject"))
 
 
 async def _snapshot(
-    services: Services, served: Served, options: ListOptions
-) -> tuple[Snapshot, tuple[str, str] | None]:
+    server: ServerContext, served: ServedResource, options: ListOptions
+) -> tuple[StoreSnapshot, tuple[str, str] | None]:
     if options.continue_:
         version, after = parse_continue(options)
         try:
-            return services.store.snapshot(served.key, version if version > 0 else services.store.committed), after
-        except Expired:
+            return server.store.snapshot(served.key, version if version > 0 else server.store.committed), after
+        except VersionTooOld:
             raise errors.expired(_CONTINUE_EXPIRED) from None
     try:
         version = parse_version(options.version)
     except ValueError as error:
         why = bad_version(options.version, str(error))
         raise errors.bad_request(f"invalid resource version: {why}") from None
-    await reach(services, version)
+    await wait_for_version(server, version)
     exact = options.version_match == "Exact" or (options.limit > 0 and version > 0 and not options.version_match)
     try:
-        return services.store.snapshot(served.key, version if exact else services.store.committed), None
-    except Expired:
+        return server.store.snapshot(served.key, version if exact else server.store.committed), None
+    except VersionTooOld:
         message = "The resourceVersion for the provided list is too old."
         raise errors.expired(message) from None
 
 
 def page(
-    snapshot: Snapshot, namespace: str, selection: Selection, options: ListOptions, after: tuple[str, str] | None
+    snapshot: StoreSnapshot, namespace: str, selection: Selection, options: ListOptions, after: tuple[str, str] | None
 ) -> tuple[list[Item], tuple[str, int | None]]:
     """One page of a list, and what its metadata says about the rest: the continue token and the count."""
     limit = 0 if options.version == "0" else max(options.limit, 0)
@@ -139,7 +144,7 @@ def continue_token(version: int, last: Item) -> str:
 
 
 def _token(text: str) -> dict[str, Any]:
-    """The fields of a continue token; raises ValueError with the server's words."""
+    """The fields of a continue token; raises ValueError with the server's message."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except binascii.Error:

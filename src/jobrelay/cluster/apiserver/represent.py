@@ -13,7 +13,7 @@ import yaml
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.negotiate import Output
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.store import Item
 from jobrelay.kinds import tables
@@ -33,12 +33,12 @@ def stored(raw: bytes) -> Obj:
 
 
 @functools.lru_cache(512)
-def seen(raw: bytes) -> Mapping[str, Any]:
-    """Stored JSON of an object that many writes look at (a namespace, a service account), decoded once: not to be changed."""
+def cached(raw: bytes) -> Mapping[str, Any]:
+    """As `stored`, cached for objects that many writes read (namespaces, service accounts): not to be changed."""
     return stored(raw)
 
 
-def outgoing(served: Served, raw: bytes) -> bytes:
+def outgoing(served: ServedResource, raw: bytes) -> bytes:
     """Stored JSON as the JSON of a version, without apiVersion and kind."""
     if served.from_storage is None:
         return raw
@@ -46,7 +46,7 @@ def outgoing(served: Served, raw: bytes) -> bytes:
     return encode({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
 
 
-def whole(served: Served, raw: bytes) -> bytes:
+def whole(served: ServedResource, raw: bytes) -> bytes:
     """Stored JSON as the whole object of a version."""
     return served.complete(outgoing(served, raw))
 
@@ -63,7 +63,7 @@ def finish(body: bytes, out: Output, code: int = 200) -> ApiResponse:
 
 
 def answer_object(
-    served: Served, raw: bytes, out: Output, now: dt.datetime, include: str, code: int = 200
+    served: ServedResource, raw: bytes, out: Output, now: dt.datetime, include: str, code: int = 200
 ) -> ApiResponse:
     """One stored object as an answer."""
     if out.transform == "Table":
@@ -84,8 +84,8 @@ def _version_only(raw: bytes) -> Obj:
     return {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
 
 
-def _wrong_form(served: Served, out: Output, suffix: str) -> errors.ApiError:
-    """Metadata of one object was asked of a list, or the other way round."""
+def _wrong_form(served: ServedResource, out: Output, suffix: str) -> errors.ApiError:
+    """The error for a list form of a single object, or the other way round."""
     group = served.group.partition(".")[0] or "core"
     name = f"*unstructured.Unstructured{suffix}" if served.custom else f"*{group}.{served.kind}{suffix}"
     is_list = "is a list" if suffix else "is not a list"
@@ -103,7 +103,7 @@ def list_metadata(version: int, continue_: str = "", remaining: int | None = Non
 
 
 def answer_list(
-    served: Served, items: Sequence[Item], metadata: Obj, out: Output, now: dt.datetime, include: str
+    served: ServedResource, items: Sequence[Item], metadata: Obj, out: Output, now: dt.datetime, include: str
 ) -> ApiResponse:
     """A list of stored objects as an answer; the plain form joins bytes and decodes nothing."""
     if out.transform == "Table":
@@ -124,7 +124,7 @@ def answer_list(
 
 
 def table(
-    served: Served,
+    served: ServedResource,
     raws: Iterable[bytes],
     out: Output,
     now: dt.datetime,
@@ -149,7 +149,7 @@ def table(
     }
 
 
-def _row(spec: tables.TableSpec, obj: Obj, now: dt.datetime, served: Served, out: Output, include: str) -> Obj:
+def _row(spec: tables.TableSpec, obj: Obj, now: dt.datetime, served: ServedResource, out: Output, include: str) -> Obj:
     row: Obj = {"cells": spec.cells(obj, now)}
     if conditions := spec.conditions(obj):
         row["conditions"] = conditions

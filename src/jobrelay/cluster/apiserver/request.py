@@ -1,12 +1,18 @@
-"""One request as the server sees it, and what its path says: verb, group, version, resource, namespace, name."""
+"""One request as the server sees it, and what its path says: verb, group, version, resource, namespace, name.
+
+Both are immutable. Authentication makes a request with a user of one without (`authenticated`); everything that later
+steps find out is a value of its own.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAME: Final = re.compile(r"(?!\.\.?$)[^/%\\,=!]+")
@@ -14,8 +20,8 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
 @dataclass(frozen=True, slots=True)
-class User:
-    """Who asks. `extra` maps keys to lists of values, as in a TokenReview."""
+class UserInfo:
+    """An authenticated user. `extra` maps keys to lists of values, as in a TokenReview."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -23,14 +29,13 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS: Final = UserInfo("system:anonymous", ("system:unauthenticated",))
 
 
-@dataclass(slots=True)
-class Info:
-    """What a path means. `resource` is empty for paths that are not about resources.
+class RequestInfo(msgspec.Struct, frozen=True):
+    """What a method and a path mean. `resource` is empty for paths that are not about resources.
 
-    `selected` is the name that a list's field selector asks for: for permissions it counts as the name.
+    `selected` is the name in a list's field selector: for permissions it counts as the name.
     """
 
     verb: str
@@ -50,33 +55,27 @@ class Info:
         return bool(self.version)
 
 
-def _nothing() -> None:
-    return None
-
-
-@dataclass(slots=True)
-class ApiRequest:
+class ApiRequest(msgspec.Struct, frozen=True, eq=False):
     """A whole request.
 
-    `headers` has lower-case names; `peer` is the user of a client certificate, if there was one; `sent_managed` are the
-    managedFields in the body before decoding, where an empty list still differs from none; `settle` ends that difference
-    for the rest of the object (see `Notes.settle`).
+    `headers` has lower-case names and all values of each; `peer` is the user of a client certificate, if there was one;
+    `user` is the authenticated user; `warnings` collects the warnings of the answer.
     """
 
     method: str
     path: str
-    query: dict[str, list[str]]
-    headers: Mapping[str, str]
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, Sequence[str]]
+    info: RequestInfo
     body: bytes = b""
-    peer: User | None = None
-    user: User = ANONYMOUS
-    warnings: list[str] = field(default_factory=list)
-    sent_managed: list[Any] | None = None
-    settle: Callable[[], None] = _nothing
-    info: Info = field(default_factory=lambda: Info("get", "/"))
+    peer: UserInfo | None = None
+    user: UserInfo = ANONYMOUS
+    warnings: list[str] = []
 
     def header(self, name: str) -> str:
-        return self.headers.get(name, "")
+        """The first value of a header, or nothing."""
+        values = self.headers.get(name)
+        return values[0] if values else ""
 
     def first(self, name: str) -> str:
         values = self.query.get(name)
@@ -85,6 +84,17 @@ class ApiRequest:
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
+
+    def authenticated(self, user: UserInfo) -> ApiRequest:
+        return msgspec.structs.replace(self, user=user)
+
+
+def received(
+    method: str, target: str, headers: Mapping[str, Sequence[str]], body: bytes = b"", peer: UserInfo | None = None
+) -> ApiRequest:
+    """A request as received: `target` is path and query."""
+    path, query = split_target(target)
+    return ApiRequest(method, path, query, headers, parse_info(method, path, query), body, peer)
 
 
 def split_target(target: str) -> tuple[str, dict[str, list[str]]]:
@@ -110,14 +120,14 @@ def _selected_name(query: Mapping[str, list[str]]) -> str:
     return ""
 
 
-def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> Info:
+def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> RequestInfo:
     """What a path and method mean. Unknown shapes are answered as paths that are not about resources."""
     prefix, *rest = path.strip("/").split("/")
     group = ""
     if prefix == "apis" and len(rest) > 2:
         group, *rest = rest
     elif prefix != "api" or len(rest) < 2:
-        return Info(method.lower(), path)
+        return RequestInfo(method.lower(), path)
     version, *rest = rest
     verb = _VERBS.get(method, "")
     if rest[0] == "watch" and len(rest) > 1:
@@ -133,4 +143,4 @@ def parse_info(method: str, path: str, query: Mapping[str, list[str]]) -> Info:
         verb, selected = "watch" if flag(query, "watch") else "list", _selected_name(query)
     elif not name and verb == "delete":
         verb = "deletecollection"
-    return Info(verb, path, prefix, group, version, namespace, rest[0], name, subresource, tuple(rest), selected)
+    return RequestInfo(verb, path, prefix, group, version, namespace, rest[0], name, subresource, tuple(rest), selected)

@@ -1,8 +1,8 @@
-"""What is served: every resource as a value, built-in ones from the table, custom ones as they come and go.
+"""The served resources as values: built-in ones from a table, custom ones added and removed with their CRDs.
 
-A `Served` is one resource in one version. Versions of the same resource share `key`, under which objects are stored. Stored
-JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes serve lists (whose
-items have neither for built-in kinds), watches and every version.
+A `ServedResource` is one resource in one version. Versions of the same resource share `key`, under which objects are
+stored. Stored JSON never holds apiVersion and kind: they are put in front when an object goes out, so the same bytes
+serve lists (whose items have neither for built-in kinds), watches and every version.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jobrelay.apimachinery.decode import Notes, decode
+from jobrelay.apimachinery.decode import DecodeError, Notes, decode
 from jobrelay.apimachinery.types import Type, type_for_kind
 from jobrelay.kinds import registry
 from jobrelay.kinds.strategy import Obj, Strategy
 
 if TYPE_CHECKING:
-    from jobrelay.cluster.apiserver.custom import CustomKind
+    from jobrelay.kinds.apiextensions.strategy import CustomKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Subresource:
 
 
 @dataclass(eq=False)
-class Served:
+class ServedResource:
     group: str
     version: str
     plural: str
@@ -48,17 +48,13 @@ class Served:
     storage_version: str = ""
     from_storage: Callable[[Obj], Obj] | None = None
     to_storage: Callable[[Obj], Obj] | None = None
+    terminating: bool = False  # its CustomResourceDefinition is being deleted
 
     def __post_init__(self) -> None:
         self.storage_version = self.storage_version or self.version
         self.list_kind = self.list_kind or f"{self.kind}List"
         self.key = self.key or (f"{self.plural}.{self.group}" if self.group else self.plural)
         self.prefix = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
-
-    @property
-    def media(self) -> tuple[str, ...]:
-        """The media types of bodies."""
-        return ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
     @functools.cached_property
     def api_version(self) -> str:
@@ -82,16 +78,28 @@ class Served:
         return registry.strategy(self.group, self.plural)
 
     def decode(self, value: Any, notes: Notes | None) -> Obj:
-        """The canonical object of a JSON value; raises DecodeError, and tells `notes` what a strict reader would refuse."""
+        """The canonical object of a JSON value; raises DecodeError. `notes` collects what strict decoding refuses."""
         if self.custom is not None:
-            return self.custom.decode(value, notes)
+            return self._decode_custom(self.custom, value if isinstance(value, dict) else {}, notes)
         made: Obj = decode(value if value is not None else {}, self.type, notes)
         made["apiVersion"], made["kind"] = self.api_version, self.kind
         return made
 
+    def _decode_custom(self, kind: CustomKind, value: Obj, notes: Notes | None) -> Obj:
+        from jobrelay.kinds.apiextensions.objects import CustomDecodeError
+
+        try:
+            obj, unknown = kind.decode(value)
+        except CustomDecodeError as error:
+            raise DecodeError(str(error)) from None
+        if notes is not None:
+            for path in unknown:
+                notes.add(f'unknown field "{path}"')
+        return obj
+
     @functools.cached_property
     def apply_schema(self) -> Any:
-        """What server-side apply knows about the fields."""
+        """The schema that server-side apply merges by."""
         from jobrelay.apimachinery.apply import built_in_schema
 
         return self.custom.apply_schema if self.custom is not None else built_in_schema(self.api_version, self.kind)
@@ -108,16 +116,16 @@ class Served:
 
 
 class ResourceTable:
-    """All resources that are served now. `changed` is counted up whenever custom resources come or go."""
+    """All resources that are served now. `changed` counts additions and removals."""
 
     def __init__(self) -> None:
-        self._by_path: dict[tuple[str, str, str], Served] = {}
+        self._by_path: dict[tuple[str, str, str], ServedResource] = {}
         self.groups: dict[str, list[str]] = {}
         self.changed = 0
         for entry in registry.resources():
             self.add(_built_in(entry))
 
-    def add(self, served: Served) -> None:
+    def add(self, served: ServedResource) -> None:
         self._by_path[served.group, served.version, served.plural] = served
         versions = self.groups.setdefault(served.group, [])
         if served.version not in versions:
@@ -125,7 +133,7 @@ class ResourceTable:
         self.changed += 1
 
     def remove_custom(self, group: str, plural: str) -> None:
-        """Forgets all versions of a custom resource, and groups and versions that are empty then."""
+        """Removes all versions of a custom resource, and groups and versions left empty."""
         for path in [p for p, s in self._by_path.items() if p[0] == group and p[2] == plural and s.custom]:
             del self._by_path[path]
         versions = [v for v in self.groups.get(group, []) if any(p[:2] == (group, v) for p in self._by_path)]
@@ -135,21 +143,21 @@ class ResourceTable:
             self.groups.pop(group, None)
         self.changed += 1
 
-    def get(self, group: str, version: str, plural: str) -> Served | None:
+    def get(self, group: str, version: str, plural: str) -> ServedResource | None:
         return self._by_path.get((group, version, plural))
 
-    def by_kind(self, api_version: str, kind: str) -> Served | None:
+    def by_kind(self, api_version: str, kind: str) -> ServedResource | None:
         group, _, version = api_version.rpartition("/")
         for served in self.in_version(group, version):
             if served.kind == kind:
                 return served
         return None
 
-    def in_version(self, group: str, version: str) -> list[Served]:
+    def in_version(self, group: str, version: str) -> list[ServedResource]:
         found = [s for (g, v, _), s in self._by_path.items() if (g, v) == (group, version)]
         return sorted(found, key=lambda served: served.plural)
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[ServedResource]:
         return iter(list(self._by_path.values()))
 
 
@@ -160,12 +168,12 @@ _STORED_AS = {  # the versions that a real server of this release stores, where 
 }
 
 
-def _built_in(entry: dict[str, Any]) -> Served:
+def _built_in(entry: dict[str, Any]) -> ServedResource:
     subresources = {
         s["name"]: Subresource(s["name"], s["group"], s["version"], s["kind"], tuple(s["verbs"]))
         for s in entry["subresources"]
     }
-    served = Served(
+    served = ServedResource(
         group=entry["group"], version=entry["version"], plural=entry["plural"], kind=entry["kind"],
         singular=entry["singular"], namespaced=entry["namespaced"], verbs=tuple(entry["verbs"]),
         short=tuple(entry["short"]), categories=tuple(entry["categories"]), subresources=subresources,

@@ -40,7 +40,7 @@ class ApiResponse:
     upgrade: Callable[[Any], Awaitable[Any]] | None = None
 
     def fields(self) -> list[tuple[str, str]]:
-        """The header fields, with one `Warning` for each remark."""
+        """The header fields, with one `Warning` for each warning."""
         found = {"Cache-Control": "no-cache, private"} | self.headers
         if self.media:
             found["Content-Type"] = self.media
@@ -52,7 +52,7 @@ _ONE_WARNING: Final = 256
 
 
 def _shortened(warnings: list[str]) -> list[str]:
-    """The warnings to send: if they are too long together each is cut, and none follows the one that reaches the limit."""
+    """The warnings to send: if all together are too long, each is cut, and those past the limit are dropped."""
     if sum(map(len, warnings)) <= _ALL_WARNINGS:
         return warnings
     kept, size = [], 0

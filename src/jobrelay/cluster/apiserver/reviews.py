@@ -1,4 +1,4 @@
-"""Reviews: questions that are asked by POST and answered in the object's status, never stored."""
+"""Reviews (access, tokens, rules, self): objects that are posted, answered in their status, and never stored."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.access import Access, Attributes, TokenError
 from jobrelay.cluster.apiserver.access.rbac import MASTERS
-from jobrelay.cluster.apiserver.request import ApiRequest, User
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.request import ApiRequest, UserInfo
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds.authorization import reviews
 from jobrelay.kinds.strategy import Obj
 
@@ -23,9 +23,9 @@ _CHECKS: dict[str, Callable[[Obj], list[FieldError]]] = {
 }
 
 
-class Reviews:
-    def __init__(self, services: Services, access: Access) -> None:
-        self._services, self._access = services, access
+class ReviewHandler:
+    def __init__(self, server: ServerContext, access: Access) -> None:
+        self._server, self._access = server, access
         self._answers: dict[str, Callable[[ApiRequest, Obj], None]] = {
             "subjectaccessreviews": self._access_review,
             "selfsubjectaccessreviews": self._access_review,
@@ -35,10 +35,10 @@ class Reviews:
             "tokenreviews": self._token_review,
         }
 
-    def handles(self, served: Served) -> bool:
+    def handles(self, served: ServedResource) -> bool:
         return served.group in ("authentication.k8s.io", "authorization.k8s.io")
 
-    def answer(self, request: ApiRequest, served: Served, obj: Obj) -> bytes:
+    def answer(self, request: ApiRequest, served: ServedResource, obj: Obj) -> bytes:
         """The review with its status, as JSON."""
         refusal = reviews.bad_request(served.kind, obj, request.info.namespace)
         if refusal:
@@ -55,7 +55,7 @@ class Reviews:
         user = request.user
         if obj["kind"] != "SelfSubjectAccessReview":
             extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
-            user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra)
+            user = UserInfo(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra)
         allowed, reason = self._access.authorizer.allowed(user, _attributes(spec))
         obj["status"] = {"allowed": allowed}
         why = self._why(user, _attributes(spec)) if allowed else ""
@@ -65,7 +65,7 @@ class Reviews:
             obj["status"]["evaluationError"] = reason.removeprefix("RBAC: ")
             obj["status"]["reason"] = reason
 
-    def _why(self, user: User, wanted: Attributes) -> str:
+    def _why(self, user: UserInfo, wanted: Attributes) -> str:
         if MASTERS in user.groups:
             return ""
         return self._access.authorizer.explain(user, wanted)
@@ -90,7 +90,7 @@ class Reviews:
         obj["status"] = {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
 
     def _self_review(self, request: ApiRequest, obj: Obj) -> None:
-        obj["metadata"] = {"creationTimestamp": format_time(self._services.now())}
+        obj["metadata"] = {"creationTimestamp": format_time(self._server.now())}
         obj["status"] = {"userInfo": _user_info(request.user)}
 
     def _token_review(self, request: ApiRequest, obj: Obj) -> None:
@@ -108,7 +108,7 @@ def _add(rules: list[Obj], rule: Obj) -> None:
         rules.append(rule)
 
 
-def _user_info(user: User) -> dict[str, Any]:
+def _user_info(user: UserInfo) -> dict[str, Any]:
     extra = {key: list(values) for key, values in user.extra.items()}
     info = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
     return {key: value for key, value in info.items() if value}

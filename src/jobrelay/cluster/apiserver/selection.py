@@ -1,4 +1,4 @@
-"""Which objects a list or watch is about: label and field selectors, checked once and matched on stored JSON."""
+"""The objects that a list or watch selects: label and field selectors, checked once and matched on stored JSON."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import msgspec
 from jobrelay.apimachinery.selectors import Selector, SelectorError, parse_field_selector, parse_label_selector
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.options import ListOptions
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
 
 
-class _Labels(msgspec.Struct):
+class _LabelledMetadata(msgspec.Struct):
     labels: dict[str, str] = {}
 
 
-class _Thin(msgspec.Struct):
-    metadata: _Labels
+class _LabelledObject(msgspec.Struct):
+    metadata: _LabelledMetadata
 
 
-_THIN = msgspec.json.Decoder(_Thin)
+_LABELLED = msgspec.json.Decoder(_LabelledObject)
 Term = tuple[str, str, str]
 
 
 def labels_of(raw: bytes) -> dict[str, str]:
-    return _THIN.decode(raw).metadata.labels
+    return _LABELLED.decode(raw).metadata.labels
 
 
 class Selection:
@@ -34,7 +34,7 @@ class Selection:
 
     __slots__ = ("_fields", "_labels", "_names", "key", "served")
 
-    def __init__(self, served: Served, labels: Selector | None, terms: list[Term]) -> None:
+    def __init__(self, served: ServedResource, labels: Selector | None, terms: list[Term]) -> None:
         self.served = served
         self._labels = labels if labels is not None and not labels.empty else None
         self._names = [term for term in terms if term[0] in ("metadata.name", "metadata.namespace")]
@@ -47,7 +47,7 @@ class Selection:
 
     @property
     def named(self) -> bool:
-        """Whether it chooses one name."""
+        """Whether it selects one name."""
         return any(label == "metadata.name" and operator == "=" for label, operator, _ in self._names)
 
     def matches(self, item: Item | None) -> bool:
@@ -69,8 +69,8 @@ class Selection:
         return all((values.get(label, "") == value) == (operator == "=") for label, operator, value in self._fields)
 
 
-def select(served: Served, options: ListOptions, name: str = "") -> Selection:
-    """The selection that options ask for; raises 400 in the server's words."""
+def select(served: ServedResource, options: ListOptions, name: str = "") -> Selection:
+    """The selection that options describe; raises 400."""
     try:
         labels = parse_label_selector(options.label_selector) if options.label_selector else None
         terms = parse_field_selector(options.field_selector) if options.field_selector else []
@@ -88,7 +88,7 @@ def select(served: Served, options: ListOptions, name: str = "") -> Selection:
     return Selection(served, labels, terms)
 
 
-def _unsupported(served: Served, label: str) -> str:
+def _unsupported(served: ServedResource, label: str) -> str:
     if served.strategy.unsupported_field is not None:
         return served.strategy.unsupported_field(label, served.kind)
     return f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'

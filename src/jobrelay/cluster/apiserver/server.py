@@ -1,7 +1,7 @@
-"""The API server as one function: a request comes in, an answer goes out.
+"""The API server as one function from requests to answers.
 
-`ApiServer.handle` is the seam that the network server and the in-process transport share. Every answer is made here: the
-identity, the permission, the route, the verb, and at the end the one place where errors become Status objects.
+`ApiServer.handle` is the seam that the network server and the in-process transport share. Every answer is made here:
+the identity, the permission, the route, the verb, and at the end the one place where errors become Status objects.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.cluster.apiserver import actions, custom, errors, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
-from jobrelay.cluster.apiserver.crds import Definitions
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.crds import CrdControllers
 from jobrelay.cluster.apiserver.discovery import Discovery
-from jobrelay.cluster.apiserver.handlers import Handlers
+from jobrelay.cluster.apiserver.handlers import ResourceHandlers
 from jobrelay.cluster.apiserver.metrics import Metrics
-from jobrelay.cluster.apiserver.paths import Paths
-from jobrelay.cluster.apiserver.request import ApiRequest, Info, parse_info
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.nonresource import NonResourceHandler
+from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.reviews import Reviews
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.subresources import Subresources
+from jobrelay.cluster.apiserver.reviews import ReviewHandler
+from jobrelay.cluster.apiserver.subresources import SubresourceHandler
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
 from jobrelay.kinds.deprecations import deprecation_warning
 
 log = structlog.get_logger(__name__)
-Verb = Callable[[ApiRequest, Served], Awaitable[ApiResponse]]
+Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
 
 
 class ApiServer:
-    def __init__(self, services: Services, access: Access, address: str) -> None:
-        self.services, self.access = services, access
+    def __init__(self, server: ServerContext, access: Access, address: str) -> None:
+        self.server, self.access = server, access
         self.watches = Watches()
-        self.metrics = Metrics(services, self.watches)
-        self.definitions = Definitions(services, self.watches)
-        self.handlers = Handlers(services, self.watches, Reviews(services, access))
-        self.subresources = Subresources(self.handlers, access)
-        self.paths = Paths(services, Discovery(services.resources, address), self.metrics)
+        self.metrics = Metrics(server, self.watches)
+        self.crds = CrdControllers(server, self.watches)
+        self.handlers = ResourceHandlers(server, self.watches, ReviewHandler(server, access))
+        self.subresources = SubresourceHandler(self.handlers, access)
+        self.nonresource = NonResourceHandler(server, Discovery(server.resources, address), self.metrics)
         self._verbs: dict[str, Verb] = {
             "get": self.handlers.get, "list": self.handlers.list, "watch": self.handlers.watch,
             "create": self.handlers.create, "update": self.handlers.update, "patch": self.handlers.patch,
@@ -68,33 +68,32 @@ class ApiServer:
         return answer
 
     async def _settled(self, request: ApiRequest, error: errors.ApiError) -> errors.ApiError:
-        """A write may be refused because of writes that are not durable yet: the refusal waits for them, and falls with them."""
+        """A refusal may rest on writes that are not durable yet: it waits for their commit, and fails if they do."""
         if request.method in ("GET", "HEAD"):
             return error
         try:
-            await self.services.store.settled()
+            await self.server.store.settled()
         except StoreFailure as failure:
             return _not_written(failure)
         return error
 
     async def _answer(self, request: ApiRequest) -> ApiResponse:
-        request.info = parse_info(request.method, request.path, request.query)
         if "//" in request.path:
             raise errors.page_not_found()
-        self.access.authenticate(request)
+        request = self.access.authenticate(request)
         self.access.authorize(request)
         if len(request.body) > BODY_LIMIT:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:
-            return await self.paths.answer(request)
+            return await self.nonresource.answer(request)
         if timeout := request.first("timeout"):
             _check_timeout(timeout)
         requester = context.UserInfo(request.user.name, request.user.uid, request.user.groups, request.user.extra)
-        context.current.set(context.RequestContext(self.services.now(), requester))
+        context.current.set(context.RequestContext(self.server.now(), requester))
         return await self._on_resource(request, request.info)
 
-    async def _on_resource(self, request: ApiRequest, info: Info) -> ApiResponse:
-        served = self.services.resources.get(info.group, info.version, info.resource)
+    async def _on_resource(self, request: ApiRequest, info: RequestInfo) -> ApiResponse:
+        served = self.server.resources.get(info.group, info.version, info.resource)
         if served is None:
             raise self._unknown(info)
         if (not info.subresource or info.subresource in served.subresources) and (
@@ -119,8 +118,8 @@ class ApiServer:
             raise errors.method_not_allowed()
         return await self._verbs[info.verb](request, served)
 
-    def _unknown(self, info: Info) -> errors.ApiError:
-        known = any(served.group == info.group and served.custom is None for served in self.services.resources)
+    def _unknown(self, info: RequestInfo) -> errors.ApiError:
+        known = any(served.group == info.group and served.custom is None for served in self.server.resources)
         if info.prefix == "apis" and not known:
             return errors.page_not_found()
         return errors.no_such_resource()

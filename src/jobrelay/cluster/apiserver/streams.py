@@ -1,4 +1,4 @@
-"""What the API server asks of nodes: a container's log, and commands inside it. A cluster without nodes has none to ask."""
+"""What the API server asks of nodes, as it would of kubelets: the logs of containers, and commands in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobrelay.kinds.strategy import Obj
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What of a log is wanted."""
+    """The options of a log request."""
 
     follow: bool = False
     previous: bool = False
@@ -24,7 +24,7 @@ class LogOptions:
 
 
 class NodeStreams(Protocol):
-    """The nodes of a cluster, as far as the API server talks to them. Both raise ApiError."""
+    """The part of the kubelet API that the API server uses. Both methods raise ApiError."""
 
     def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
         """The log of a container."""

@@ -1,7 +1,7 @@
-"""Subresources: the paths below an object that mean something of their own.
+"""Subresources: routes paths below an object to what serves them.
 
-`status` and its likes are updates of the object with hooks of their own. `scale` is a view that is read and written as if it
-were the object. The others (`binding`, `eviction`, `token`, `log`) are actions, one function each.
+`status` and its likes are updates of the object with hooks of their own. `scale` is a view that is read and written as
+if it were the object. The others (`binding`, `eviction`, `token`, `log`) are actions, one function each.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from jobrelay.cluster.apiserver import actions, errors
 from jobrelay.cluster.apiserver.access import Access
-from jobrelay.cluster.apiserver.handlers import Handlers
+from jobrelay.cluster.apiserver.handlers import ResourceHandlers
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.scale import Scales
+from jobrelay.cluster.apiserver.scale import ScaleHandler
 
 _UPDATES: Final = ("status", "ephemeralcontainers", "resize", "finalize", "approval")
-Action = Callable[[Handlers, Access, ApiRequest, Served], Awaitable[ApiResponse]]
+Action = Callable[[ResourceHandlers, Access, ApiRequest, ServedResource], Awaitable[ApiResponse]]
 _ACTIONS: Final[dict[tuple[str, str], Action]] = {
     ("pods", "binding"): actions.bind,
     ("pods", "eviction"): actions.evict,
@@ -30,12 +30,12 @@ _ACTIONS: Final[dict[tuple[str, str], Action]] = {
 }
 
 
-class Subresources:
-    def __init__(self, handlers: Handlers, access: Access) -> None:
+class SubresourceHandler:
+    def __init__(self, handlers: ResourceHandlers, access: Access) -> None:
         self._handlers, self._access = handlers, access
-        self._scales = Scales(handlers)
+        self._scales = ScaleHandler(handlers)
 
-    async def answer(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def answer(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         info = request.info
         sub = served.subresources.get(info.subresource)
         if sub is None or (len(info.parts) > 3 and info.subresource != "proxy"):
@@ -53,7 +53,7 @@ class Subresources:
             raise errors.bad_request("address not allowed")
         return await action(self._handlers, self._access, request, served)
 
-    async def _update(self, request: ApiRequest, served: Served) -> ApiResponse:
+    async def _update(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         verbs: dict[str, Any] = {"update": self._handlers.update, "patch": self._handlers.patch}
         if request.info.verb == "get":
             return await self._handlers.get(request, served)

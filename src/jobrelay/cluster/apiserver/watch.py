@@ -1,8 +1,8 @@
 """Watching: a stream of changes, pushed straight from the store's commits to the sockets.
 
-There is no task per watcher. The store calls `_Watch.changed` for each committed change; frames are collected and written
-once per loop tick. The bytes of a frame are made once per change and representation and shared by all watchers of that
-representation (`Frames`), so a thousand watchers cost a thousand socket writes and one encoding.
+There is no task per watcher. The store calls `_Watch.changed` for each committed change; frames are collected and
+written once per loop tick. The bytes of a frame are made once per change and representation and shared by all watchers
+of that representation (`EncodedEvents`), so a thousand watchers cost a thousand socket writes and one encoding.
 
 A watcher that reads too slowly is cut off with a 410 ERROR event once its backlog passes a limit, instead of growing
 memory; its client lists again and goes on.
@@ -17,14 +17,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import errors, negotiate, reader, represent
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse, Sink
 from jobrelay.cluster.apiserver.selection import Selection, select
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.store import Change, Expired, Item
+from jobrelay.cluster.store import Change, Item, VersionTooOld
 
 MAX_BACKLOG: Final = 16 * 1024 * 1024
 MAX_WATCHES: Final = 20_000
@@ -41,7 +41,7 @@ def error_frame(error: errors.ApiError) -> bytes:
     return frame("ERROR", represent.encode(error.status()))
 
 
-class Frames:
+class EncodedEvents:
     """The encoded events of the latest changes, shared by all watchers of a server."""
 
     _KEPT: Final = 256
@@ -49,7 +49,7 @@ class Frames:
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[int, str, str, str, str], bytes] = OrderedDict()
 
-    def get(self, version: int, kind: str, served: Served, form: str, make: Callable[[], bytes]) -> bytes:
+    def get(self, version: int, kind: str, served: ServedResource, form: str, make: Callable[[], bytes]) -> bytes:
         key = (version, kind, served.api_version, served.plural, form)
         found = self._made.get(key)
         if found is None:
@@ -59,8 +59,8 @@ class Frames:
         return found
 
 
-class Matches:
-    """Which selections the latest change meets before and after, found out once for all watchers with equal ones."""
+class SelectionMatches:
+    """Whether the latest change matches a selection before and after, computed once for equal selections."""
 
     def __init__(self) -> None:
         self._change: Change | None = None
@@ -79,19 +79,19 @@ class Matches:
 
 
 class Watches:
-    """All open watches of a server: their number is limited, and they end together with it."""
+    """All open watches of a server, limited in number; they end when the server stops."""
 
     def __init__(self) -> None:
         self.open: set[_Watch] = set()
-        self.frames = Frames()
-        self.matches = Matches()
-        self.delivered: Counter[Served] = Counter()
+        self.frames = EncodedEvents()
+        self.matches = SelectionMatches()
+        self.delivered: Counter[ServedResource] = Counter()
 
     def close(self) -> None:
         for watch in list(self.open):
             watch.finish()
 
-    def close_resource(self, served: Served) -> None:
+    def close_resource(self, served: ServedResource) -> None:
         """Ends the watches of a resource that is no longer served."""
         for watch in [w for w in self.open if w.served is served]:
             watch.finish()
@@ -101,10 +101,10 @@ class _Watch:
     """One watcher: a selection of one resource in one representation, and the sink it is written to."""
 
     def __init__(
-        self, watches: Watches, services: Services, served: Served, selection: Selection, namespace: str, out: Output,
-        include: str, options: ListOptions,
+        self, watches: Watches, server: ServerContext, served: ServedResource, selection: Selection,
+        namespace: str, out: Output, include: str, options: ListOptions,
     ) -> None:  # fmt: skip
-        self.watches, self.services, self.served, self.selection = watches, services, served, selection
+        self.watches, self.server, self.served, self.selection = watches, server, served, selection
         self.namespace, self.out, self.include, self.options = namespace, out, include, options
         self.version = self._after = 0
         self._sink: Sink | None = None
@@ -122,12 +122,12 @@ class _Watch:
     # The life of a watch.
 
     def prepare(self, initial: list[bytes], version: int, replay: list[Change]) -> None:
-        """Takes its place in the store's stream, right after the state that `initial` and `replay` describe."""
+        """Subscribes to the store's changes, right after the state that `initial` and `replay` describe."""
         self._pending = initial
         self.version = self._after = version
         for change in replay:
             self._take(change)
-        self._unsubscribe = self.services.store.subscribe(self.served.key, self._changed)
+        self._unsubscribe = self.server.store.subscribe(self.served.key, self._changed)
 
     def start(self, sink: Sink) -> None:
         self._sink = sink
@@ -195,7 +195,7 @@ class _Watch:
     def _table(self, item: Item) -> bytes:
         columns, self._columns_sent = not self._columns_sent, True
         metadata = {"resourceVersion": str(item.version)}
-        now = self.services.now()
+        now = self.server.now()
         made = represent.table(self.served, [item.raw], self.out, now, self.include, metadata, columns=columns)
         return represent.encode(made)
 
@@ -217,7 +217,7 @@ class _Watch:
         return frame("BOOKMARK", represent.encode(empty))
 
     def _bookmark_later(self) -> None:
-        self.version = max(self.version, self.services.store.committed)
+        self.version = max(self.version, self.server.store.committed)
         self._pending.append(self.bookmark(self.version))
         self._flush()
         self._timers.append(asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark_later))
@@ -237,7 +237,7 @@ class _Watch:
 
 
 def _deleted_state(change: Change) -> bytes:
-    """What a DELETED event shows: the state at the deletion, or the last one that the selection saw, renumbered."""
+    """The object of a DELETED event: its state at the deletion, or the last one that matched, with the new version."""
     if change.after is None:
         return change.raw
     assert change.before is not None
@@ -247,7 +247,12 @@ def _deleted_state(change: Change) -> bytes:
 
 
 async def watch(
-    services: Services, watches: Watches, request: ApiRequest, served: Served, options: ListOptions, out: Output
+    server: ServerContext,
+    watches: Watches,
+    request: ApiRequest,
+    served: ServedResource,
+    options: ListOptions,
+    out: Output,
 ) -> ApiResponse:
     """Opens a watch; the answer's stream starts when the sink is ready."""
     selection = select(served, options, request.info.name)
@@ -257,17 +262,17 @@ async def watch(
         raise errors.too_many_requests("too many watches, please try again later", 1)
     version = reader.checked_version(options.version)
     made = _Watch(
-        watches, services, served, selection, request.info.namespace, out, request.first("includeObject"), options
+        watches, server, served, selection, request.info.namespace, out, request.first("includeObject"), options
     )
     try:
         _place(made, version)
-    except Expired as error:
-        return ApiResponse(200, stream=_Refused(errors.expired(str(error))))
+    except VersionTooOld as error:
+        return ApiResponse(200, stream=_ExpiredWatch(errors.expired(str(error))))
     return ApiResponse(200, stream=made)
 
 
 def _place(made: _Watch, version: int) -> None:
-    store, key, options = made.services.store, made.served.key, made.options
+    store, key, options = made.server.store, made.served.key, made.options
     if options.send_initial_events or (version == 0 and options.send_initial_events is None):
         snapshot = store.snapshot(key, store.committed)
         items = [item for item in snapshot.walk(made.namespace) if made.selection.matches(item)]
@@ -280,8 +285,8 @@ def _place(made: _Watch, version: int) -> None:
     made.prepare([], start, store.since(key, start) if start < store.committed else [])
 
 
-class _Refused:
-    """A watch from a version that is gone: an answer 200 whose only event is the error."""
+class _ExpiredWatch:
+    """A watch from a version that is too old: an answer 200 whose only event is the error."""
 
     def __init__(self, error: errors.ApiError) -> None:
         self._error = error

@@ -8,8 +8,8 @@ from typing import Final
 from jobrelay.apimachinery.apply import apply_object, built_in_schema
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import stored_json
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.rbac.rules import aggregate_rules
 
@@ -21,7 +21,7 @@ API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 class Aggregation:
     """Keeps the rules of aggregated roles in step with the roles they are made of."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ServerContext) -> None:
         self._services = services
         self._scheduled = False
 

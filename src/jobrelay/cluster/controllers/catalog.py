@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from jobrelay.cluster.apiserver.services import Services
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
 from jobrelay.cluster.controllers.aggregation import Aggregation
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 
 SetUp = Callable[[Context], None]
-Start = Callable[[Services], None]
+Start = Callable[[ServerContext], None]
 
 # Those that react to the store's commits at once.
 AT_ONCE: Final[dict[str, Start]] = {

@@ -16,12 +16,13 @@ import msgspec
 import structlog
 
 from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.cluster.apiserver.writes import WriteRequest, update
 from jobrelay.cluster.controllers.own import own_request
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.strategy import Obj
@@ -64,7 +65,7 @@ def _thin(raw: bytes) -> _Metadata:
 
 
 class GarbageCollector:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ServerContext) -> None:
         self._services, self._store = services, services.store
         self._dependents: dict[str, set[Ref]] = {}
         self._owners: dict[Ref, list[_Owner]] = {}
@@ -232,18 +233,16 @@ class GarbageCollector:
         served = self._served(ref)
         if served is None or self._store.get(*ref) is None:
             return
-        writer = Writer(self._services, own_request(ref.namespace), served, WriteOptions())
+        write = WriteRequest(self._services, own_request(ref.namespace), served, WriteOptions())
 
-        def make(old: Obj | None) -> Obj:
-            assert old is not None
+        def propose(old: Obj | None) -> ProposedObject:
             new = represent.stored(represent.encode(old))
             change(new["metadata"])
-            writer.track(old, new)
-            return new
+            return ProposedObject(new)
 
-        writer.update(ref.name, make)
+        update(write, ref.name, propose)
 
-    def _served(self, ref: Ref) -> Served | None:
+    def _served(self, ref: Ref) -> ServedResource | None:
         return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
 
 

@@ -12,11 +12,13 @@ import asyncio
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.apiserver.writer import Writer, stored_json
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.cluster.apiserver.storage import stored_json
+from jobrelay.cluster.apiserver.writes import WriteRequest, create
 from jobrelay.cluster.controllers.own import own_request
 from jobrelay.cluster.store import Change
 
@@ -33,7 +35,7 @@ _DESCRIPTION: Final = (
 class Namespaces:
     """Fills new namespaces and empties deleted ones."""
 
-    def __init__(self, services: Services, authority: bytes, *, delay: float = DELAY) -> None:
+    def __init__(self, services: ServerContext, authority: bytes, *, delay: float = DELAY) -> None:
         self._services, self._authority, self._delay = services, authority.decode(), delay
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
@@ -75,7 +77,7 @@ class Namespaces:
         assert served is not None
         made = served.decode(obj, None)
         served.strategy.default(made)
-        Writer(self._services, own_request(namespace), served, WriteOptions()).create(made)
+        create(WriteRequest(self._services, own_request(namespace), served, WriteOptions()), ProposedObject(made))
 
     # Deleted namespaces.
 
@@ -92,14 +94,14 @@ class Namespaces:
             return
         self._finalize(name)
 
-    def _distinct(self) -> list[Served]:
+    def _distinct(self) -> list[ServedResource]:
         """The resources that hold namespaced objects, each once."""
         found = {
             served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs
         }
         return list(found.values())
 
-    def _empty_of(self, name: str, served: Served) -> int:
+    def _empty_of(self, name: str, served: ServedResource) -> int:
         deleter = Deleter(self._services, own_request(name), served, DeleteOptions(propagation="Background"))
         items = list(self._services.store.snapshot(served.key).walk(name))
         return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.cluster.apiserver.request import ApiRequest, Info, User
+from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, UserInfo
 
 MANAGER: Final = "kube-controller-manager"
-_USER: Final = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
+_USER: Final = UserInfo("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 
 
 def own_request(namespace: str) -> ApiRequest:
     """A request of the cluster's own."""
-    return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=_USER, info=Info("create", "", namespace=namespace))
+    info = RequestInfo("create", "", namespace=namespace)
+    return ApiRequest("POST", "", {}, {"user-agent": (MANAGER,)}, info, user=_USER)

@@ -2,6 +2,8 @@
 
 from jobrelay.cluster.store.backend import Backend, Row, StoreFailure
 from jobrelay.cluster.store.sqlite import SqliteBackend
-from jobrelay.cluster.store.store import Change, Expired, Item, Snapshot, Store
+from jobrelay.cluster.store.store import Change, Item, Store, StoreSnapshot, VersionTooOld
 
-__all__ = ["Backend", "Change", "Expired", "Item", "Row", "Snapshot", "SqliteBackend", "Store", "StoreFailure"]
+__all__ = [
+    "Backend", "Change", "Item", "Row", "SqliteBackend", "Store", "StoreFailure", "StoreSnapshot", "VersionTooOld",
+]  # fmt: skip

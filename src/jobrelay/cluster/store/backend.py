@@ -22,7 +22,7 @@ class Row(NamedTuple):
 
 class Backend(Protocol):
     def load(self) -> tuple[int, Iterable[Row]]:
-        """The last version that was given out, and every live object."""
+        """The last version that was used, and every live object."""
 
     def commit(self, rows: Sequence[Row], version: int) -> None:
         """Makes a batch durable as a whole, or raises StoreFailure."""
@@ -44,7 +44,7 @@ class NoBackend:
 
 
 class ClosedBackend(NoBackend):
-    """Takes the place of a backend that was closed: who still writes fails, and nothing else happens."""
+    """Takes the place of a backend that was closed: writes fail."""
 
     def commit(self, rows: Sequence[Row], version: int) -> None:
         raise StoreFailure("the store is closed")

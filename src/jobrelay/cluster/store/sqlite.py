@@ -1,8 +1,8 @@
 """The durable backend: one SQLite file in WAL mode, one transaction per batch.
 
-With `synchronous=NORMAL` a commit is a write to the WAL without fsync: it survives the death of the process at any moment
-(`kill -9` included), and a power cut can lose only the last moments, never consistency. Checkpoints run in a helper thread
-with a connection of its own, because they are the only step that waits for the disk.
+With `synchronous=NORMAL` a commit is a write to the WAL without fsync: it survives the death of the process at any
+moment (`kill -9` included), and a power cut can lose only the last moments, never consistency. Checkpoints run in a
+helper thread with a connection of its own, because they are the only step that waits for the disk.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class SqliteBackend:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
-                "INSERT INTO objects VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET version=excluded.version, raw=excluded.raw",
+                "INSERT INTO objects VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET version=excluded.version, raw=excluded.raw",
                 [row for row in rows if row.raw is not None],
             )
             gone = [row[:3] for row in rows if row.raw is None]

@@ -1,14 +1,15 @@
-"""The store: current objects and recent history in memory, every change durable before anyone hears of it.
+"""The store: current objects and recent history in memory, every change durable before it is shown.
 
-A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is one
-transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers. Writers see the
-open batch (`get`, `version`), because they build on it and share its fate. Readers see what is committed (`read`, `committed`,
-`snapshot` at that version), so nobody is ever shown a state that a crash could take back, and no reader waits. If the
-backend fails, the batch is undone in memory, its versions are given out again, and every one of its writers gets the failure.
+A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is
+one transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers.
+Writers see the open batch (`get`, `version`), because they build on it and share its fate. Readers see what is
+committed (`read`, `committed`, `snapshot` at that version), so nobody is ever shown a state that a crash could take
+back, and no reader waits. If the backend fails, the batch is undone in memory, its versions are given out again, and
+every one of its writers gets the failure.
 
-Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in a
-bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is older
-than the ring is `Expired`.
+Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in
+a bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is
+older than the ring is `VersionTooOld`.
 """
 
 from __future__ import annotations
@@ -47,12 +48,11 @@ class Change(NamedTuple):
     raw: bytes
 
 
-class Expired(Exception):
+class VersionTooOld(Exception):
     """A version that is older than the history that is kept."""
 
     def __init__(self, wanted: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {wanted} ({oldest})")
-        self.wanted, self.oldest = wanted, oldest
 
 
 Listener = Callable[[Change], None]
@@ -87,7 +87,7 @@ class _Table:
             self.put(item)
 
 
-class Snapshot(NamedTuple):
+class StoreSnapshot(NamedTuple):
     """The objects of one resource at one version, in key order."""
 
     version: int
@@ -237,21 +237,21 @@ class Store:
         self._commit()
 
     def close(self) -> None:
-        """Commits what is open; whoever reacts to that last batch by a write of his own gets a failure."""
+        """Commits what is open; writes in reaction to that last batch fail."""
         self.flush()
         self._backend.close()
         self._backend = ClosedBackend()
 
-    def snapshot(self, resource: str, version: int | None = None) -> Snapshot:
+    def snapshot(self, resource: str, version: int | None = None) -> StoreSnapshot:
         """The objects of a resource as writers see them, or at a version; walk it before the next await."""
         table = self._table(resource)
         if version is None or version >= self._version:
-            return Snapshot(self._version, table.keys, table.items)
+            return StoreSnapshot(self._version, table.keys, table.items)
         if version < table.floor:
-            raise Expired(version, table.floor)
+            raise VersionTooOld(version, table.floor)
         newer = self._newer(resource, table, version)
         if not newer:
-            return Snapshot(version, table.keys, table.items)
+            return StoreSnapshot(version, table.keys, table.items)
         items = dict(table.items)
         for change in newer:
             item = change.before or change.after
@@ -260,7 +260,7 @@ class Store:
                 items.pop((item.namespace, item.name), None)
             else:
                 items[item.namespace, item.name] = change.before
-        return Snapshot(version, sorted(items), items)
+        return StoreSnapshot(version, sorted(items), items)
 
     def _newer(self, resource: str, table: _Table, version: int) -> list[Change]:
         """The changes of a resource after a version, also those of the open batch, newest first."""
@@ -271,13 +271,13 @@ class Store:
         """The committed changes of a resource after a version, oldest first."""
         table = self._table(resource)
         if version < table.floor:
-            raise Expired(version, table.floor)
+            raise VersionTooOld(version, table.floor)
         newer = list(takewhile(lambda change: change.version > version, reversed(table.history)))
         newer.reverse()
         return newer
 
     def subscribe(self, resource: str, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` for every change committed from now on; returns how to stop that."""
+        """Calls `listener` for every change committed from now on; returns a function that ends this."""
         token = next(self._tokens)
         listeners = self._table(resource).listeners
         listeners[token] = listener
@@ -290,9 +290,3 @@ class Store:
     def resources(self) -> list[str]:
         """The resources that hold objects."""
         return [resource for resource, table in self._tables.items() if table.items]
-
-    def forget(self, resource: str) -> None:
-        """Drops the history of a resource that is no longer served."""
-        table = self._table(resource)
-        table.history.clear()
-        table.floor = self._committed

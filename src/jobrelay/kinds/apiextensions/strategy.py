@@ -1,22 +1,29 @@
-"""The strategy of a custom resource: what a CustomResourceDefinition's version makes of create, update, status and
-scale.
+"""Custom resources: one version of a CustomResourceDefinition with its strategy, schemas and printer columns.
 
-`custom_kind` reads a version of a CRD once; the CEL rules are compiled when an object is first validated. Metadata,
-schema, scale, embedded objects, list types and CEL are checked in the real server's order, and CEL only when nothing is
-wrong that would make rules fail for the wrong reason.
+A `CustomKind` is read from its CRD once; everything that not each request needs (CEL rules, the apply schema, the
+table) is made on first use. Metadata, schema, scale, embedded objects, list types and CEL are validated in the real
+server's order, and CEL only when nothing is wrong that would make rules fail for the wrong reason. CEL rules are
+evaluated once for each write: an update's errors and warnings come from the same evaluation (`CustomUpdate`).
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import hashlib
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from jobrelay.apimachinery import field
+from jobrelay.apimachinery.apply import Schema, custom_schema
 from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_qualified_name, name_is_dns_subdomain
+from jobrelay.kinds import tables
 from jobrelay.kinds.apiextensions import checks, embedded, objects, paths, pruning, scale
 from jobrelay.kinds.apiextensions.listtypes import validate_lists
 from jobrelay.kinds.apiextensions.ratchet import CorrelatedObject
@@ -31,11 +38,14 @@ _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
 _NOT_CHECKED: Final = (
-    "some validation rules were not checked because the object was invalid; correct the "
-    "existing errors to complete validation"
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
 )
 _VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+Reviewed = tuple[list[FieldError], list[str]]  # errors and warnings
 
 
 class CustomKind:
@@ -45,17 +55,75 @@ class CustomKind:
         spec = crd["spec"]
         found: Obj = next(v for v in spec["versions"] if v["name"] == version)
         subresources = found.get("subresources") or {}
+        self._crd, self._definition = crd, found
+        self._others: dict[str, CustomKind] = {}
         self.group: str = spec["group"]
         self.version = version
         self.api_version = f"{self.group}/{version}"
         self.kind: str = spec["names"]["kind"]
         self.namespaced: bool = spec["scope"] == "Namespaced"
         self.has_status: bool = subresources.get("status") is not None
-        self.scale: Obj | None = subresources.get("scale")
+        self.scale: Obj = subresources.get("scale") or {}
         self.schema: Obj = (found.get("schema") or {}).get("openAPIV3Schema") or {}
         self.node = StructuralSchema(self.schema)
         self.selectable: tuple[str, ...] = tuple(f["jsonPath"] for f in found.get("selectableFields") or ())
         self.deprecation = deprecation_warning(spec, found)
+
+    # Made on first use.
+
+    @functools.cached_property
+    def strategy(self) -> Strategy:
+        return _strategy(self)
+
+    @functools.cached_property
+    def table(self) -> tables.TableSpec:
+        return tables.crd_table(self._definition.get("additionalPrinterColumns") or [])
+
+    @functools.cached_property
+    def apply_schema(self) -> Schema:
+        return custom_schema(self.schema or None, self.api_version, self.kind)
+
+    @functools.cached_property
+    def fingerprint(self) -> bytes:
+        """Changes whenever the published schema may have changed."""
+        spec = self._crd["spec"]
+        return hashlib.sha256(msgspec.json.encode([spec["scope"], spec["names"], self._definition])).digest()
+
+    def published(self, *, v2: bool) -> tuple[Obj, Obj]:
+        """The schemas of the kind and of its list, as OpenAPI documents show them."""
+        from jobrelay.kinds.apiextensions import openapi
+
+        return (
+            openapi.openapi_schema(self._crd, self.version, v2=v2),
+            openapi.openapi_list_schema(self._crd, self.version, v2=v2),
+        )
+
+    # Other versions.
+
+    @functools.cached_property
+    def versions(self) -> frozenset[str]:
+        """The apiVersions of all versions, served or not."""
+        return frozenset(f"{self.group}/{version['name']}" for version in self._crd["spec"]["versions"])
+
+    def in_version(self, version: str) -> CustomKind:
+        """The same kind in a version of the definition."""
+        if version == self.version:
+            return self
+        if version not in self._others:
+            self._others[version] = CustomKind(self._crd, version)
+        return self._others[version]
+
+    def _named(self, api_version: object) -> CustomKind | None:
+        if not isinstance(api_version, str) or api_version not in self.versions:
+            return None
+        return self.in_version(api_version.rpartition("/")[2])
+
+    def schema_of(self, api_version: str) -> Schema | None:
+        """What server-side apply knows of a version; None when there is none of that name."""
+        found = self._named(api_version)
+        return found.apply_schema if found is not None else None
+
+    # Requests.
 
     @functools.cached_property
     def rules(self) -> RuleTree | None:
@@ -65,8 +133,13 @@ class CustomKind:
         return compile_rules(self.node)
 
     def decode(self, value: Any) -> tuple[Obj, list[str]]:
-        """A request's JSON as an object of this kind (pruned, not defaulted), and the paths of unknown fields."""
-        return objects.decode_custom(value, self.node, group=self.group, kind=self.kind)
+        """A request's JSON as an object of this kind (pruned, not defaulted), and the paths of unknown fields.
+
+        The schema is that of the version which the object names; one that does not exist allows nothing.
+        """
+        found = self._named(value.get("apiVersion", self.api_version))
+        node = found.node if found is not None else None
+        return objects.decode_custom(value, node, group=self.group, kind=self.kind)
 
     def default(self, obj: Obj) -> None:
         pruning.default(obj, self.node)
@@ -103,9 +176,9 @@ class CustomKind:
             errors += self._scale_errors(obj)
         errors += self._embedded_errors(obj)
         errors += self._list_errors(obj)
-        return errors + self._rule_errors(errors, obj, None, None)
+        return errors + self._rule_verdict(errors, obj, None, None)[0]
 
-    def validate_update(self, new: Obj, old: Obj) -> list[FieldError]:
+    def review_update(self, new: Obj, old: Obj) -> Reviewed:
         errors = self._type_errors(new)
         correlated = CorrelatedObject(new, old, self.node)
         if not errors:
@@ -114,9 +187,11 @@ class CustomKind:
             errors += self._scale_errors(new)
         errors += self._embedded_errors(new)
         errors += self._new_list_errors(new, old)
-        return errors + self._rule_errors(errors, new, old, correlated)
+        found, warnings = self._rule_verdict(errors, new, old, correlated)
+        added = set(new["metadata"].get("finalizers") or ()) - set(old["metadata"].get("finalizers") or ())
+        return errors + found, warnings + _finalizer_warnings(added)
 
-    def validate_status(self, new: Obj, old: Obj) -> list[FieldError]:
+    def review_status(self, new: Obj, old: Obj) -> Reviewed:
         errors = self._type_errors(new)
         correlated = CorrelatedObject(new, old, self.node)
         if not errors:
@@ -126,14 +201,8 @@ class CustomKind:
                 errors += checks.validate(status_node, new["status"], Path("status"), correlated.key("status"))
             errors += scale.status_errors(new, self.scale) if self.scale else []
         errors += self._new_list_errors(new, old)
-        return errors + self._rule_errors(errors, new, old, correlated)
-
-    def warn_update(self, new: Obj, old: Obj) -> list[str]:
-        before = set(old["metadata"].get("finalizers") or ())
-        return self._forgiven(new, old) + _finalizer_warnings(set(new["metadata"].get("finalizers") or ()) - before)
-
-    def warn_status(self, new: Obj, old: Obj) -> list[str]:
-        return self._forgiven(new, old)
+        found, warnings = self._rule_verdict(errors, new, old, correlated)
+        return errors + found, warnings
 
     def fields(self, obj: Obj) -> dict[str, str]:
         metadata = obj["metadata"]
@@ -162,7 +231,7 @@ class CustomKind:
         )
 
     def _scale_errors(self, obj: Obj) -> list[FieldError]:
-        if self.scale is None:
+        if not self.scale:
             return []
         return scale.spec_errors(obj, self.scale) + scale.status_errors(obj, self.scale)
 
@@ -176,40 +245,36 @@ class CustomKind:
     def _embedded_errors(self, obj: Obj) -> list[FieldError]:
         return embedded.validate_embedded(obj, self.node, Path()) if self.node.mentions(embedded.KEYWORD) else []
 
-    def _rule_errors(
+    def _rule_verdict(
         self, errors: list[FieldError], new: Obj, old: Obj | None, correlated: CorrelatedObject | None
-    ) -> list[FieldError]:
+    ) -> Reviewed:
+        """The errors of the CEL rules, and as warnings those that are forgiven because their values did not change."""
         if self.rules is None:
-            return []
+            return [], []
         if any(error.reason in _BLOCKING for error in errors):
-            return [field.invalid(Path(), None, _NOT_CHECKED)]
-        return self.rules.validate(new, old, correlated).errors
-
-    def _forgiven(self, new: Obj, old: Obj) -> list[str]:
-        if self.rules is None:
-            return []
-        return self.rules.validate(new, old, CorrelatedObject(new, old, self.node)).warnings
+            return [field.invalid(Path(), None, _NOT_CHECKED)], []
+        verdict = self.rules.validate(new, old, correlated)
+        return verdict.errors, verdict.warnings
 
 
-def custom_kind(crd: Obj, version: str) -> CustomKind:
-    return CustomKind(crd, version)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomUpdate(UpdateStrategy):
+    """The hooks for an update of a custom resource: one function finds errors and warnings together."""
+
+    both: Callable[[Obj, Obj], Reviewed]
+
+    def review(self, new: Obj, old: Obj) -> Reviewed:
+        return self.both(new, old)
 
 
-def strategy_for(crd: Obj, version: str) -> Strategy:
-    """The hooks for the custom resources of one version."""
-    return custom_strategy(custom_kind(crd, version))
-
-
-def custom_strategy(kind: CustomKind) -> Strategy:
+def _strategy(kind: CustomKind) -> Strategy:
     subresources: dict[str, UpdateStrategy] = {}
     reset: dict[str, tuple[tuple[str, ...], ...]] = {}
-    update = UpdateStrategy(prepare=kind.prepare_update, validate=kind.validate_update, warn=kind.warn_update)
+    update = CustomUpdate(prepare=kind.prepare_update, both=kind.review_update)
     if kind.has_status:
-        subresources["status"] = UpdateStrategy(
-            prepare=kind.prepare_status, validate=kind.validate_status, warn=kind.warn_status
-        )
+        subresources["status"] = CustomUpdate(prepare=kind.prepare_status, both=kind.review_status)
         reset = {"": (("status",),), "status": (("spec",),)}
-    if kind.scale is not None:
+    if kind.scale:
         subresources["scale"] = update
     return Strategy(
         default=kind.default,
@@ -228,9 +293,7 @@ def custom_strategy(kind: CustomKind) -> Strategy:
 
 
 def convert(obj: Obj, kind: CustomKind) -> Obj:
-    """An object in another version, as conversion strategy None does it: renamed, and without what that version has
-    not.
-    """
+    """An object in another version, as conversion strategy None makes it: renamed, and pruned by that version."""
     made = copy.deepcopy(obj)
     made["apiVersion"], made["kind"] = kind.api_version, kind.kind
     pruning.prune(made, kind.node)

@@ -1,4 +1,4 @@
-"""Who asks, and may they: authentication, impersonation, authorization."""
+"""Access: authentication, impersonation, authorization."""
 
 from jobrelay.cluster.apiserver.access.access import Access
 from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes, Authorizer

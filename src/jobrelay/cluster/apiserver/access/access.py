@@ -1,4 +1,4 @@
-"""From a request to a user who may make it: certificates, tokens, impersonation, permission."""
+"""Authentication by certificate or token, impersonation, and authorization of requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes, Authorizer, attributes_of, refusal
 from jobrelay.cluster.apiserver.access.tokens import TokenError, Tokens
-from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, User
+from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, UserInfo
 
 _EXTRA: Final = "impersonate-extra-"
 AUTHENTICATED: Final = "system:authenticated"
@@ -19,18 +19,17 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 class Access:
     """Authenticates and authorizes. `static` are bearer tokens that do not expire."""
 
-    def __init__(self, authorizer: Authorizer, tokens: Tokens, static: Mapping[str, User] | None = None) -> None:
+    def __init__(self, authorizer: Authorizer, tokens: Tokens, static: Mapping[str, UserInfo] | None = None) -> None:
         self.authorizer, self.tokens, self._static = authorizer, tokens, static or {}
 
-    def authenticate(self, request: ApiRequest) -> None:
-        """Sets the request's user; raises 401 for credentials that are wrong."""
-        request.user = self._identify(request)
-        for name in request.headers:
-            if name.startswith("impersonate-"):
-                request.user = self._impersonate(request)
-                return
+    def authenticate(self, request: ApiRequest) -> ApiRequest:
+        """The request with its user; raises 401 for credentials that are wrong."""
+        user = self._identify(request)
+        if any(name.startswith("impersonate-") for name in request.headers):
+            user = self._impersonate(request, user)
+        return request.authenticated(user)
 
-    def _identify(self, request: ApiRequest) -> User:
+    def _identify(self, request: ApiRequest) -> UserInfo:
         if request.peer is not None:
             return with_group(request.peer, AUTHENTICATED)
         kind, _, token = request.header("authorization").partition(" ")
@@ -41,7 +40,7 @@ class Access:
         except TokenError:
             raise errors.unauthorized() from None
 
-    def identify_token(self, token: str, audiences: tuple[str, ...] = ()) -> tuple[User, list[str]]:
+    def identify_token(self, token: str, audiences: tuple[str, ...] = ()) -> tuple[UserInfo, list[str]]:
         """The user of a bearer token; raises TokenError."""
         from jobrelay.cluster.apiserver.access.tokens import ISSUER
 
@@ -58,28 +57,26 @@ class Access:
         if not allowed:
             raise forbidden(request.user, wanted, reason)
 
-    def _impersonate(self, request: ApiRequest) -> User:
-        headers = request.headers
-        name = headers.get("impersonate-user", "")
-        groups = tuple(filter(None, headers.get("impersonate-group", "").split("\0")))
+    def _impersonate(self, request: ApiRequest, user: UserInfo) -> UserInfo:
+        name, uid = request.header("impersonate-user"), request.header("impersonate-uid")
+        groups = tuple(filter(None, request.headers.get("impersonate-group", ())))
         extra = {
-            unquote(key[len(_EXTRA) :]).lower(): tuple(value.split("\0"))
-            for key, value in headers.items()
+            unquote(key[len(_EXTRA) :]).lower(): tuple(values)
+            for key, values in request.headers.items()
             if key.startswith(_EXTRA)
         }
-        uid = headers.get("impersonate-uid", "")
         if not name and not groups and not uid and not extra:
-            return request.user
+            return user
         if not name:
             asked = [f"{{Group  {g}    }}" for g in groups] + (
                 [f"{{UID  {uid}  authentication.k8s.io/v1  }}"] if uid else []
             )
             raise errors.bad_request(f"requested [{' '.join(asked)}] without impersonating a user")
-        self._may_impersonate(request.user, name, groups, uid, extra)
+        self._may_impersonate(user, name, groups, uid, extra)
         return _impersonated(name, groups, uid, extra)
 
     def _may_impersonate(
-        self, user: User, name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]
+        self, user: UserInfo, name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]
     ) -> None:
         wanted = [_impersonation_of(name)]
         wanted += [Attributes("impersonate", "", "groups", name=group) for group in groups]
@@ -99,19 +96,19 @@ def _impersonation_of(name: str) -> Attributes:
     return Attributes("impersonate", "", "users", name=name)
 
 
-def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> User:
+def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> UserInfo:
     if name.startswith(_SERVICE_ACCOUNT) and name.count(":") == 3 and not groups:
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{name.split(':')[2]}")
     if name == ANONYMOUS.name:
-        return User(name, groups if ANONYMOUS.groups[0] in groups else (*groups, *ANONYMOUS.groups), uid, extra)
-    return with_group(User(name, groups, uid, extra), AUTHENTICATED)
+        return UserInfo(name, groups if ANONYMOUS.groups[0] in groups else (*groups, *ANONYMOUS.groups), uid, extra)
+    return with_group(UserInfo(name, groups, uid, extra), AUTHENTICATED)
 
 
-def with_group(user: User, group: str) -> User:
-    return user if group in user.groups else User(user.name, (*user.groups, group), user.uid, user.extra)
+def with_group(user: UserInfo, group: str) -> UserInfo:
+    return user if group in user.groups else UserInfo(user.name, (*user.groups, group), user.uid, user.extra)
 
 
-def forbidden(user: User, wanted: Attributes, reason: str) -> errors.ApiError:
+def forbidden(user: UserInfo, wanted: Attributes, reason: str) -> errors.ApiError:
     text = refusal(user, wanted, reason)
     if wanted.path:
         return errors.ApiError(403, "Forbidden", f"forbidden: {text}", details={})

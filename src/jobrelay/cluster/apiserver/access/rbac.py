@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.cluster.apiserver.request import Info, User
+from jobrelay.cluster.apiserver.request import RequestInfo, UserInfo
 from jobrelay.cluster.store import Store
 from jobrelay.kinds.rbac.rules import binding_subject, rule_allows, rule_allows_url
 
@@ -24,7 +24,7 @@ Rule = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What somebody wants to do: a verb on a resource, or on a path."""
+    """What is to be authorized: a verb on a resource, or on a path."""
 
     verb: str
     group: str = ""
@@ -35,7 +35,7 @@ class Attributes:
     path: str = ""
 
 
-def attributes_of(info: Info) -> Attributes:
+def attributes_of(info: RequestInfo) -> Attributes:
     if not info.about_resource:
         return Attributes(info.verb, path=info.path)
     name = info.name or info.selected
@@ -43,7 +43,7 @@ def attributes_of(info: Info) -> Attributes:
 
 
 class Authorizer:
-    """Answers from the RBAC objects of one store."""
+    """Authorizes by the RBAC objects of one store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -69,8 +69,8 @@ class Authorizer:
             self._roles |= {("clusterroles", "", r["metadata"]["name"]): r for r in self._all("clusterroles")}
         return self._roles.get((kind, namespace, name))
 
-    def rules(self, user: User, namespace: str) -> Iterator[tuple[Rule | None, str]]:
-        """The rules of a user at the cluster scope and in a namespace; a missing role comes as (None, its error)."""
+    def rules(self, user: UserInfo, namespace: str) -> Iterator[tuple[Rule | None, str]]:
+        """The rules of a user at the cluster scope and in a namespace; a missing role is (None, its error)."""
         for binding in self._all("clusterrolebindings"):
             if binding_subject(binding.get("subjects"), user.name, user.groups) is not None:
                 yield from self._rules_of(binding["roleRef"], "")
@@ -91,8 +91,8 @@ class Authorizer:
         for rule in role.get("rules") or ():
             yield rule, ""
 
-    def allowed(self, user: User, wanted: Attributes) -> tuple[bool, str]:
-        """Whether a user may do it; if not, what went wrong while finding out ("" mostly)."""
+    def allowed(self, user: UserInfo, wanted: Attributes) -> tuple[bool, str]:
+        """Whether a user may do it; if not, the errors of evaluating the rules ("" for none)."""
         if MASTERS in user.groups:
             return True, ""
         errors: list[str] = []
@@ -106,8 +106,8 @@ class Authorizer:
             return False, ""
         return False, "RBAC: " + (unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
 
-    def explain(self, user: User, wanted: Attributes) -> str:
-        """Which binding and role allow it, in the server's words."""
+    def explain(self, user: UserInfo, wanted: Attributes) -> str:
+        """The reason: the binding and role that allow it."""
         for kind in ("clusterrolebindings", "rolebindings"):
             for binding in self._all(kind):
                 own = binding["metadata"].get("namespace", "")
@@ -120,7 +120,7 @@ class Authorizer:
                     return _because(binding, subject, own)
         return ""
 
-    def held(self, user: User, namespace: str) -> list[Rule]:
+    def held(self, user: UserInfo, namespace: str) -> list[Rule]:
         return [rule for rule, _ in self.rules(user, namespace) if rule is not None]
 
 
@@ -139,7 +139,7 @@ def _because(binding: dict[str, Any], subject: Any, namespace: str) -> str:
     return f'RBAC: allowed by {kind} "{own}" of {reference["kind"]} "{reference["name"]}" to {subject["kind"]} "{name}"'
 
 
-def refusal(user: User, wanted: Attributes, reason: str) -> str:
+def refusal(user: UserInfo, wanted: Attributes, reason: str) -> str:
     """Why a request is forbidden, in the server's words."""
     if wanted.path:
         text = f'User "{user.name}" cannot {wanted.verb} path "{wanted.path}"'

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from jobrelay.apimachinery.field import go_quote
-from jobrelay.cluster.apiserver.request import User
+from jobrelay.cluster.apiserver.request import UserInfo
 
 ISSUER: Final = "https://kubernetes.default.svc"
 Lookup = Callable[[str, str, str], dict[str, Any] | None]  # (resource key, namespace, name) -> stored object
@@ -53,7 +53,7 @@ class Tokens:
     def issue(
         self, account: dict[str, Any], audiences: Sequence[str], seconds: int, bound: dict[str, Any] | None
     ) -> tuple[str, dt.datetime]:
-        """A token for a service account, and when it ends."""
+        """A token for a service account, and when it expires."""
         now = self._now()
         end = now + dt.timedelta(seconds=seconds)
         metadata = account["metadata"]
@@ -74,8 +74,8 @@ class Tokens:
         r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}", end
 
-    def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
-        """The user that a token stands for, and which of the audiences it is for."""
+    def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[UserInfo, list[str]]:
+        """The user of a token, and which of the audiences it is valid for."""
         claims = self._claims(token)
         if claims.get("iss") != ISSUER or claims.get("exp", 0) < self._now().timestamp():
             raise TokenError("invalid bearer token")
@@ -97,7 +97,7 @@ class Tokens:
             extra["authentication.kubernetes.io/pod-uid"] = (private["pod"]["uid"],)
         extra["authentication.kubernetes.io/credential-id"] = (f"JTI={claims['jti']}",)
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        return User(claims["sub"], groups, account["uid"], extra), shared
+        return UserInfo(claims["sub"], groups, account["uid"], extra), shared
 
     def _alive(self, key: str, namespace: str, wanted: dict[str, str]) -> None:
         found = self._lookup(key, namespace, wanted["name"])

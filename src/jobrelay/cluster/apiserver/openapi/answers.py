@@ -1,7 +1,7 @@
 """Serves /openapi/v2 and /openapi/v3, with the headers that let clients keep what they have read.
 
-Documents of version 3 have their hash in the address, so an answer to an address with the right hash never changes; a wrong
-hash is sent on to the right one. Any method is answered, as the real server does.
+Documents of version 3 have their hash in the address, so an answer to an address with the right hash never changes; a
+wrong hash is sent on to the right one. Any method is answered, as the real server does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jobrelay.cluster.apiserver import errors, negotiate
-from jobrelay.cluster.apiserver.openapi.library import SHELF, Catalogue, Document
+from jobrelay.cluster.apiserver.openapi.cache import CACHE, Document, DocumentIndex
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.response import ApiResponse
@@ -29,28 +29,28 @@ class OpenApi:
     def __init__(self, resources: ResourceTable, now: Callable[[], dt.datetime]) -> None:
         self._resources, self._now = resources, now
         self._changed = -1
-        self._catalogue: Catalogue | None = None
+        self._index: DocumentIndex | None = None
 
     @property
-    def catalogue(self) -> Catalogue:
-        if self._catalogue is None or self._changed != self._resources.changed:
+    def index(self) -> DocumentIndex:
+        if self._index is None or self._changed != self._resources.changed:
             self._changed = self._resources.changed
-            self._catalogue = Catalogue(self._resources)
-        return self._catalogue
+            self._index = DocumentIndex(self._resources)
+        return self._index
 
     async def answer(self, request: ApiRequest) -> ApiResponse:
         path = request.path
         if path == "/openapi/v2":
             return await self._v2(request)
         if path == "/openapi/v3":
-            return ApiResponse(200, self.catalogue.index(), _PLAIN)
+            return ApiResponse(200, self.index.index(), _PLAIN)
         if not path.startswith("/openapi/v3/"):
             raise errors.page_not_found()
         return await self._v3(request, path.removeprefix("/openapi/v3/"))
 
     async def _v3(self, request: ApiRequest, path: str) -> ApiResponse:
         media = _accepted(request, "v3")
-        document = self.catalogue.v3(path, protobuf=media != negotiate.JSON)
+        document = self.index.v3(path, protobuf=media != negotiate.JSON)
         if document is None:
             return ApiResponse(404, b"", _PLAIN)
         headers = {"Vary": "Accept"}
@@ -72,18 +72,18 @@ class OpenApi:
         media = _accepted(request, "v2")
         if not media:
             return ApiResponse(406, b"", _PLAIN, headers)
-        document = self.catalogue.v2(protobuf=media != negotiate.JSON)
+        document = self.index.v2(protobuf=media != negotiate.JSON)
         headers["Etag"] = f'"{document.etag}"'
         return await _document(request, document, media, headers)
 
 
 def _accepted(request: ApiRequest, version: str) -> str:
-    """The media type that the client likes best, or nothing."""
+    """The media type that the client prefers, or nothing."""
     protobuf = _PROTOBUF.format(version)
-    for clause in negotiate.parse_accept(request.header("accept") or "*/*"):
-        if clause.media in (negotiate.JSON, "*/*", "application/*"):
+    for range_ in negotiate.parse_accept(request.header("accept") or "*/*"):
+        if range_.media in (negotiate.JSON, "*/*", "application/*"):
             return negotiate.JSON
-        if clause.media in (protobuf, _PROTOBUF_ASKED.format(version)):
+        if range_.media in (protobuf, _PROTOBUF_ASKED.format(version)):
             return protobuf
     return ""
 
@@ -92,8 +92,9 @@ async def _document(request: ApiRequest, document: Document, media: str, headers
     known = [tag.strip().removeprefix("W/") for tag in request.header("if-none-match").split(",")]
     if headers["Etag"] in known or "*" in known:
         return ApiResponse(304, b"", media, headers)
-    packed = await SHELF.read(document, media)
-    if "gzip" in request.header("accept-encoding"):
+    packed = await CACHE.read(document, media)
+    encodings = negotiate.parse_accept(request.header("accept-encoding"))
+    if any(encoding.media == "gzip" and encoding.quality > 0 for encoding in encodings):
         size = int.from_bytes(packed[-4:], "little")
         if size > _COMPRESSED_FROM:
             return ApiResponse(200, packed, media, {**headers, "Content-Encoding": "gzip"})

@@ -12,19 +12,19 @@ from jobrelay.cluster.apiserver.openapi.operation import Operation, definition_n
 from jobrelay.cluster.apiserver.openapi.operations import ResourceOperations
 from jobrelay.cluster.apiserver.openapi.parameters import Parameters
 from jobrelay.cluster.apiserver.openapi.rendering import CUSTOM_INFO, INFO, SECURITY, PathsV2, paths_v3
-from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.resources import ServedResource
 
 Obj = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
-    """What one document of version 3 is about: a path, and the resources of a group version if it is one."""
+class DocumentScope:
+    """What one document of version 3 covers: a path, and the resources of its group version if it is one."""
 
     path: str
     group: str = ""
     version: str = ""
-    resources: tuple[Served, ...] = ()
+    resources: tuple[ServedResource, ...] = ()
 
     @property
     def custom(self) -> bool:
@@ -39,7 +39,7 @@ class Part:
         return made + [o for served in self.resources for o in ResourceOperations(served, parameters)]
 
 
-def custom_definitions(resources: Iterable[Served], *, v2: bool) -> dict[str, Obj]:
+def custom_definitions(resources: Iterable[ServedResource], *, v2: bool) -> dict[str, Obj]:
     """The schemas of custom resources and of their lists."""
     found: dict[str, Obj] = {}
     for served in resources:
@@ -50,7 +50,7 @@ def custom_definitions(resources: Iterable[Served], *, v2: bool) -> dict[str, Ob
     return found
 
 
-def document_v3(part: Part) -> Obj:
+def document_v3(part: DocumentScope) -> Obj:
     definitions = Definitions()
     paths = paths_v3(part.operations(Parameters(definitions)))
     custom = custom_definitions(part.resources, v2=False)
@@ -68,7 +68,7 @@ def document_v3(part: Part) -> Obj:
     return {"openapi": "3.0.0", "info": INFO, "paths": paths, "components": components}
 
 
-def document_v2(parts: Iterable[Part]) -> Obj:
+def document_v2(parts: Iterable[DocumentScope]) -> Obj:
     definitions = Definitions()
     parts = list(parts)
     parameters = Parameters(definitions)

@@ -1,8 +1,9 @@
 """OpenAPI documents in protobuf, as gnostic's messages have them; some kubectl commands take version 2 in nothing else.
 
-A message is a table from the names in JSON to field numbers and kinds. A kind is a scalar, the name of a message, or one of
-these around another kind: `[X` repeated, `{X` a map (pairs of a name and an X), `(X` a message with X as its only field,
-`|X` an X or a reference to one. Values of any shape, such as extensions, travel as text in YAML, of which JSON is a part.
+A message is a table from the names in JSON to field numbers and kinds. A kind is a scalar, the name of a message, or
+one of these around another kind: `[X` repeated, `{X` a map (pairs of a name and an X), `(X` a message with X as its
+only field, `|X` an X or a reference to one. Values of any shape, such as extensions, travel as text in YAML, of which
+JSON is a part.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Obj = dict[str, Any]
 Encode = Callable[[Any], bytes]
 
 
-class Message(NamedTuple):
+class MessageType(NamedTuple):
     """The fields of a message, and the number of the field that holds extensions (0 where it has none)."""
 
     fields: dict[str, tuple[int, str]]
@@ -70,7 +71,7 @@ _SCALARS: Final[dict[str, Callable[[int, Any], bytes]]] = {
 class Encoder:
     """Encodes what its tables describe; `special` are messages that tables cannot describe."""
 
-    def __init__(self, messages: dict[str, Message], special: dict[str, Encode]) -> None:
+    def __init__(self, messages: dict[str, MessageType], special: dict[str, Encode]) -> None:
         self._messages = messages
         self._encoders: dict[str, Encode] = {"Any": anything, **special}
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver.openapi.gnostic import Encoder, Message, Obj, boolean, piece, text
+from jobrelay.cluster.apiserver.openapi.gnostic import Encoder, MessageType, Obj, boolean, piece, text
 
 _PARAMETER: Final = {"required": (1, "bool"), "in": (2, "string"), "description": (3, "string"), "name": (4, "string")}
-MESSAGES: Final[dict[str, Message]] = {
-    "Document": Message(
+MESSAGES: Final[dict[str, MessageType]] = {
+    "Document": MessageType(
         {
             "swagger": (1, "string"), "info": (2, "Info"), "paths": (8, "{2PathItem"), "definitions": (9, "{Schema"),
             "parameters": (10, "{Parameter"), "security": (12, "[{Strings"), "securityDefinitions": (13, "{ApiKey"),
         },
         16,
     ),
-    "Info": Message({"title": (1, "string"), "version": (2, "string")}, 7),
-    "PathItem": Message(
+    "Info": MessageType({"title": (1, "string"), "version": (2, "string")}, 7),
+    "PathItem": MessageType(
         {
             "get": (2, "Operation"), "put": (3, "Operation"), "post": (4, "Operation"), "delete": (5, "Operation"),
             "options": (6, "Operation"), "head": (7, "Operation"), "patch": (8, "Operation"),
@@ -24,36 +24,37 @@ MESSAGES: Final[dict[str, Message]] = {
         },
         10,
     ),
-    "Operation": Message(
+    "Operation": MessageType(
         {
-            "tags": (1, "[string"), "description": (3, "string"), "operationId": (5, "string"), "produces": (6, "[string"),
-            "consumes": (7, "[string"), "parameters": (8, "[|Parameter"), "responses": (9, "{(Response"),
-            "schemes": (10, "[string"),
+            "tags": (1, "[string"), "description": (3, "string"), "operationId": (5, "string"),
+            "produces": (6, "[string"), "consumes": (7, "[string"), "parameters": (8, "[|Parameter"),
+            "responses": (9, "{(Response"), "schemes": (10, "[string"),
         },
         13,
     ),
-    "BodyParameter": Message(
+    "BodyParameter": MessageType(
         {
             "description": (1, "string"), "name": (2, "string"), "in": (3, "string"), "required": (4, "bool"),
             "schema": (5, "Schema"),
         },
         6,
     ),
-    "QueryParameter": Message({**_PARAMETER, "type": (6, "string"), "uniqueItems": (20, "bool")}, 23),
-    "PathParameter": Message({**_PARAMETER, "type": (5, "string"), "uniqueItems": (19, "bool")}, 22),
-    "Response": Message({"description": (1, "string"), "schema": (2, "(Schema")}, 5),
-    "ApiKeySecurity": Message(
+    "QueryParameter": MessageType({**_PARAMETER, "type": (6, "string"), "uniqueItems": (20, "bool")}, 23),
+    "PathParameter": MessageType({**_PARAMETER, "type": (5, "string"), "uniqueItems": (19, "bool")}, 22),
+    "Response": MessageType({"description": (1, "string"), "schema": (2, "(Schema")}, 5),
+    "ApiKeySecurity": MessageType(
         {"type": (1, "string"), "name": (2, "string"), "in": (3, "string"), "description": (4, "string")}, 5
     ),
-    "Schema": Message(
+    "Schema": MessageType(
         {
             "$ref": (1, "string"), "format": (2, "string"), "title": (3, "string"), "description": (4, "string"),
-            "default": (5, "Any"), "multipleOf": (6, "double"), "maximum": (7, "double"), "exclusiveMaximum": (8, "bool"),
-            "minimum": (9, "double"), "exclusiveMinimum": (10, "bool"), "maxLength": (11, "int64"),
-            "minLength": (12, "int64"), "pattern": (13, "string"), "maxItems": (14, "int64"), "minItems": (15, "int64"),
-            "uniqueItems": (16, "bool"), "maxProperties": (17, "int64"), "minProperties": (18, "int64"),
-            "required": (19, "[string"), "enum": (20, "[Any"), "additionalProperties": (21, "SchemaOrBool"),
-            "type": (22, "Strings"), "items": (23, "(Schema"), "allOf": (24, "[Schema"), "properties": (25, "{Schema"),
+            "default": (5, "Any"), "multipleOf": (6, "double"), "maximum": (7, "double"),
+            "exclusiveMaximum": (8, "bool"), "minimum": (9, "double"), "exclusiveMinimum": (10, "bool"),
+            "maxLength": (11, "int64"), "minLength": (12, "int64"), "pattern": (13, "string"),
+            "maxItems": (14, "int64"), "minItems": (15, "int64"), "uniqueItems": (16, "bool"),
+            "maxProperties": (17, "int64"), "minProperties": (18, "int64"), "required": (19, "[string"),
+            "enum": (20, "[Any"), "additionalProperties": (21, "SchemaOrBool"), "type": (22, "Strings"),
+            "items": (23, "(Schema"), "allOf": (24, "[Schema"), "properties": (25, "{Schema"),
         },
         31,
     ),

@@ -21,7 +21,7 @@ from jobrelay.cluster.apiserver.openapi.operation import (
     tag,
 )
 from jobrelay.cluster.apiserver.openapi.parameters import CONNECTS, LOG, NAMESPACE, REST_OF_PATH, Parameter, Parameters
-from jobrelay.cluster.apiserver.resources import Served, Subresource
+from jobrelay.cluster.apiserver.resources import ServedResource, Subresource
 
 _STREAMING: Final = (*BUILT_IN, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _PATCHES: Final = (
@@ -52,7 +52,7 @@ def _article(noun: str) -> str:
 class ResourceOperations:
     """The operations of one resource."""
 
-    served: Served
+    served: ServedResource
     parameters: Parameters
     _root: str = field(init=False)
 
@@ -157,7 +157,8 @@ class ResourceOperations:
         if "delete" in served.verbs:
             answer = own if (served.group, kind) in _ANSWERED_WITH_OBJECT else META + "Status"
             yield self._make(
-                path, "delete", "delete", f"delete {_article(kind)}{kind}", answer, action="delete", codes=("200", "202"),
+                path, "delete", "delete", f"delete {_article(kind)}{kind}", answer, action="delete",
+                codes=("200", "202"),
                 parameters=(*self.parameters.delete, *scope), body=META + "DeleteOptions", body_required=False,
             )  # fmt: skip
 
@@ -167,7 +168,8 @@ class ResourceOperations:
         scope = (*self._path_parameters, self._name)
         if "update" in verbs:
             yield self._make(
-                path, "put", "replace", f"replace {what}{kind}", schema, action="put", codes=("200", "201"), suffix=suffix,
+                path, "put", "replace", f"replace {what}{kind}", schema, action="put", codes=("200", "201"),
+                suffix=suffix,
                 parameters=(*self.parameters.write, *scope), body=schema,
             )  # fmt: skip
         if "patch" in verbs:
@@ -187,7 +189,8 @@ class ResourceOperations:
             yield everywhere
         path = f"{self._root}/watch{self._scoped}/{served.plural}"
         yield self._watch(path, text, scope)
-        text = f"watch changes to an object of kind {kind}. {_USE_WATCH}, filtered to a single item with the 'fieldSelector' parameter."
+        single = "filtered to a single item with the 'fieldSelector' parameter"
+        text = f"watch changes to an object of kind {kind}. {_USE_WATCH}, {single}."
         one = self._watch(f"{path}/{{name}}", text, (*scope, self._name))
         one.id, one.action = one.id.removesuffix("List"), "watch"
         yield one
@@ -227,7 +230,8 @@ class ResourceOperations:
             )
         if "create" in sub.verbs:
             yield self._make(
-                path, "post", "create", f"create {sub.name} of {_article(kind)}{kind}", schema, suffix=suffix, action="post",
+                path, "post", "create", f"create {sub.name} of {_article(kind)}{kind}", schema, suffix=suffix,
+                action="post",
                 codes=("200", "201", "202"), parameters=(*self.parameters.write, *scope), body=schema,
             )  # fmt: skip
         yield from self._changes(path, sub.verbs, kind, schema, f"{sub.name} of the specified ", suffix)
@@ -251,7 +255,8 @@ class ResourceOperations:
         for where, ending, options in paths:
             for method in methods:
                 made = self._make(
-                    where, method, "connect", f"connect {method.upper()} requests to {sub.name} of {self.served.kind}", STRING,
+                    where, method, "connect", f"connect {method.upper()} requests to {sub.name} of {self.served.kind}",
+                    STRING,
                     action="connect", parameters=options, consumes=ANY, produces=ANY,
                 )  # fmt: skip
                 made.id = f"connect{self._title}{method.title()}{self._scope}{self.served.kind}{ending}"

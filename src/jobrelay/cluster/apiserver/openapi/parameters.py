@@ -34,18 +34,18 @@ _MANAGED: Final = (
     Parameter("fieldManager", "string", _MANAGER),
     Parameter(
         "fieldValidation", "string",
-        "What happens to unknown and repeated fields: Ignore drops them silently, Warn (the default) drops them and says so in "
-        "Warning headers, Strict refuses the request.",
+        "What happens to unknown and repeated fields: Ignore drops them silently, Warn (the default) drops them and "
+        "says so in Warning headers, Strict refuses the request.",
     ),
 )  # fmt: skip
 _FORCE: Final = Parameter(
     "force", "boolean", "Whether an apply takes over fields that others manage. Only for apply patches."
 )
 _SELECTION: Final = (
-    Parameter("continue", "string", "Where to go on: the token of the page before. The other parameters stay the same."),
+    Parameter("continue", "string", "Where to go on: the token of the page before. Other parameters stay the same."),
     Parameter("fieldSelector", "string", "Restricts the objects by their fields."),
     Parameter("labelSelector", "string", "Restricts the objects by their labels."),
-    Parameter("limit", "integer", "The greatest number of objects in the answer; `continue` in its metadata tells that there are more."),
+    Parameter("limit", "integer", "The most objects to answer with; if there are more, there is a `continue` token."),
     Parameter("resourceVersion", "string", "How recent the answer has to be, or for a watch: where it starts."),
     Parameter("resourceVersionMatch", "string", "What resourceVersion means for a list: NotOlderThan or Exact."),
     Parameter(
@@ -59,7 +59,8 @@ _WATCHING: Final = (
     Parameter("watch", "boolean", "Answers with a stream of changes instead of a list."),
 )
 _DELETION: Final = (
-    ("dryRun", "string"), ("gracePeriodSeconds", "integer"), ("ignoreStoreReadErrorWithClusterBreakingPotential", "boolean"),
+    ("dryRun", "string"), ("gracePeriodSeconds", "integer"),
+    ("ignoreStoreReadErrorWithClusterBreakingPotential", "boolean"),
     ("orphanDependents", "boolean"), ("propagationPolicy", "string"),
 )  # fmt: skip
 _STREAMS: Final = (

@@ -1,7 +1,7 @@
 """Operations as the path items of OpenAPI version 2 and 3.
 
-In both, a parameter that all operations of a path take stands at the path. Version 2 shares parameters between paths too:
-they get names made of a hash, and are referred to.
+In both, a parameter that all operations of a path take stands at the path. Version 2 shares parameters between paths
+too: they get names made of a hash, and are referred to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which documents there are, and what has been built of them.
+"""The index of OpenAPI documents, and a cache of built ones.
 
-The index names every document with a hash, but must not cost the building of all: the hash is made of what a document is
-built from. A document is built in a worker thread when somebody reads it, and kept compressed. Equal documents of several
-clusters in a process are one, because the shelf is shared and the hash is the key.
+The index names every document with a hash, but must not cost the building of all: the hash is made of what a document
+is built from. A document is built in a worker thread when somebody reads it, and kept compressed. Equal documents of
+several clusters in a process are one, because the cache is shared and the hash is the key.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import msgspec
 
 import jobrelay
 from jobrelay.cluster.apiserver.openapi import documents, gnostic_v2, gnostic_v3
-from jobrelay.cluster.apiserver.openapi.documents import Part
+from jobrelay.cluster.apiserver.openapi.documents import DocumentScope
 from jobrelay.cluster.apiserver.resources import ResourceTable
 
 _GENERAL: Final = (".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version")
-_SHELF_BYTES: Final = 8 * 2**20
+_CACHE_BYTES: Final = 8 * 2**20
 _LEVEL: Final = 6
 
 
@@ -37,13 +37,13 @@ class Document:
     build: Callable[[], bytes]
 
 
-class Shelf:
-    """Built documents, compressed; the least used ones go when there are too many.
+class DocumentCache:
+    """Built documents, compressed; the least recently used are dropped when there are too many.
 
-    Documents are built one after the other in a thread of the shelf's own, so nobody else's work waits for them.
+    Documents are built one after the other in a thread of the cache's own, so nobody else's work waits for them.
     """
 
-    def __init__(self, limit: int = _SHELF_BYTES) -> None:
+    def __init__(self, limit: int = _CACHE_BYTES) -> None:
         self._limit, self._size = limit, 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
@@ -79,14 +79,14 @@ class Shelf:
             self._size -= len(dropped)
 
 
-SHELF: Final = Shelf()
+CACHE: Final = DocumentCache()
 
 
-class Catalogue:
+class DocumentIndex:
     """The documents of one cluster at one time."""
 
     def __init__(self, resources: ResourceTable) -> None:
-        self._parts = {part.path: part for part in sorted(parts(resources), key=lambda part: part.path)}
+        self._parts = {part.path: part for part in sorted(document_scopes(resources), key=lambda part: part.path)}
         self._etags = {path: _etag(part) for path, part in self._parts.items()}
         joined = "".join(self._etags.values())
         self._whole = hashlib.sha512(joined.encode()).hexdigest().upper()
@@ -108,19 +108,19 @@ class Catalogue:
         return Document(self._whole, lambda: encode(documents.document_v2(parts)))
 
 
-def parts(resources: ResourceTable) -> Iterator[Part]:
-    yield from map(Part, _GENERAL)
+def document_scopes(resources: ResourceTable) -> Iterator[DocumentScope]:
+    yield from map(DocumentScope, _GENERAL)
     for group, versions in resources.groups.items():
         for version in versions:
             served = tuple(resources.in_version(group, version))
-            yield Part(f"apis/{group}/{version}" if group else f"api/{version}", group, version, served)
+            yield DocumentScope(f"apis/{group}/{version}" if group else f"api/{version}", group, version, served)
         if group and any(
             served.custom is None for version in versions for served in resources.in_version(group, version)
         ):
-            yield Part(f"apis/{group}", group)
+            yield DocumentScope(f"apis/{group}", group)
 
 
-def _etag(part: Part) -> str:
+def _etag(part: DocumentScope) -> str:
     """A hash of all that the document is built from."""
     made = hashlib.sha512(f"{jobrelay.__version__} {part.path}".encode())
     for served in part.resources:

@@ -1,4 +1,4 @@
-"""What every handler needs: the store, the table of resources, the clock, randomness."""
+"""What every handler needs of its server: the store, the resources, the clock, randomness."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def new_uid() -> str:
 
 
 @dataclass(slots=True)
-class Services:
+class ServerContext:
     store: Store
     resources: ResourceTable
     now: Callable[[], dt.datetime] = _now
@@ -44,7 +44,7 @@ class Services:
     authorizer: Authorizer = field(init=False)
     nodes: NodeStreams | None = None
     figures: list[Callable[[], Iterable[str]]] = field(default_factory=list)  # of what runs beside the server
-    unsettled: set[str] = field(default_factory=set)  # uids of objects that were written so
+    labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
         self.authorizer = Authorizer(self.store)

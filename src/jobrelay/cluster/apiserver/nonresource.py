@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import output_for
 from jobrelay.cluster.apiserver.health import CHECKS, health
@@ -14,7 +15,6 @@ from jobrelay.cluster.apiserver.metrics import Metrics
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.services import Services
 
 if TYPE_CHECKING:
     from jobrelay.cluster.apiserver.openapi.answers import OpenApi
@@ -28,9 +28,9 @@ VERSION: Final = {
 Answer = Callable[[ApiRequest], Awaitable[ApiResponse]]
 
 
-class Paths:
-    def __init__(self, services: Services, discovery: Discovery, metrics: Metrics) -> None:
-        self._services, self._discovery, self._metrics = services, discovery, metrics
+class NonResourceHandler:
+    def __init__(self, server: ServerContext, discovery: Discovery, metrics: Metrics) -> None:
+        self._server, self._discovery, self._metrics = server, discovery, metrics
         self._openapi: OpenApi | None = None
 
     async def answer(self, request: ApiRequest) -> ApiResponse:
@@ -53,19 +53,19 @@ class Paths:
         return found
 
     def _index(self) -> list[str]:
-        """Every path that there is, but for those of objects."""
+        """All paths apart from those of objects."""
         found = {"/api", "/api/v1", "/apis", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
         for endpoint, checks in CHECKS.items():
             found |= {f"/{endpoint}", *(f"/{endpoint}/{check}" for check in checks)}
-        for group, versions in self._services.resources.groups.items():
+        for group, versions in self._server.resources.groups.items():
             if group:
                 found |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
         return sorted(found)
 
     def _documents(self) -> OpenApi:
-        """OpenAPI is not even imported before somebody asks."""
+        """Imported on the first request: most clusters never serve OpenAPI."""
         if self._openapi is None:
             from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 
-            self._openapi = OpenApi(self._services.resources, self._services.now)
+            self._openapi = OpenApi(self._server.resources, self._server.now)
         return self._openapi

@@ -1,0 +1,212 @@
+"""Admission plugins that read other objects: service accounts, priorities, limits, storage classes, roles.
+
+What the rules are is in `kinds/`, as pure functions; here the objects that they look at are fetched from the store, and
+a refusal becomes the answer. Each function is a step of the admission chain and returns at once for kinds it is not
+about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.access import MASTERS, Attributes
+from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
+from jobrelay.kinds.strategy import Obj
+
+RBAC = "rbac.authorization.k8s.io"
+Fields = Mapping[str, Any]
+
+
+def _all(admission: AdmissionRequest, key: str, namespace: str = "") -> list[Fields]:
+    return [represent.cached(item.raw) for item in admission.server.store.snapshot(key).walk(namespace)]
+
+
+def _one(admission: AdmissionRequest, key: str, namespace: str, name: str) -> Fields | None:
+    item = admission.server.store.get(key, namespace, name)
+    return represent.cached(item.raw) if item is not None else None
+
+
+# Changes.
+
+
+def fill_in_pod(admission: AdmissionRequest) -> None:
+    """Sets limits, service account, priority and tolerations of a new pod; keeps what an update left out."""
+    if not admission.is_about("pods"):
+        return
+    from jobrelay.kinds.core import limitranger
+    from jobrelay.kinds.core.pod import admit_pod, admit_pod_update, service_account_of
+
+    if admission.old:
+        admit_pod_update(admission.new, admission.old)
+        return
+    namespace = admission.namespace
+    limitranger.fill_in(admission.new, _all(admission, "limitranges", namespace))
+    account = service_account_of(admission.new)
+    runtime = admission.new["spec"].get("runtimeClassName")
+    refused = admit_pod(
+        admission.new,
+        service_account=_one(admission, "serviceaccounts", namespace, account) if account else None,
+        priority_classes=_all(admission, "priorityclasses.scheduling.k8s.io"),
+        random_suffix=admission.server.suffix(),
+        runtime_class=_one(admission, "runtimeclasses.node.k8s.io", "", runtime) if runtime else None,
+    )
+    if refused is not None:
+        raise errors.ApiError(refused[0], "Forbidden", refused[1], details=_pod_details(admission))
+
+
+def _pod_details(admission: AdmissionRequest) -> dict[str, Any]:
+    name = admission.metadata.get("name") or admission.metadata.get("generateName", "")
+    return {"name": name, "kind": "pods"} if name else {"kind": "pods"}
+
+
+def fill_in_claim(admission: AdmissionRequest) -> None:
+    if admission.is_about("persistentvolumeclaims") and not admission.old:
+        from jobrelay.kinds.core.admission import fill_in_class
+
+        fill_in_class(admission.new, _all(admission, "storageclasses.storage.k8s.io"))
+
+
+def allocate_for_service(admission: AdmissionRequest) -> None:
+    """Allocates cluster IPs and node ports; an address that is not available is the only error reported."""
+    if not admission.is_about("services"):
+        return
+    from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create, begin_update
+
+    pool = ServiceAllocator(_all(admission, "services"))
+    if not admission.old:
+        found = begin_create(admission.new, pool)
+    else:
+        found = begin_update(admission.new, admission.old, pool)
+    if found:
+        raise admission.invalid(found)
+
+
+# Refusals.
+
+
+def may_grant(admission: AdmissionRequest) -> None:
+    """Prevents privilege escalation: users grant only rights that they hold, unless they may `escalate` or `bind`."""
+    if admission.served.group != RBAC or admission.subresource or MASTERS in admission.request.user.groups:
+        return
+    if admission.old and _same_grants(admission.new, admission.old):
+        return
+    kind = admission.served.kind
+    wanted = _role_rules(admission) if kind.endswith("Role") else _bound_rules(admission)
+    if wanted is None:
+        return
+    from jobrelay.kinds.rbac.rules import escalation_error
+
+    authorizer, user = admission.server.authorizer, admission.request.user
+    namespace = admission.namespace
+    refusal = escalation_error(user.name, user.groups, authorizer.held(user, namespace), wanted)
+    if refusal:
+        raise errors.forbidden(RBAC, admission.served.plural, admission.metadata.get("name", ""), refusal)
+
+
+def _same_grants(new: Obj, old: Obj) -> bool:
+    fields = ("rules", "aggregationRule", "roleRef", "subjects")
+    return all((new.get(name) or None) == (old.get(name) or None) for name in fields)
+
+
+def _role_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:
+    if _allowed(admission, "escalate", admission.served.plural, admission.metadata.get("name", "")):
+        return None
+    rules: list[dict[str, Any]] = list(admission.new.get("rules") or [])
+    if admission.new.get("aggregationRule"):
+        rules += [
+            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+            {"nonResourceURLs": ["*"], "verbs": ["*"]},
+        ]
+    return rules
+
+
+def _bound_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:
+    reference = admission.new["roleRef"]
+    plural = {"ClusterRole": "clusterroles", "Role": "roles"}.get(reference.get("kind", ""), "")
+    if plural and _allowed(admission, "bind", plural, reference.get("name", "")):
+        return None
+    namespace = admission.namespace if plural == "roles" else ""
+    role = _one(admission, f"{plural}.{RBAC}", namespace, reference.get("name", ""))
+    if role is None:
+        raise errors.not_found(RBAC, admission.served.plural, reference.get("name", ""))
+    return list(role.get("rules") or [])
+
+
+def _allowed(admission: AdmissionRequest, verb: str, plural: str, name: str) -> bool:
+    wanted = Attributes(verb, RBAC, plural, namespace=admission.namespace, name=name)
+    return admission.server.authorizer.allowed(admission.request.user, wanted)[0]
+
+
+def check_limits(admission: AdmissionRequest) -> None:
+    """Enforces the limits of LimitRanges."""
+    if admission.old or not (admission.is_about("pods") or admission.is_about("persistentvolumeclaims")):
+        return
+    from jobrelay.kinds.core import limitranger
+
+    ranges = _all(admission, "limitranges", admission.namespace)
+    check = limitranger.pod_refusal if admission.served.key == "pods" else limitranger.claim_refusal
+    if why := check(admission.new, ranges):
+        raise admission.forbidden(why)
+
+
+def check_claim_growth(admission: AdmissionRequest) -> None:
+    if admission.is_about("persistentvolumeclaims") and admission.old:
+        from jobrelay.kinds.core.admission import growth_refusal
+
+        if why := growth_refusal(admission.new, admission.old, _all(admission, "storageclasses.storage.k8s.io")):
+            raise admission.forbidden(why)
+
+
+def check_default_priority(admission: AdmissionRequest) -> None:
+    if admission.is_about("priorityclasses.scheduling.k8s.io"):
+        from jobrelay.kinds.core.admission import second_default_refusal
+
+        if why := second_default_refusal(admission.new, _all(admission, admission.served.key)):
+            raise admission.forbidden(why)
+
+
+def pod_security(admission: AdmissionRequest) -> None:
+    """Enforces the Pod Security Standards that the namespace's labels set."""
+    if admission.subresource not in ("", "ephemeralcontainers"):
+        return
+    from jobrelay.kinds.core.pod import admit_pod_security, is_significant_update, template_of
+
+    if admission.served.key == "pods":
+        if admission.old and not is_significant_update(admission.new, admission.old):
+            return
+        subject: Obj | None = admission.new
+    else:
+        subject = template_of(admission.served.group, admission.served.plural, admission.new)
+    if subject is None or not subject.get("spec"):
+        return
+    namespace = _one(admission, "namespaces", "", admission.namespace)
+    labels = (namespace or {"metadata": {}})["metadata"].get("labels")
+    if not any(key.startswith("pod-security.kubernetes.io/") for key in labels or ()):
+        return
+    why, warnings = admit_pod_security(
+        labels, subject.get("metadata") or {}, subject["spec"], enforce=admission.served.key == "pods"
+    )
+    if why:
+        raise admission.forbidden(why)
+    for text in warnings:
+        admission.request.warn(text)
+
+
+def namespace_pod_security(admission: AdmissionRequest) -> None:
+    """Validates a namespace's Pod Security labels; warns of existing pods that violate a stricter level."""
+    if not admission.is_about("namespaces"):
+        return
+    from jobrelay.kinds.core.pod import namespace_warnings, validate_namespace_labels
+
+    labels = admission.metadata.get("labels")
+    old = admission.old["metadata"].get("labels") if admission.old else None
+    if found := validate_namespace_labels(labels, old):
+        raise admission.invalid(found)
+    if not admission.old or labels == old:
+        return
+    name = admission.metadata["name"]
+    pods = [represent.stored(item.raw) for item in admission.server.store.snapshot("pods").walk(name)]
+    for text in namespace_warnings(name, labels, old, pods):
+        admission.request.warn(text)

@@ -1,0 +1,55 @@
+"""One write as admission sees it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.cluster.apiserver import errors
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.kinds.strategy import Obj
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+
+
+class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
+    """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
+
+    `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are
+    empty.
+    """
+
+    server: ServerContext
+    request: ApiRequest
+    served: ServedResource
+    operation: Operation
+    namespace: str
+    name: str = ""
+    new: Obj = {}
+    old: Obj = {}
+    subresource: str = ""
+    dry_run: bool = False
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of the new object."""
+        metadata: dict[str, Any] = self.new["metadata"]
+        return metadata
+
+    def is_about(self, key: str, subresource: str = "") -> bool:
+        return self.served.key == key and self.subresource == subresource
+
+    def invalid(self, found: list[FieldError]) -> errors.ApiError:
+        group = "" if self.served.key == "events" else self.served.group
+        kind = self.served.kind
+        if self.served.custom is not None:
+            group, kind = self.new.get("apiVersion", "").rpartition("/")[0], self.new.get("kind", "")
+        return errors.invalid(group, kind, self.metadata.get("name", ""), found)
+
+    def forbidden(self, why: str) -> errors.ApiError:
+        name = self.metadata.get("name") or self.metadata.get("generateName", "")
+        return errors.forbidden(self.served.group, self.served.plural, name, why)

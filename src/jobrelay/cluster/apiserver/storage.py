@@ -1,0 +1,36 @@
+"""Objects on their way into the store: JSON without apiVersion and kind, with the version of their write."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.store import Store
+from jobrelay.kinds.strategy import Obj
+
+_TYPE_AND_METADATA: Final = frozenset({"kind", "apiVersion", "metadata"})
+
+
+def stored_json(obj: Obj) -> bytes:
+    """An object as it is stored: without apiVersion and kind, metadata first."""
+    rest = {key: value for key, value in obj.items() if key not in _TYPE_AND_METADATA}
+    return represent.encode({"metadata": obj["metadata"], **rest})
+
+
+def put(store: Store, key: str, namespace: str, name: str, obj: Obj) -> bytes:
+    """Stores an object with the version of this write as its resourceVersion; returns its stored JSON."""
+    raw = _numbered(store, obj)
+    store.put(key, namespace, name, raw)
+    return raw
+
+
+def remove(store: Store, key: str, namespace: str, name: str, obj: Obj) -> bytes:
+    """Removes an object, whose last state gets the version of this write; returns that state's stored JSON."""
+    raw = _numbered(store, obj)
+    store.delete(key, namespace, name, raw)
+    return raw
+
+
+def _numbered(store: Store, obj: Obj) -> bytes:
+    obj["metadata"]["resourceVersion"] = str(store.next_version())
+    return stored_json(obj)

@@ -1,0 +1,235 @@
+"""Writes: create, update and patch, as a straight line of values.
+
+    read -> body -> (old, patch) -> new -> owned fields -> admitted -> stored
+
+A handler reads options and body into values. `create` and `update` take them from there: the new object is proposed (by
+a body, or by a patch of the stored object), field management notes who owns its fields, admission completes and checks
+it, and it is stored. Between reading the stored object and putting the new one nothing gives way to other requests, so
+there are no conflicts to retry: a patch always meets the newest object. Only the wait for the commit is asynchronous.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.apimachinery.apply import restore_times
+from jobrelay.apimachinery.times import format_time
+from jobrelay.cluster.apiserver import admission, errors, ownership, represent, storage
+from jobrelay.cluster.apiserver.admission import AdmissionRequest
+from jobrelay.cluster.apiserver.admission.request import Operation
+from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace, given_version
+from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.options import WriteOptions
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.cluster.store import Item
+from jobrelay.kinds.strategy import Obj
+
+_REGISTRY_PATHS: Final = {
+    "services": "services/specs", "endpoints": "services/endpoints", "nodes": "minions",
+    "replicationcontrollers": "controllers", "ingresses.networking.k8s.io": "ingress",
+    "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
+    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
+}  # fmt: skip
+_SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+Propose = Callable[[Obj | None], ProposedObject]  # the new object, made of the stored one (None: there is none)
+
+
+class WriteRequest(msgspec.Struct, frozen=True, eq=False):
+    """One create, update or patch: the user, the resource and subresource, and the options."""
+
+    server: ServerContext
+    request: ApiRequest
+    served: ServedResource
+    options: WriteOptions
+    subresource: str = ""
+
+    @property
+    def namespace(self) -> str:
+        return self.request.info.namespace if self.served.namespaced else ""
+
+    @property
+    def manager(self) -> str:
+        """The field manager: the one named, else what the user agent starts with."""
+        return self.options.field_manager or _program(self.request.header("user-agent"))
+
+    @property
+    def now(self) -> str:
+        return format_time(self.server.now())
+
+    def admission(self, operation: Operation, name: str, new: Obj, old: Obj) -> AdmissionRequest:
+        return AdmissionRequest(
+            self.server, self.request, self.served, operation, self.namespace, name, new, old, self.subresource,
+            self.options.dry_run,
+        )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def _program(agent: str) -> str:
+    return "".join(char for char in agent.split("/", 1)[0] if char.isprintable())[:128]
+
+
+def own_fields(write: WriteRequest, old: Obj | None, proposed: ProposedObject) -> Obj:
+    """The proposed object with managedFields: this write's manager owns what it has changed."""
+    if not proposed.tracked:
+        ownership.track(
+            write.served,
+            old,
+            proposed.obj,
+            manager=write.manager,
+            now=write.now,
+            subresource=write.subresource,
+            sent=proposed.sent,
+        )
+    if proposed.notes is not None:
+        proposed.notes.settle()
+    return proposed.obj
+
+
+# Create.
+
+
+def create(write: WriteRequest, proposed: ProposedObject) -> bytes:
+    """Stores a new object; returns its stored JSON."""
+    metadata = proposed.obj["metadata"]
+    for key in _SET_BY_SERVER:
+        metadata.pop(key, None)
+    ensure_namespace(metadata, write.namespace)
+    return _admit_new(write, own_fields(write, None, proposed))
+
+
+def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) -> bytes:
+    new = own_fields(write, None, proposed)
+    ensure_namespace(new["metadata"], write.namespace)
+    check_name(new, name)
+    given_version(new["metadata"])
+    new["metadata"].pop("resourceVersion", None)
+    return _admit_new(write, new)
+
+
+def _admit_new(write: WriteRequest, new: Obj) -> bytes:
+    request = write.admission("CREATE", "", new, {})
+    admission.run(admission.CREATE.mutating, request)
+    labelled_late = admission.finish(admission.CREATE, request)
+    raw = _insert(write, new)
+    _remember(write, new, labelled_late=labelled_late)
+    return raw
+
+
+def _insert(write: WriteRequest, obj: Obj) -> bytes:
+    metadata, served = obj["metadata"], write.served
+    if given_version(metadata) and not write.options.dry_run:
+        raise errors.unknown("resourceVersion should not be set on objects to be created")
+    if not metadata.get("resourceVersion"):
+        metadata.pop("resourceVersion", None)
+    present = write.server.store.get(served.key, write.namespace, metadata["name"])
+    if present is not None:
+        taken = errors.already_exists(served.group, served.plural, metadata["name"])
+        if represent.stored(present.raw)["metadata"].get("deletionTimestamp"):
+            taken.message = f"object is being deleted: {taken.message}"
+        raise taken
+    return _put(write, metadata["name"], obj)
+
+
+def _put(write: WriteRequest, name: str, obj: Obj) -> bytes:
+    obj = _to_storage(write.served, obj)
+    if write.options.dry_run:
+        return storage.stored_json(obj)
+    return storage.put(write.server.store, write.served.key, write.namespace, name, obj)
+
+
+def _remember(write: WriteRequest, new: Obj, *, labelled_late: bool) -> None:
+    if not write.options.dry_run:
+        uids = write.server.labelled_late
+        (uids.add if labelled_late else uids.discard)(new["metadata"]["uid"])
+
+
+# Update and patch.
+
+
+def update(
+    write: WriteRequest, name: str, propose: Propose, *, uid: str = "", create: bool = False
+) -> tuple[bytes, bool]:
+    """Replaces the stored object by the one proposed for it; returns the stored JSON and whether it was created.
+
+    An object that does not exist is created if `create` or the kind allows it. `uid` is a precondition.
+    """
+    served = write.served
+    item = write.server.store.get(served.key, write.namespace, name)
+    if item is None:
+        if not create and not served.strategy.create_on_update:
+            raise errors.not_found(served.group, served.plural, name)
+        if uid:
+            raise _uid_conflict(write, name, uid, "")
+        return _create_by_update(write, name, propose(None)), True
+    old = _current(served, item)
+    if uid and uid != old["metadata"]["uid"]:
+        raise _uid_conflict(write, name, uid, old["metadata"]["uid"])
+    new = own_fields(write, old, propose(old))
+    request = write.admission("UPDATE", name, new, old)
+    admission.run(admission.UPDATE.mutating, request)
+    labelled_late = admission.finish(admission.UPDATE, request)
+    return _replace(write, item, new, old, labelled_late=labelled_late), False
+
+
+def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_late: bool) -> bytes:
+    restore_times(new, old)
+    if _is_finalized(new):
+        return _remove(write, item, new)
+    settled = not labelled_late and new["metadata"]["uid"] not in write.server.labelled_late
+    if new == old and settled:
+        return item.raw
+    _remember(write, new, labelled_late=labelled_late)
+    if write.options.dry_run:
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    else:
+        new["metadata"].pop("resourceVersion", None)
+    return _put(write, item.name, new)
+
+
+def _remove(write: WriteRequest, item: Item, new: Obj) -> bytes:
+    """An update took the last finalizer of an object that was being deleted: it is removed now, in its stored state."""
+    if not write.options.dry_run:
+        last = represent.stored(item.raw)
+        storage.remove(write.server.store, write.served.key, item.namespace, item.name, last)
+    return storage.stored_json(_to_storage(write.served, new))
+
+
+def _current(served: ServedResource, item: Item) -> Obj:
+    """A stored object in the version of the request."""
+    old = represent.stored(item.raw)
+    if served.from_storage is not None:
+        old = served.from_storage(old)
+    return {"kind": served.kind, "apiVersion": served.api_version, **old}
+
+
+def _to_storage(served: ServedResource, obj: Obj) -> Obj:
+    return obj if served.to_storage is None else served.to_storage(obj)
+
+
+def _is_finalized(new: Obj) -> bool:
+    """Whether an object is being deleted and nothing holds it any longer."""
+    metadata: dict[str, Any] = new["metadata"]
+    return bool(
+        metadata.get("deletionTimestamp")
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not (new.get("spec") or {}).get("finalizers")
+    )
+
+
+def _uid_conflict(write: WriteRequest, name: str, given: str, actual: str) -> errors.ApiError:
+    served = write.served
+    path = _REGISTRY_PATHS.get(served.key) or (f"{served.group}/{served.plural}" if served.custom else served.plural)
+    prefix = "" if write.options.dry_run else "/registry"
+    key = prefix + "".join(f"/{part}" for part in (path, write.namespace, name) if part)
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {given}, UID in object meta: {actual}"
+    )
+    return errors.conflict(served.group, served.plural, name, why)
