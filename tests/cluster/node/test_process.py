@@ -82,6 +82,11 @@ async def test_a_program_that_is_not_there(world: World) -> None:
     assert "executable file not found in $PATH" in ended["message"]
 
 
+async def test_a_missing_path_that_contains_the_word_mount(world: World) -> None:
+    await world.run("", container={"command": ["/no/such/mount-tool"]})
+    assert terminated(await world.ended())["message"].endswith('exec: "/no/such/mount-tool": no such file or directory')
+
+
 async def test_a_container_above_its_memory_limit_is_ended(world: World) -> None:
     container = {"resources": {"limits": {"memory": "4Mi"}}}
     await world.run("x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 100; true", container=container)

@@ -51,6 +51,14 @@ async def test_without_a_script_a_pod_succeeds_at_once() -> None:
         }  # fmt: skip
 
 
+async def test_a_label_that_reads_like_a_phase_is_not_one() -> None:
+    async with nodes() as world:
+        body = pod()
+        body["metadata"]["labels"] = {"phase": "Failed"}
+        await world.create(body)
+        await world.phase("Succeeded")
+
+
 async def test_a_pod_runs_for_its_time() -> None:
     async with nodes() as world:
         await world.create(pod(annotations={"run-seconds": "60"}))

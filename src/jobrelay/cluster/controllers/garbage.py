@@ -56,6 +56,7 @@ class _Thin(msgspec.Struct):
     metadata: _Metadata
 
 
+_RELEVANT = (b'"deletionTimestamp"', b'"ownerReferences"')  # an object without these bytes need not be decoded
 _THIN = msgspec.json.Decoder(_Thin)
 
 
@@ -90,17 +91,12 @@ class GarbageCollector:
 
     def _note(self, ref: Ref, after: Item | None) -> None:
         known = self._owners.get(ref, [])
-        deleting = after is not None and b'"deletionTimestamp"' in after.raw
-        if after is not None and (deleting or b'"ownerReferences"' in after.raw):
-            metadata = _thin(after.raw)
-        elif known:
-            metadata = _Metadata()
-        else:
-            return
+        relevant = after is not None and any(field in after.raw for field in _RELEVANT)
+        metadata = _thin(after.raw) if after is not None and relevant else _Metadata()
         owners = metadata.owner_references
         if owners != known:
             self._relate(ref, known, owners)
-        elif not deleting:
+        elif not metadata.deletion_timestamp:
             return  # nothing that concerns owners has changed
         if owners or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
             self._waiting[ref] = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -25,8 +25,6 @@ from jobrelay.kube.patch import merge_patch
 from jobrelay.kube.resource import PODS
 
 WORKERS = 32
-_BOUND: Final = b'"nodeName":"'
-_OVER: Final = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -76,14 +74,14 @@ class ScriptedRuntime:
             if old is not None:
                 self._lives.pop(old.key, None)
             return ()
-        known = self._lives.get(new.key)
-        if known is not None and known.uid == new.uid and not new.deleting:
-            if b'"Succeeded"' not in new.raw and b'"Failed"' not in new.raw:
-                return ()  # the echo of an own write
-            return (new.key,) if known.stage != "ended" else ()
-        if known is None and not new.deleting and (_BOUND not in new.raw or any(over in new.raw for over in _OVER)):
-            return ()  # it is on no node yet, or over
-        return (new.key,)
+        view, known = new.decode(_Pod), self._lives.get(new.key)
+        if view.spec.node_name not in self._nodes:
+            return ()
+        if new.deleting or (known is not None and known.uid != new.uid):
+            return (new.key,)
+        ended = view.status.phase in ENDED
+        # A pod that is being played only has to be looked at again if somebody else has ended it.
+        return (new.key,) if ended == (known is not None and known.stage != "ended") else ()
 
     async def _look(self, key: Key) -> Result | None:
         pod = self._pods.get(key)

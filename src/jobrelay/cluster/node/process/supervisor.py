@@ -37,6 +37,10 @@ _SPARED = re.compile("(tty|vcs|loop|ram|nbd|md).+")  # devices that no container
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+class MountError(Exception):
+    """The mounts of a container could not be set up."""
+
+
 def _check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
@@ -171,12 +175,10 @@ def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> 
         import termios
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    if spec.get("join"):
-        enter_mounts(spec["join"])
-    elif spec.get("root") and way:
-        own_mounts(way)
-        build_root(spec["root"], spec["binds"])
-        os.chroot(spec["root"])
+    try:
+        _change_root(spec, way)
+    except OSError as error:
+        raise MountError(str(error)) from error
     _share_cpus(spec["cpus"])
     os.chdir(spec.get("cwd") or "/")
     os.umask(0o022)
@@ -188,6 +190,15 @@ def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> 
     if os.getppid() != supervisor:
         os._exit(127)
     os.execve(_find(spec["program"], spec["env"]), spec["argv"], spec["env"])  # noqa: S606
+
+
+def _change_root(spec: dict[str, Any], way: str) -> None:
+    if spec.get("join"):
+        enter_mounts(spec["join"])
+    elif spec.get("root") and way:
+        own_mounts(way)
+        build_root(spec["root"], spec["binds"])
+        os.chroot(spec["root"])
 
 
 def _find(program: str, env: dict[str, str]) -> str:
@@ -239,7 +250,7 @@ def _spawn(spec: dict[str, Any], fds: list[int], way: str) -> int:
 
 
 def _reason(error: BaseException, program: str) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENOENT and "mount" not in str(error):
+    if isinstance(error, FileNotFoundError):
         return "no such file or directory" if "/" in program else "executable file not found in $PATH"
     return str(error) or repr(error)
 
