@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.job.decision import Decision, decide
-from jobrelay.cluster.controllers.job.situation import Memory
-from jobrelay.cluster.controllers.job.tracking import close
-from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Status
+from jobrelay.cluster.controllers.job.decision import JobDecision, decide
+from jobrelay.cluster.controllers.job.snapshot import SyncState
+from jobrelay.cluster.controllers.job.tracking import count_uncounted
+from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, BatchJobStatus, Job, Pod
 from tests.kinds.workloads import create, update
 
 Obj = dict[str, Any]
@@ -33,7 +33,7 @@ class Worker:
         self.job, errors = create("Job", {**body, "metadata": stamped})
         assert not errors, [str(error) for error in errors]
         self.uid, self.version, self.now = uid, version, now
-        self.memory = Memory()
+        self.state = SyncState()
         self.pods: dict[str, Obj] = {}
         self.made = 0
         self.versions = [self.shown()]
@@ -59,25 +59,25 @@ class Worker:
         if self.finished:
             return
         view = msgspec.json.decode(msgspec.json.encode(self.job), type=Job)
-        decision = decide(view, self._views(), self.memory, self.now)
+        decision = decide(view, self._views(), self.state, self.now)
         self._carry_out(decision)
         if decision.on_hold:
             return
         reported = decision.outcome
         if reported.changed:
             self._write(reported.status)
-            self.memory = Memory(decision.memory)
+            self.state = SyncState(decision.state)
         removed = {pod.uid for pod in reported.removals}
         for uid in removed:
             self._release(uid)
-        closing = close(reported, removed, self.now)
+        closing = count_uncounted(reported, removed, self.now)
         if closing.changed:
             self._write(closing.status)
 
     def _views(self) -> list[Pod]:
         return [msgspec.json.decode(msgspec.json.encode(pod), type=Pod) for pod in self.pods.values()]
 
-    def _carry_out(self, decision: Decision) -> None:
+    def _carry_out(self, decision: JobDecision) -> None:
         for pod in decision.deletes:
             self.pods[pod.uid]["metadata"]["deletionTimestamp"] = text(self.now)
             if not decision.keeps_finalizers:
@@ -102,7 +102,7 @@ class Worker:
         if deleted and not pod["metadata"]["finalizers"] and pod["status"]["phase"] != "Running":
             del self.pods[uid]
 
-    def _write(self, status: Status) -> None:
+    def _write(self, status: BatchJobStatus) -> None:
         self.job = {**self.job, "status": msgspec.json.decode(msgspec.json.encode(status))}
         self.versions.append(self.shown())
 

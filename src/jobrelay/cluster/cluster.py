@@ -29,7 +29,7 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
-from jobrelay.cluster.controllers.catalog import chosen
+from jobrelay.cluster.controllers.catalog import select_controllers
 from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
 from jobrelay.cluster.inprocess import InProcessTransport
@@ -80,7 +80,7 @@ class Cluster:
         self._http: HttpServer | None = None
         self._store: Store | None = None
         self._plane: ControlPlane | None = None
-        self._controllers = chosen(controllers)
+        self._controllers = select_controllers(controllers)
         self._nodes = nodes or NodeSettings(runtime="none")
         self._clock = clock
 

@@ -9,9 +9,9 @@ import structlog
 
 from jobrelay.cluster import node
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.controllers.catalog import AT_ONCE, NAMESPACE, THROUGH_API
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.namespaces import Namespaces
+from jobrelay.cluster.controllers.catalog import API_CONTROLLERS, NAMESPACE, STORE_CONTROLLERS
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.namespaces import NamespaceController
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.transport import Transport
@@ -32,17 +32,17 @@ class ControlPlane:
         clock: Clock | None = None,
     ) -> None:
         self._services, self._names, self._nodes = services, names, nodes
-        self._namespaces = Namespaces(services, authority)
-        self._context = Context(transport, clock=clock, timeout=None)
+        self._namespaces = NamespaceController(services, authority)
+        self._context = ControllerContext(transport, clock=clock, timeout=None)
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         if NAMESPACE in self._names:
             self._namespaces.start()
-        for name, start in AT_ONCE.items():
+        for name, start in STORE_CONTROLLERS.items():
             if name in self._names:
                 start(self._services)
-        chosen = [set_up for name, set_up in THROUGH_API.items() if name in self._names]
+        chosen = [set_up for name, set_up in API_CONTROLLERS.items() if name in self._names]
         for set_up in chosen:
             set_up(self._context)
         pool = node.set_up(self._context, self._nodes)

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.job import Job, Memory, Pod, Status
-from jobrelay.cluster.controllers.job.decision import Decision, decide
+from jobrelay.cluster.controllers.job import BatchJobStatus, Job, Pod, SyncState
+from jobrelay.cluster.controllers.job.decision import JobDecision, decide
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER
 
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
@@ -74,11 +74,11 @@ def pod(
     return msgspec.json.decode(json.dumps(body), type=Pod)
 
 
-def decision(of: Job, *pods: Pod, memory: Memory | None = None) -> Decision:
-    return decide(of, pods, memory or Memory(), NOW)
+def decision(of: Job, *pods: Pod, state: SyncState | None = None) -> JobDecision:
+    return decide(of, pods, state or SyncState(), NOW)
 
 
-def told(made: Decision) -> dict[str, Any]:
+def told(made: JobDecision) -> dict[str, Any]:
     """What a decision says, as far as it says anything."""
     status = made.status
     answer: dict[str, Any] = {
@@ -87,13 +87,13 @@ def told(made: Decision) -> dict[str, Any]:
         "adopt": [one.name for one in made.adoptions],
         "release": [one.name for one in made.releases],
         "count": [one.name for one in made.removals],
-        "again": made.look_again,
+        "again": made.requeue_after,
         "conditions": [f"{one.type}/{one.reason}" for one in status.conditions] if status else [],
         "events": [event.reason for event in made.events],
     }
     return {key: value for key, value in answer.items() if value}
 
 
-def status(made: Decision) -> Status:
+def status(made: JobDecision) -> BatchJobStatus:
     assert made.status is not None
     return made.status

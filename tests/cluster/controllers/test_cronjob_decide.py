@@ -45,7 +45,7 @@ def reasons(plan: Any) -> list[str]:
 def test_before_the_first_time_nothing_happens() -> None:
     plan = decide(cronjob(), [], at(2))
     assert plan.create is None
-    assert plan.look_again == 3 * 60 + 0.1
+    assert plan.requeue_after == 3 * 60 + 0.1
 
 
 def test_a_due_time_makes_its_job() -> None:
@@ -69,7 +69,7 @@ def test_a_time_is_acted_on_once() -> None:
 
 def test_a_suspended_cronjob_makes_nothing() -> None:
     plan = decide(cronjob(suspend=True), [], at(6))
-    assert (plan.create, plan.look_again) == (None, None)
+    assert (plan.create, plan.requeue_after) == (None, None)
 
 
 def test_a_time_older_than_the_deadline_is_not_seen() -> None:
@@ -143,7 +143,7 @@ def test_what_history_has_no_room_for_leaves_the_active_list_unsaid() -> None:
 
 def test_a_schedule_that_is_never_due_is_told() -> None:
     plan = decide(cronjob("59 23 31 2 *"), [], at(2))
-    assert (reasons(plan), plan.look_again) == (["InvalidSchedule"], None)
+    assert (reasons(plan), plan.requeue_after) == (["InvalidSchedule"], None)
 
 
 def test_years_of_missed_minutes_are_found_at_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import JobController
 
 from ..apiserver.serving import MERGE
@@ -122,7 +122,7 @@ async def test_the_end_waits_for_terminating_pods() -> None:
 async def test_a_job_that_someone_else_manages_is_left_alone() -> None:
     made: list[JobController] = []
 
-    def set_up(context: Context) -> None:
+    def set_up(context: ControllerContext) -> None:
         made.append(JobController(context))
 
     async with world(set_up) as w:
@@ -186,7 +186,7 @@ async def test_pods_that_cannot_be_created_are_told_and_tried_again() -> None:
 async def test_the_metrics_have_their_names() -> None:
     made: list[JobController] = []
 
-    def set_up(context: Context) -> None:
+    def set_up(context: ControllerContext) -> None:
         made.append(JobController(context))
 
     async with world(set_up) as w:
@@ -209,12 +209,12 @@ async def many(jobs: Jobs) -> list[str]:
 
 async def test_while_many_wait_the_status_of_a_job_that_has_only_started_is_gathered_for_a_second() -> None:
     async with job_world() as jobs:
-        began = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        started_at = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         assert 20 < len(await many(jobs)) < 100
         assert len(await jobs.pods()) == 100
         await jobs.settle(0.6)
         statuses = [each["status"] for each in (await jobs.world.get(JOBS))["items"]]
-        assert {(status["active"], status["startTime"]) for status in statuses} == {(1, began)}
+        assert {(status["active"], status["startTime"]) for status in statuses} == {(1, started_at)}
 
 
 async def test_a_job_that_is_suspended_before_it_was_told_to_have_started_starts_anew_when_it_is_resumed() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from jobrelay.cluster.node.demand import Usage
-from jobrelay.cluster.node.placement import place
+from jobrelay.cluster.node.nodechoice import choose_node
+from jobrelay.cluster.node.nodeinfo import NodeUsage
 from jobrelay.cluster.node.preemption import Holder, Preemption, preempt
 from jobrelay.kube.objects import Key
 
-from .test_placement import demand, node
+from .test_nodechoice import demand, node
 
 
 def holder(name: str, priority: int = 0, cpu: str = "2", since: str = "") -> Holder:
@@ -18,13 +18,13 @@ def holder(name: str, priority: int = 0, cpu: str = "2", since: str = "") -> Hol
 
 def decide(cpu: str, higher: int = 0, **lower: list[Holder]) -> Preemption:
     """For a pod that wants CPUs of nodes of 4; `higher` is what more important pods hold of each."""
-    usage = {name: Usage(1, {"cpu": Fraction(higher)}) for name in lower}
+    usage = {name: NodeUsage(1, {"cpu": Fraction(higher)}) for name in lower}
     for name, holders in lower.items():
         for one in holders:
             usage[name].add(one.demand)
     nodes = {name: node(name) for name in lower}
     wanted = demand(cpu=cpu)
-    return preempt(wanted, place(wanted, list(nodes.values()), usage), nodes, usage, lower)
+    return preempt(wanted, choose_node(wanted, list(nodes.values()), usage), nodes, usage, lower)
 
 
 def names(found: Preemption) -> list[str]:

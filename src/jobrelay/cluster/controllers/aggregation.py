@@ -18,7 +18,7 @@ MANAGER: Final = "clusterrole-aggregation-controller"
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 
 
-class Aggregation:
+class ClusterRoleAggregationController:
     """Keeps the rules of aggregated roles in step with the roles they are made of."""
 
     def __init__(self, services: Services) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobrelay.cluster.controllers.events import Recorder
-from jobrelay.cluster.controllers.figures import Figures, queue_figures
+from jobrelay.cluster.controllers.queuemetrics import MetricsSource, queue_metrics
 from jobrelay.control import Controller, Group, Manager
 from jobrelay.kube import Cache, Client, Resource
 from jobrelay.kube.clock import Clock, SystemClock
@@ -18,7 +18,7 @@ from jobrelay.kube.transport import Transport
 USER_AGENT = "kube-controller-manager"
 
 
-class Context:
+class ControllerContext:
     """Handed to every controller when it is set up; `manager.run()` then runs them all.
 
     `timeout` bounds each of their requests; None is for a server in the same process, where no request can get lost. `figures` are what controllers tell whoever asks the API server for metrics.
@@ -29,11 +29,11 @@ class Context:
         self._transport, self._timeout = transport, timeout
         self.client = self.client_of(USER_AGENT)
         self.manager = Manager(clock=self.clock)
-        self.figures: list[Figures] = [self._queues]
+        self.figures: list[MetricsSource] = [self._queues]
         self._caches: dict[Resource, Cache] = {}
 
     def _queues(self) -> Iterator[str]:
-        return queue_figures([each for each in self.manager.members if isinstance(each, Controller)])
+        return queue_metrics([each for each in self.manager.members if isinstance(each, Controller)])
 
     def client_of(self, program: str) -> Client:
         """A client that says it is this program."""

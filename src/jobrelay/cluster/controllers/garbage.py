@@ -22,7 +22,7 @@ from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer
-from jobrelay.cluster.controllers.own import own_request
+from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.strategy import Obj
 
@@ -209,7 +209,7 @@ class GarbageCollector:
         served = self._served(ref)
         if served is not None:
             options = DeleteOptions(propagation=policy, uid=metadata.uid)
-            Deleter(self._services, own_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
+            Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
 
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
         def change(metadata: dict[str, Any]) -> None:
@@ -228,7 +228,7 @@ class GarbageCollector:
         served = self._served(ref)
         if served is None or self._store.get(*ref) is None:
             return
-        writer = Writer(self._services, own_request(ref.namespace), served, WriteOptions())
+        writer = Writer(self._services, internal_request(ref.namespace), served, WriteOptions())
 
         def make(old: Obj | None) -> Obj:
             assert old is not None

@@ -17,7 +17,7 @@ from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer, stored_json
-from jobrelay.cluster.controllers.own import own_request
+from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change
 
 KEY: Final = "namespaces"
@@ -30,7 +30,7 @@ _DESCRIPTION: Final = (
 )
 
 
-class Namespaces:
+class NamespaceController:
     """Fills new namespaces and empties deleted ones."""
 
     def __init__(self, services: Services, authority: bytes, *, delay: float = DELAY) -> None:
@@ -75,7 +75,7 @@ class Namespaces:
         assert served is not None
         made = served.decode(obj, None)
         served.strategy.default(made)
-        Writer(self._services, own_request(namespace), served, WriteOptions()).create(made)
+        Writer(self._services, internal_request(namespace), served, WriteOptions()).create(made)
 
     # Deleted namespaces.
 
@@ -100,7 +100,7 @@ class Namespaces:
         return list(found.values())
 
     def _empty_of(self, name: str, served: Served) -> int:
-        deleter = Deleter(self._services, own_request(name), served, DeleteOptions(propagation="Background"))
+        deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
         items = list(self._services.store.snapshot(served.key).walk(name))
         return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Cache, Key, Object
 from jobrelay.kube.clock import sleep
@@ -38,13 +38,13 @@ class _Bound(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     """Adds the controller, named as in kube-controller-manager: pod-garbage-collector-controller."""
     context.manager.add(PodGarbageCollector(context))
 
 
 class PodGarbageCollector:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._pods: Cache = context.cache(PODS)
         self._nodes: Cache = context.cache(NODES)

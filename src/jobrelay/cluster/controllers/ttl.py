@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.times import parse_time
 from jobrelay.kube import Key, Object
@@ -40,7 +40,7 @@ def _with_ttl(old: Object | None, new: Object | None) -> Iterable[Key]:
     return (new.key,) if new is not None and new.decode(_Job).spec.ttl_seconds_after_finished is not None else ()
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     """Adds the controller, named as in kube-controller-manager: ttl-after-finished-controller."""
     jobs = context.cache(JOBS)
 

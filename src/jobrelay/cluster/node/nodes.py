@@ -81,7 +81,7 @@ class _Node(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-class Registrar:
+class NodeRegistrar:
     """Registers the nodes, then renews their leases."""
 
     name = "nodes"

@@ -10,11 +10,11 @@ from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.answers import container_log, scripted_log
-from jobrelay.cluster.node.nodes import Registrar
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.logresponses import container_log, scripted_log
+from jobrelay.cluster.node.nodes import NodeRegistrar
 from jobrelay.cluster.node.process.connect import connect
-from jobrelay.cluster.node.process.host import Host
+from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.launcher import Launcher
 from jobrelay.cluster.node.process.runtime import ProcessRuntime
 from jobrelay.cluster.node.scheduler import NAME, Scheduler
@@ -29,14 +29,14 @@ from jobrelay.kube.events import EventRecorder
 class NodePool:
     """The nodes of one cluster; `set_up` makes them part of what a context's manager runs."""
 
-    def __init__(self, context: Context, settings: NodeSettings) -> None:
+    def __init__(self, context: ControllerContext, settings: NodeSettings) -> None:
         self.settings = settings
         scripted = settings.runtime == "scripted"
         clock = context.clock
         placing, running = context.client_of("kube-scheduler"), context.client_of("kubelet")
         recorder = EventRecorder(placing, NAME, NAME, clock=clock)
         self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
-        context.manager.add(Registrar(running, clock, settings), Group.CACHES)
+        context.manager.add(NodeRegistrar(running, clock, settings), Group.CACHES)
         context.manager.add(recorder, Group.CONTROLLERS)
         self.scripted = ScriptedRuntime(context, running, settings.names()) if scripted else None
         if self.scripted is not None:
@@ -62,12 +62,12 @@ class NodePool:
             )
         return connect(found, request)
 
-    def _process_runtime(self, context: Context, client: Client) -> ProcessRuntime:
+    def _process_runtime(self, context: ControllerContext, client: Client) -> ProcessRuntime:
         settings = self.settings
         folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
         recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
-        host = Host(
+        host = PodHost(
             client,
             context.clock,
             Launcher(mark, may_mount=settings.mounts),
@@ -83,6 +83,6 @@ class NodePool:
         return runtime
 
 
-def set_up(context: Context, settings: NodeSettings) -> NodePool | None:
+def set_up(context: ControllerContext, settings: NodeSettings) -> NodePool | None:
     """Adds the nodes to a context; with runtime `none` there are none, and nothing is scheduled."""
     return None if settings.runtime == "none" else NodePool(context, settings)

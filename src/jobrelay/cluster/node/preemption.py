@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage
-from jobrelay.cluster.node.placement import Placement, histogram, refuse
+from jobrelay.cluster.node.nodechoice import NodeChoice, histogram, run_filters
+from jobrelay.cluster.node.nodeinfo import NodeInfo, NodeUsage, PodDemand
 from jobrelay.kube.objects import Key
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
@@ -28,7 +28,7 @@ class Holder(NamedTuple):
     key: Key
     priority: int
     since: str  # the earlier, the more important
-    demand: Demand
+    demand: PodDemand
 
     @property
     def importance(self) -> tuple[int, str, Key]:
@@ -46,17 +46,17 @@ class Preemption:
 
 
 def preempt(
-    demand: Demand,
-    refused: Placement,
+    demand: PodDemand,
+    rejected: NodeChoice,
     nodes: Mapping[str, NodeInfo],
-    usage: Mapping[str, Usage],
+    usage: Mapping[str, NodeUsage],
     lower: Mapping[str, Sequence[Holder]],
 ) -> Preemption:
-    """What to do for a pod that was refused; `lower` are the pods of lower priority on each node."""
+    """What to do for a pod that was rejected; `lower` are the pods of lower priority on each node."""
     found: list[Preemption] = []
     reasons: Counter[str] = Counter()
-    for name, refusal in refused.refused.items():
-        if refusal.hopeless:
+    for name, rejection in rejected.rejected.items():
+        if rejection.unresolvable:
             reasons[NOT_HELPFUL] += 1
         elif not lower.get(name):
             reasons[NO_VICTIMS] += 1
@@ -68,23 +68,23 @@ def preempt(
                 found.append(Preemption(name, victims))
     if found:
         return min(found, key=_harm)
-    return Preemption(why_not=f"0/{len(refused.refused)} nodes are available: {histogram(reasons)}.")
+    return Preemption(why_not=f"0/{len(rejected.rejected)} nodes are available: {histogram(reasons)}.")
 
 
 def _victims(
-    demand: Demand, node: NodeInfo, used: Usage, lower: Sequence[Holder]
+    demand: PodDemand, node: NodeInfo, used: NodeUsage, lower: Sequence[Holder]
 ) -> tuple[Sequence[str], Sequence[Holder]]:
     """Why a node could not take the pod even then, or who has to leave."""
     left = copy.deepcopy(used)
     for holder in lower:
         left.add(holder.demand, -1)
-    refusal = refuse(demand, node, left)
-    if refusal is not None:
-        return refusal.reasons, ()
+    rejection = run_filters(demand, node, left)
+    if rejection is not None:
+        return rejection.reasons, ()
     victims = []
     for holder in sorted(lower, key=lambda holder: holder.importance):
         left.add(holder.demand)
-        if refuse(demand, node, left) is not None:
+        if run_filters(demand, node, left) is not None:
             left.add(holder.demand, -1)
             victims.append(holder)
     return (), victims

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of, node_info
-from jobrelay.cluster.node.placement import Placement, place
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.nodechoice import NodeChoice, choose_node
+from jobrelay.cluster.node.nodeinfo import NodeInfo, NodeUsage, PodDemand, node_info, pod_demand
 from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Holder, Preemption, preempt
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client
@@ -61,18 +61,18 @@ class _Whole(msgspec.Struct):
     spec: dict[str, Any]
 
 
-class Group(NamedTuple):
+class EquivalenceClass(NamedTuple):
     """Pods that fit or fail together; sorts by priority, highest first."""
 
     rank: int
-    demand: Demand
+    demand: PodDemand
     preempts: bool = True
 
 
 class _Taken(NamedTuple):
     uid: str
     node: str
-    demand: Demand
+    demand: PodDemand
     priority: int = 0
     since: str = ""
 
@@ -82,16 +82,18 @@ class Scheduler:
 
     name = "scheduler"
 
-    def __init__(self, context: Context, client: Client, recorder: EventRecorder, *, tell_success: bool = True) -> None:
+    def __init__(
+        self, context: ControllerContext, client: Client, recorder: EventRecorder, *, tell_success: bool = True
+    ) -> None:
         self._client, self._clock = client, context.clock
         self._recorder = recorder
         self._tell_success = tell_success
         self._pods, self._nodes = context.cache(PODS), context.cache(NODES)
         self._infos: dict[str, NodeInfo] = {}
-        self._usage: dict[str, Usage] = {}
+        self._usage: dict[str, NodeUsage] = {}
         self._taken: dict[Key, _Taken] = {}
-        self._groups: dict[Group, dict[Key, None]] = {}
-        self._waiting: dict[Key, Group] = {}
+        self._groups: dict[EquivalenceClass, dict[Key, None]] = {}
+        self._waiting: dict[Key, EquivalenceClass] = {}
         self._told: dict[Key, str] = {}
         self._priorities: Counter[int] = Counter()
         self._nominated: dict[Key, str] = {}
@@ -147,13 +149,13 @@ class Scheduler:
         if known is not None and known[:2] == (pod.uid, node):
             return
         self._free(pod.key)
-        demand = demand_of(pod.decode(_Whole).spec)
+        demand = pod_demand(pod.decode(_Whole).spec)
         self._assume(pod.key, _Taken(pod.uid, node, demand, view.spec.priority, view.status.start_time))
 
     def _assume(self, key: Key, taken: _Taken) -> None:
         self._taken[key] = taken
         self._priorities[taken.priority] += 1
-        self._usage.setdefault(taken.node, Usage()).add(taken.demand)
+        self._usage.setdefault(taken.node, NodeUsage()).add(taken.demand)
 
     def _free(self, key: Key) -> None:
         taken = self._taken.pop(key, None)
@@ -168,7 +170,7 @@ class Scheduler:
         if taken is not None and taken.uid == pod.uid:
             return  # decided, and the cache has not heard of it yet
         self._free(pod.key)
-        group = Group(-spec.priority, demand_of(pod.decode(_Whole).spec), spec.preemption_policy != "Never")
+        group = EquivalenceClass(-spec.priority, pod_demand(pod.decode(_Whole).spec), spec.preemption_policy != "Never")
         if self._waiting.get(pod.key) == group:
             return
         self._unqueue(pod.key, keep_told=True)
@@ -195,11 +197,11 @@ class Scheduler:
     # One pass over what waits.
 
     async def _pass(self) -> None:
-        refused: dict[Key, str] = {}
+        rejected: dict[Key, str] = {}
         pushed: list[tuple[Key, Preemption]] = []
-        reserved: list[tuple[str, Demand]] = []
+        reserved: list[tuple[str, PodDemand]] = []
         try:
-            for chosen in self._batches(refused, pushed, reserved):
+            for chosen in self._batches(rejected, pushed, reserved):
                 await asyncio.gather(*(self._bind(key, taken) for key, taken in chosen))
         finally:
             for node, demand in reserved:
@@ -207,12 +209,12 @@ class Scheduler:
         await asyncio.gather(
             *(self._evict(key, victim, found.node) for key, found in pushed for victim in found.victims)
         )
-        news = [(key, message) for key, message in refused.items() if self._told.get(key) != message]
+        news = [(key, message) for key, message in rejected.items() if self._told.get(key) != message]
         for start in range(0, len(news), _BATCH):
             await asyncio.gather(*(self._refuse(*one) for one in news[start : start + _BATCH]))
 
     def _batches(
-        self, refused: dict[Key, str], pushed: list[tuple[Key, Preemption]], reserved: list[tuple[str, Demand]]
+        self, rejected: dict[Key, str], pushed: list[tuple[Key, Preemption]], reserved: list[tuple[str, PodDemand]]
     ) -> Iterator[list[tuple[Key, _Taken]]]:
         """Decides who goes where, a batch at a time; notes for the rest why not, and who is to be pushed aside."""
         chosen: list[tuple[Key, _Taken]] = []
@@ -220,10 +222,10 @@ class Scheduler:
             while members := self._groups.get(group):
                 key = next(iter(members))
                 pod = self._pods.get(key)
-                found = place(group.demand, list(self._infos.values()), self._usage)
+                found = choose_node(group.demand, list(self._infos.values()), self._usage)
                 if not found.node:
                     instead = self._preempt(key, group, found)
-                    refused.update(dict.fromkeys(members, found.message(instead.why_not)))
+                    rejected.update(dict.fromkeys(members, found.message(instead.why_not)))
                     if instead.victims:
                         pushed.append((key, instead))
                     if (node := self._nominated.get(key)) is not None and node in self._usage:
@@ -242,8 +244,8 @@ class Scheduler:
         if chosen:
             yield chosen
 
-    def _preempt(self, key: Key, group: Group, found: Placement) -> Preemption:
-        """Whom a pod that was refused pushes aside, if anybody."""
+    def _preempt(self, key: Key, group: EquivalenceClass, found: NodeChoice) -> Preemption:
+        """Whom a pod that was rejected pushes aside, if anybody."""
         if not group.preempts:
             return Preemption(why_not=NEVER)
         lower = self._holders(-group.rank)

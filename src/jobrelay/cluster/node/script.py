@@ -29,7 +29,7 @@ KILLED: Final = 137
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class PodScript:
     """A pod's life."""
 
     start: float = 0.0
@@ -56,14 +56,14 @@ class Script:
         return 0 if self.fail_restarts else given
 
 
-def script_of(annotations: Mapping[str, str], restart_policy: str) -> Script:
+def parse_script(annotations: Mapping[str, str], restart_policy: str) -> PodScript:
     """Reads a script; what cannot be understood counts as not given."""
     own = {key[len(PREFIX) :]: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if not own and restart_policy != "Always":
         return _AT_ONCE
     forever = math.inf if restart_policy == "Always" else 0.0
     codes = tuple((key[10:], _whole(text)) for key, text in own.items() if key.startswith("exit-code."))
-    return Script(
+    return PodScript(
         start=_number(own.get("start-seconds"), 0),
         ready=_number(own.get("ready-seconds"), 0),
         run=_number(own.get("run-seconds"), forever),
@@ -80,7 +80,7 @@ def script_of(annotations: Mapping[str, str], restart_policy: str) -> Script:
     )
 
 
-_AT_ONCE: Final = Script()
+_AT_ONCE: Final = PodScript()
 
 
 def _number(text: str | None, otherwise: float) -> float:

@@ -1,6 +1,6 @@
 """Runtime `scripted`: pods that only pretend, for tests, demos and scale.
 
-One controller serves all nodes. A pod costs a `Life` in memory and an entry in the work queue's timer heap, and one write for
+One controller serves all nodes. A pod costs a `ScriptedPod` in memory and an entry in the work queue's timer heap, and one write for
 each moment at which something shows: usually one when it starts and one when it ends, or one alone if that is the same moment.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.life import Life, resume
-from jobrelay.cluster.node.script import script_of
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.script import parse_script
+from jobrelay.cluster.node.scriptedpod import ScriptedPod, resume
 from jobrelay.cluster.node.status import ENDED, PodView
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Client
@@ -61,11 +61,11 @@ class _Whole(msgspec.Struct):
 class ScriptedRuntime:
     """Lives the lives of the pods on some nodes."""
 
-    def __init__(self, context: Context, client: Client, nodes: Sequence[str]) -> None:
+    def __init__(self, context: ControllerContext, client: Client, nodes: Sequence[str]) -> None:
         self._client, self._clock = client, context.clock
         self._pods = context.cache(PODS)
         self._nodes = frozenset(nodes)
-        self._lives: dict[Key, Life] = {}
+        self._lives: dict[Key, ScriptedPod] = {}
         self.controller: Controller[Key] = Controller("scripted pods", self._look, workers=WORKERS, clock=self._clock)
         self.controller.watch(self._pods, self._concerns)
 
@@ -123,21 +123,21 @@ class ScriptedRuntime:
         due = life.next_due()
         return None if due == math.inf else Result(requeue_after=max(due - self._clock.monotonic(), 0))
 
-    def _status(self, pod: Object, life: Life) -> dict[str, Any]:
+    def _status(self, pod: Object, life: ScriptedPod) -> dict[str, Any]:
         """The status to write, with the conditions that others have put there: a merge patch replaces lists."""
         status = life.status(self._clock.now())
         own = {condition["type"] for condition in status["conditions"]}
         others = [each for each in pod.decode(_Conditions).status.conditions if each["type"] not in own]
         return {**status, "conditions": [*status["conditions"], *others]}
 
-    def _begin(self, pod: Object, now: float) -> Life:
+    def _begin(self, pod: Object, now: float) -> ScriptedPod:
         whole = pod.decode(_Whole)
         status = whole.status
-        script = script_of(pod.metadata.annotations, whole.spec.get("restartPolicy", "Always"))
+        script = parse_script(pod.metadata.annotations, whole.spec.get("restartPolicy", "Always"))
         view = PodView(
             whole.spec, pod.metadata.generation or 1, status.get("conditions") or (), status.get("startTime", "")
         )
-        life = Life.of(pod.uid, view, script, now)
+        life = ScriptedPod.of(pod.uid, view, script, now)
         if status.get("phase") == "Running" and view.start_time:
             since = self._clock.now() - dt.datetime.fromisoformat(view.start_time)
             resume(life, status, now, max(since.total_seconds(), 0.0))

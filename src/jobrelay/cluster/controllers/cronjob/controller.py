@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.cronjob.decide import Plan, decide
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.cronjob.decide import CronJobPlan, decide
 from jobrelay.cluster.controllers.cronjob.schedule import until_next
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.cron import ScheduleError, parse_schedule
@@ -24,12 +24,12 @@ from jobrelay.kube.store import is_newer
 Obj = dict[str, Any]
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     context.manager.add(CronJobController(context).controller)
 
 
 class CronJobController:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._cronjobs, self._jobs = context.cache(CRONJOBS), context.cache(JOBS)
         self._recorder = context.recorder("cronjob-controller")
@@ -63,9 +63,9 @@ class CronJobController:
         jobs = [job.decode() for job in self._jobs.by_index("cronjob", cronjob["metadata"]["uid"])]
         plan = decide(cronjob, jobs, self._context.clock.now())
         await self._carry_out(key, cached, plan)
-        return Result(requeue_after=plan.look_again) if plan.look_again is not None else None
+        return Result(requeue_after=plan.requeue_after) if plan.requeue_after is not None else None
 
-    async def _carry_out(self, key: Key, cronjob: Object, plan: Plan) -> None:
+    async def _carry_out(self, key: Key, cronjob: Object, plan: CronJobPlan) -> None:
         for kind, reason, message in plan.events:
             self._tell(cronjob, kind, reason, message)
         for job in plan.delete:
@@ -120,7 +120,7 @@ def _schedule(cronjob: Object) -> tuple[str, str]:
     return spec["schedule"], spec.get("timeZone") or ""
 
 
-def _until_next(cronjob: Object, context: Context) -> float | None:
+def _until_next(cronjob: Object, context: ControllerContext) -> float | None:
     try:
         schedule = parse_schedule(*_schedule(cronjob))
     except ScheduleError:

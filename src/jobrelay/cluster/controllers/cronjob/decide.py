@@ -22,7 +22,7 @@ Event = tuple[str, str, str]  # type, reason, message
 
 
 @dataclass(slots=True)
-class Plan:
+class CronJobPlan:
     """What to do. `status` None means that it stays; `create` is the Job to make and `due` the time it is for."""
 
     delete: list[Obj] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Plan:
     due: dt.datetime | None = None
     events: list[Event] = field(default_factory=list)
     status: Obj | None = None
-    look_again: float | None = None
+    requeue_after: float | None = None
 
     def tell(self, kind: str, reason: str, message: str) -> None:
         self.events.append((kind, reason, message))
@@ -44,9 +44,9 @@ def finished(job: Obj) -> str:
     return ""
 
 
-def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> Plan:
+def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> CronJobPlan:
     """The plan for a CronJob; `jobs` are those that it controls."""
-    plan = Plan()
+    plan = CronJobPlan()
     before = cronjob.get("status") or {}
     status = copy.deepcopy(before)
     _clean_up(cronjob, jobs, status, plan)
@@ -59,7 +59,7 @@ def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> Plan:
     return plan
 
 
-def _account(jobs: list[Obj], status: Obj, plan: Plan) -> None:
+def _account(jobs: list[Obj], status: Obj, plan: CronJobPlan) -> None:
     """Brings the list of active Jobs in line with the Jobs that there are."""
     active = {reference["uid"]: reference for reference in status.get("active") or ()}
     for job in jobs:
@@ -92,7 +92,7 @@ def _set_active(status: Obj, active: list[Obj]) -> None:
         status.pop("active", None)
 
 
-def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: Plan) -> None:
+def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: CronJobPlan) -> None:
     spec = cronjob["spec"]
     zone = spec.get("timeZone") or ""
     if zone and (problem := zone_problem(zone)):
@@ -115,15 +115,15 @@ def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: Plan) -> None:
         plan.tell("Warning", "TooManyMissedTimes", text)
     if missed.time is not None:
         _act(cronjob, missed.time, now, plan)
-    plan.look_again = until_next(cronjob, now, schedule)
+    plan.requeue_after = until_next(cronjob, now, schedule)
 
 
-def _act(cronjob: Obj, due: dt.datetime, now: dt.datetime, plan: Plan) -> None:
+def _act(cronjob: Obj, due: dt.datetime, now: dt.datetime, plan: CronJobPlan) -> None:
     spec, status = cronjob["spec"], cronjob["status"]
     deadline = spec.get("startingDeadlineSeconds")
     if deadline is not None and due + dt.timedelta(seconds=deadline) < now:
         when = due.strftime("%a, %d %b %Y %H:%M:%S +0000")
-        plan.tell("Warning", "MissSchedule", f"Missed scheduled time to start a job: {when}")
+        plan.tell("Warning", "MissSchedule", f"MissedSchedules scheduled time to start a job: {when}")
         return
     active = status.get("active") or []
     if any(reference["name"] == job_name(cronjob, due) for reference in active):
@@ -170,7 +170,7 @@ def make_job(cronjob: Obj, due: dt.datetime) -> Obj:
     return made
 
 
-def _clean_up(cronjob: Obj, jobs: list[Obj], status: Obj, plan: Plan) -> None:
+def _clean_up(cronjob: Obj, jobs: list[Obj], status: Obj, plan: CronJobPlan) -> None:
     """Deletes the oldest finished Jobs beyond the history limits; what is deleted is no longer active."""
     for outcome, name in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
         limit = cronjob["spec"].get(name)

@@ -13,7 +13,7 @@ MANY: Final = 100
 Obj = dict[str, Any]
 
 
-class Missed(NamedTuple):
+class MissedSchedules(NamedTuple):
     """The latest time that is due (None: nothing is), counted from `since`, and how many more than one there were."""
 
     since: dt.datetime
@@ -34,7 +34,7 @@ def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
     return since
 
 
-def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> Missed:
+def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> MissedSchedules:
     """The latest time of the schedule that is not after now; raises ScheduleError for a schedule that is never due.
 
     How many times were missed is an estimate by the first two. The search begins shortly before where that many lead, so
@@ -46,16 +46,16 @@ def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline:
     if first is None or second is None:
         raise ScheduleError("time difference between two schedules is less than 1 second")
     if now < first:
-        return Missed(since, None)
+        return MissedSchedules(since, None)
     if now < second:
-        return Missed(since, first)
+        return MissedSchedules(since, first)
     distance = second - first
     count = (now - first) // distance + 1
     latest: dt.datetime | None = None
     following = schedule.next(first + (count - 2) * distance)
     while following is not None and following <= now:
         latest, following = following, schedule.next(following)
-    return Missed(since, latest, count)
+    return MissedSchedules(since, latest, count)
 
 
 def until_next(cronjob: Obj, now: dt.datetime, schedule: Schedule) -> float | None:

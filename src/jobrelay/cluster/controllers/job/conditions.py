@@ -1,12 +1,12 @@
 """The conditions of a Job and their words.
 
-A Job's fate is first told by an interim condition (`FailureTarget`, `SuccessCriteriaMet`) and, once all pods have ended
+A Job's finished_condition is first told by an interim condition (`FailureTarget`, `SuccessCriteriaMet`) and, once all pods have ended
 and are counted, by the terminal one (`Failed`, `Complete`) with the same reason and message.
 """
 
 from __future__ import annotations
 
-from jobrelay.cluster.controllers.job.views import Condition, Status, Time
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Time
 from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from jobrelay.kinds.job.views import JobCondition
 
@@ -31,7 +31,7 @@ def terminal(interim: Condition, now: Time) -> Condition:
     return condition(type_, interim.reason, interim.message, now)
 
 
-def with_condition(status: Status, new: Condition) -> tuple[Condition, ...] | None:
+def with_condition(status: BatchJobStatus, new: Condition) -> tuple[Condition, ...] | None:
     """The conditions with one set, None if that changes nothing; a condition never begins with False."""
     old = status.condition(new.type)
     if old is None:

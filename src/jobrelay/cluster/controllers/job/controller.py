@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.job.decoded import Decoded
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.job.expectations import ExpectationStore, JobExpectations
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
-from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, Orphans, tracked
+from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, OrphanPods, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
-from jobrelay.cluster.controllers.job.records import Record, Records
-from jobrelay.cluster.controllers.job.sync import JobSync, Tools
+from jobrelay.cluster.controllers.job.sync import JobSync, SyncDependencies
+from jobrelay.cluster.controllers.job.viewcache import ViewCache
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
 from jobrelay.kinds.job.names import CONTROLLER_UID
@@ -36,7 +36,7 @@ _FIRST_RETRY, _LAST_RETRY = 1.0, 60.0
 _WORKERS = 16
 _MODES = ("NonIndexed", "Indexed")
 _ENDED = ("Succeeded", "Failed")
-_GATHER, _SOON = 1.0, 0.2
+_BATCH_PERIOD, _FINISH_BATCH_PERIOD = 1.0, 0.2
 _MANY = 2 * _WORKERS
 
 
@@ -49,16 +49,16 @@ def _owned(pod: Object) -> tuple[str, ...]:
 class JobController:
     """Looks after all Jobs that name no other controller."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         clock, client = context.clock, context.client
         self._clock = clock
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
         context.figures.append(self.metrics.lines)
-        self.records = Records()
+        self.expectations = ExpectationStore()
         self._recorder = context.recorder(NAME)
-        self._tools = Tools(client, self._recorder, clock, self.metrics)
-        self._orphans = Orphans(client, self._jobs, self._pods)
+        self._tools = SyncDependencies(client, self._recorder, clock, self.metrics)
+        self._orphans = OrphanPods(client, self._jobs, self._pods)
         queue: WorkQueue[Key] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
         orphan_queue: WorkQueue[OrphanKey] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
         self._main = Controller(NAME, self.reconcile, workers=_WORKERS, queue=queue, clock=clock)
@@ -68,7 +68,7 @@ class JobController:
             context.manager.add(part)
 
     def _index(self) -> None:
-        self._views, self._decoded = Decoded(Pod), Decoded(Job)
+        self._views, self._decoded = ViewCache(Pod), ViewCache(Job)
         self._pods.add_index(_OWNED_INDEX, _owned)
         self._pods.add_index(TRACKED_INDEX, tracked)
         self._jobs.add_index(_SELECTED_INDEX, self._selected)
@@ -86,7 +86,7 @@ class JobController:
     def _job_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:
             assert old is not None
-            self.records.forget(old.key)
+            self.expectations.forget(old.key)
             self._main.queue.add(old.key)
             self._clean_up(old)
             self._decoded.forget(old.key)
@@ -97,13 +97,13 @@ class JobController:
                 self.metrics.count("jobs_by_external_controller_total", external)
                 self._decoded.forget(new.key)
         elif self._decoded.of(new).status.finished:
-            self.records.forget(new.key)
+            self.expectations.forget(new.key)
             self._clean_up(new)
             self._decoded.forget(new.key)
         elif new.metadata.generation != old.metadata.generation:
             self._main.queue.add(new.key)
         else:
-            self._main.queue.add_after(new.key, _GATHER)
+            self._main.queue.add_after(new.key, _BATCH_PERIOD)
 
     def _clean_up(self, job: Object) -> None:
         wanted = self._decoded.of(job).spec.selector
@@ -131,7 +131,7 @@ class JobController:
             self._cleanup.queue.add(OrphanKey(new.namespace, new.name))
         if old is None or before != owner or old.metadata.labels != new.metadata.labels:
             for key in self._possible_owners(new):
-                self._main.queue.add_after(key, _GATHER)
+                self._main.queue.add_after(key, _BATCH_PERIOD)
 
     def _pod_going(self, pod: Object) -> None:
         """A pod that is deleted, or being deleted, is missed by its Job, or released if there is none to miss it."""
@@ -149,7 +149,7 @@ class JobController:
 
     def _wake(self, job: Object, pod: Object) -> None:
         alone = self._views.of(pod).status.phase in _ENDED and self._decoded.of(job).spec.parallelism == 1
-        self._main.queue.add_after(job.key, _SOON if alone else _GATHER)
+        self._main.queue.add_after(job.key, _FINISH_BATCH_PERIOD if alone else _BATCH_PERIOD)
 
     def _job_of(self, namespace: str, owner: OwnerReference) -> Object | None:
         if owner.kind != JOBS.kind:
@@ -180,23 +180,23 @@ class JobController:
     async def reconcile(self, key: Key) -> Result | None:
         obj = self._jobs.get(key)
         if obj is None:
-            self.records.forget(key)
+            self.expectations.forget(key)
             return None
         job = self._decoded.of(obj)
         if job.external_controller is not None or job.status.finished:
-            self.records.forget(key)
+            self.expectations.forget(key)
             return None
         if job.spec.completion_mode not in _MODES:
             message = "Skipped Job sync because completion mode is unknown"
             self._recorder.event(reference(job), "Warning", "UnknownCompletionMode", message)
             return None
-        record = self.records.of(key, obj.uid)
+        record = self.expectations.of(key, obj.uid)
         if record.behind(obj.resource_version):
             return None
-        hurried = len(self._main.queue) > _MANY
-        return await self._measured(key, JobSync(self._tools, obj, job, record, hurried=hurried), job, record)
+        busy = len(self._main.queue) > _MANY
+        return await self._measured(key, JobSync(self._tools, obj, job, record, busy=busy), job, record)
 
-    async def _measured(self, key: Key, sync: JobSync, job: Job, record: Record) -> Result | None:
+    async def _measured(self, key: Key, sync: JobSync, job: Job, record: JobExpectations) -> Result | None:
         started, result = self._clock.monotonic(), "error"
         try:
             found = await self._sync(key, sync, job, record)
@@ -204,22 +204,22 @@ class JobController:
             return found
         except Conflict as error:
             log.debug("the cached Job is out of date", job=str(key), error=str(error))
-            return Result(requeue_after=_SOON)
+            return Result(requeue_after=_FINISH_BATCH_PERIOD)
         except NotFound as error:
             log.debug("the Job or its namespace is gone", job=str(key), error=str(error))
-            return Result(requeue_after=_SOON)
+            return Result(requeue_after=_FINISH_BATCH_PERIOD)
         finally:
             self.metrics.synced(job, result, sync.action, self._clock.monotonic() - started)
 
-    async def _sync(self, key: Key, sync: JobSync, job: Job, record: Record) -> Result | None:
-        if record.unsure:
+    async def _sync(self, key: Key, sync: JobSync, job: Job, record: JobExpectations) -> Result | None:
+        if record.create_unconfirmed:
             await sync.learn_version()
         decision = await sync.claimed(self._candidates(job), self._pods.resource_version)
-        if decision.look_again is not None:
-            self._main.queue.add_after(key, max(decision.look_again, _SOON))
+        if decision.requeue_after is not None:
+            self._main.queue.add_after(key, max(decision.requeue_after, _FINISH_BATCH_PERIOD))
         await sync.carry_out(decision)
         if sync.postponed:
-            self._main.queue.add_after(key, _GATHER)
+            self._main.queue.add_after(key, _BATCH_PERIOD)
         return None
 
     def _candidates(self, job: Job) -> tuple[Pod, ...]:
@@ -229,6 +229,6 @@ class JobController:
         return tuple(self._views.of(pod) for pod in (*owned, *free))
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     """Have the Job controller run with the cluster's other controllers."""
     JobController(context)

@@ -14,19 +14,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jobrelay.cluster.controllers.job.backoff import Backoff
+from jobrelay.cluster.controllers.job.backoff import BackoffRecord
 from jobrelay.cluster.controllers.job.claim import Claims, claim
-from jobrelay.cluster.controllers.job.manage import Plan, plan
-from jobrelay.cluster.controllers.job.situation import Memory, Situation, assess
-from jobrelay.cluster.controllers.job.tracking import Done, Event, Report, report
-from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Status, Time
+from jobrelay.cluster.controllers.job.manage import PodPlan, plan
+from jobrelay.cluster.controllers.job.snapshot import JobSnapshot, SyncState, assess
+from jobrelay.cluster.controllers.job.tracking import Event, PlanOutcome, UncountedUpdate, list_uncounted
+from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, BatchJobStatus, Job, Pod, Time
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class JobDecision:
     claims: Claims
-    facts: Situation
-    plan: Plan
+    snapshot: JobSnapshot
+    plan: PodPlan
 
     @property
     def adoptions(self) -> tuple[Pod, ...]:
@@ -43,39 +43,39 @@ class Decision:
     @property
     def keeps_finalizers(self) -> bool:
         """Whether deleted pods keep their finalizer because they are still to be counted."""
-        return self.facts.fate is not None
+        return self.snapshot.finished_condition is not None
 
     @property
     def creates(self) -> list[dict[str, Any]]:
-        return list(self.plan.bodies(self.facts))
+        return list(self.plan.bodies(self.snapshot))
 
     @property
-    def look_again(self) -> float | None:
+    def requeue_after(self) -> float | None:
         """Seconds after which time alone changes the decision."""
-        times = [time for time in (self.facts.deadline, self.plan.held_back) if time is not None]
+        times = [time for time in (self.snapshot.deadline, self.plan.backoff_delay) if time is not None]
         return min(times) if times else None
 
     @property
     def on_hold(self) -> bool:
-        """Whether nothing may be written before `look_again`.
+        """Whether nothing may be written before `requeue_after`.
 
         While a delay holds replacements back, v1.35 reports no active pods. With ready pods, such a status is refused by
         the API server, so that nothing moves until the delay is over: neither counters nor finalizers.
         """
-        return self.plan.held_back is not None and self.facts.ready > 0
+        return self.plan.backoff_delay is not None and self.snapshot.ready > 0
 
     @property
-    def memory(self) -> Backoff:
+    def state(self) -> BackoffRecord:
         """What to remember once the first write went well."""
-        return self.facts.backoff
+        return self.snapshot.backoff
 
     @property
-    def outcome(self) -> Report:
+    def outcome(self) -> UncountedUpdate:
         """The report if every request goes well."""
-        return report(self.facts, self.plan, Done.everything(self.plan))
+        return list_uncounted(self.snapshot, self.plan, PlanOutcome.everything(self.plan))
 
     @property
-    def status(self) -> Status | None:
+    def status(self) -> BatchJobStatus | None:
         """The first status to write, None if there is nothing new."""
         return self.outcome.status if self.outcome.changed and not self.on_hold else None
 
@@ -89,11 +89,11 @@ class Decision:
         return self.outcome.events
 
 
-def decide(job: Job, pods: Iterable[Pod], memory: Memory, now: Time) -> Decision:
+def decide(job: Job, pods: Iterable[Pod], state: SyncState, now: Time) -> JobDecision:
     """What to do about a Job; `pods` are those of its namespace that it controls or that nobody does."""
     claims = claim(job, pods)
-    facts = assess(job, (*claims.owned, *_taken_in(claims.adopted)), memory, now)
-    return Decision(claims, facts, plan(facts))
+    snapshot = assess(job, (*claims.owned, *_taken_in(claims.adopted)), state, now)
+    return JobDecision(claims, snapshot, plan(snapshot))
 
 
 def _taken_in(adopted: Iterable[Pod]) -> Iterable[Pod]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from jobrelay.cluster.controllers.job.views import Job, Status
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Job
 from jobrelay.kinds.job.indexes import Indexes
 
 _BUCKETS: Final = tuple(0.004 * 2.0**power for power in range(15))
@@ -43,7 +43,7 @@ class JobMetrics:
         cells[bisect_left(_BUCKETS, seconds)] += 1
         cells[-1] += seconds
 
-    def counted(self, job: Job, before: Status, after: Status) -> None:
+    def counted(self, job: Job, before: BatchJobStatus, after: BatchJobStatus) -> None:
         """Note what one status write added to the counters."""
         mode = job.spec.completion_mode
         succeeded = after.succeeded - before.succeeded

@@ -36,7 +36,7 @@ def tracked(pod: Object) -> tuple[str, ...]:
     return (pod.namespace, f"{pod.namespace}/{job_uid}") if job_uid else (pod.namespace,)
 
 
-class Orphans:
+class OrphanPods:
     def __init__(self, client: Client, jobs: Cache, pods: Cache) -> None:
         self._client, self._jobs, self._pods = client, jobs, pods
 

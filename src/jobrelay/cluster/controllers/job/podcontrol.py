@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jobrelay.cluster.controllers.events import Recorder
-from jobrelay.cluster.controllers.job.records import Record
+from jobrelay.cluster.controllers.job.expectations import JobExpectations
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.kube import (
     Client,
@@ -27,7 +27,7 @@ _TERMINATING: Final = "NamespaceTerminating"
 
 
 @dataclass(slots=True)
-class Work:
+class RequestResults:
     """What became of a number of requests."""
 
     done: set[str] = field(default_factory=set)
@@ -47,7 +47,7 @@ def reference(job: Job) -> Reference:
 class PodControl:
     """Creates, deletes and patches the pods of one Job."""
 
-    def __init__(self, client: Client, recorder: Recorder, job: Job, record: Record) -> None:
+    def __init__(self, client: Client, recorder: Recorder, job: Job, record: JobExpectations) -> None:
         self._client, self._recorder = client, recorder
         self._job, self._record = job, record
         self._namespace = job.metadata.namespace
@@ -56,15 +56,15 @@ class PodControl:
         version = self._job.metadata.resource_version
         self._recorder.event(reference(self._job), type, reason, message, version=version)
 
-    async def create(self, bodies: Sequence[dict[str, Any]]) -> Work:
+    async def create(self, bodies: Sequence[dict[str, Any]]) -> RequestResults:
         """Create pods in batches of 1, 2, 4 and so on, so that what fails for all fails for few."""
-        work, start, size = Work(), 0, 1
+        work, start, size = RequestResults(), 0, 1
         while start < len(bodies) and work.error is None:
             await _together([self._create(body, work) for body in bodies[start : start + size]])
             start, size = start + size, size * 2
         return work
 
-    async def _create(self, body: dict[str, Any], work: Work) -> None:
+    async def _create(self, body: dict[str, Any], work: RequestResults) -> None:
         try:
             pod = await self._client.create(PODS, body, self._namespace)
         except KubeError as error:
@@ -72,7 +72,7 @@ class PodControl:
                 work.created += 1
                 return
             if _may_have_happened(error):
-                self._record.unsure = True
+                self._record.create_unconfirmed = True
             self.tell("Warning", "FailedCreate", f"Error creating: {error}")
             work.fail(error)
         else:
@@ -80,15 +80,15 @@ class PodControl:
             work.created += 1
             self.tell("Normal", "SuccessfulCreate", f"Created pod: {pod.name}")
 
-    async def delete(self, pods: Sequence[Pod], *, keep_finalizers: bool) -> Work:
-        work = Work()
+    async def delete(self, pods: Sequence[Pod], *, keep_finalizers: bool) -> RequestResults:
+        work = RequestResults()
         if not keep_finalizers:
             self._record.deleting.update(pod.uid for pod in pods)
         await asyncio.gather(*(self._delete(pod, work, keep_finalizers) for pod in pods))
         self._record.deleting.difference_update(pod.uid for pod in pods if pod.uid not in work.done)
         return work
 
-    async def _delete(self, pod: Pod, work: Work, keep_finalizers: bool) -> None:
+    async def _delete(self, pod: Pod, work: RequestResults, keep_finalizers: bool) -> None:
         try:
             if not keep_finalizers and TRACKING_FINALIZER in pod.metadata.finalizers:
                 await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
@@ -110,14 +110,14 @@ class PodControl:
             raise
         self.tell("Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
 
-    async def remove_finalizers(self, pods: Sequence[Pod]) -> Work:
+    async def remove_finalizers(self, pods: Sequence[Pod]) -> RequestResults:
         """Take the tracking finalizer off; a pod that is gone has lost it too."""
-        work = Work()
+        work = RequestResults()
         self._record.removing.update(pod.uid for pod in pods)
         await _together([self._remove_finalizer(pod, work) for pod in pods])
         return work
 
-    async def _remove_finalizer(self, pod: Pod, work: Work) -> None:
+    async def _remove_finalizer(self, pod: Pod, work: RequestResults) -> None:
         try:
             await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
         except NotFound:

@@ -22,7 +22,7 @@ from jobrelay.cluster.controllers.job.views import (
 _ACTIONS = ("Ignore", "FailIndex", "Count", "FailJob")
 
 
-class Verdict(NamedTuple):
+class PodFailureMatch(NamedTuple):
     """Whether a failure counts, by which action, and why the whole Job must fail if it must."""
 
     counts: bool = True
@@ -30,17 +30,17 @@ class Verdict(NamedTuple):
     fail_job: str | None = None
 
 
-COUNTS = Verdict()
+COUNTS = PodFailureMatch()
 
 
-def judge(job: Job, pod: Pod) -> Verdict:
+def match_failure(job: Job, pod: Pod) -> PodFailureMatch:
     """What the policy says about a failed pod."""
     policy = job.spec.pod_failure_policy
     for number, rule in enumerate(policy.rules if policy else ()):
         matched = _matched(rule, pod)
         if matched is not None and rule.action in _ACTIONS:
             message = f"{matched} matching FailJob rule at index {number}" if rule.action == "FailJob" else None
-            return Verdict(rule.action != "Ignore", rule.action, message)
+            return PodFailureMatch(rule.action != "Ignore", rule.action, message)
     return COUNTS
 
 
@@ -48,7 +48,7 @@ def fail_job_message(job: Job, pods: Iterable[Pod]) -> str | None:
     """Why the Job must fail because of one of its failed pods, if it must."""
     if job.spec.pod_failure_policy is None:
         return None
-    messages = (judge(job, pod).fail_job for pod in pods if is_failed(pod, job))
+    messages = (match_failure(job, pod).fail_job for pod in pods if is_failed(pod, job))
     return next((message for message in messages if message is not None), None)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
-from jobrelay.cluster.controllers.job.views import Status, Time
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Time
 from jobrelay.kinds.job.names import SUSPENDED
 
 
-def with_suspension(status: Status, *, suspend: bool, now: Time) -> Status | None:
+def with_suspension(status: BatchJobStatus, *, suspend: bool, now: Time) -> BatchJobStatus | None:
     """The status of a Job that is or is not suspended, None if it says so already.
 
     A resumed Job starts anew: its active deadline counts the time it runs without interruption.

@@ -15,12 +15,18 @@ import structlog
 
 from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.job.claim import adoption, release
-from jobrelay.cluster.controllers.job.decision import Decision, decide
+from jobrelay.cluster.controllers.job.decision import JobDecision, decide
+from jobrelay.cluster.controllers.job.expectations import JobExpectations
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
-from jobrelay.cluster.controllers.job.podcontrol import PodControl, Work, reference
-from jobrelay.cluster.controllers.job.records import Record
-from jobrelay.cluster.controllers.job.tracking import Closing, Done, Report, close, report
-from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Status
+from jobrelay.cluster.controllers.job.podcontrol import PodControl, RequestResults, reference
+from jobrelay.cluster.controllers.job.tracking import (
+    CountedUpdate,
+    PlanOutcome,
+    UncountedUpdate,
+    count_uncounted,
+    list_uncounted,
+)
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod
 from jobrelay.kinds.selectors import selector_from_object
 from jobrelay.kube import Client, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock
@@ -33,7 +39,7 @@ class _StatusWrite(msgspec.Struct, rename="camel"):
     """A Job as it is sent to have its status replaced; its spec and managers stay what they are and are not sent."""
 
     metadata: dict[str, msgspec.Raw]
-    status: Status = Status()
+    status: BatchJobStatus = BatchJobStatus()
     kind: str = "Job"
     api_version: str = "batch/v1"
 
@@ -43,7 +49,7 @@ class AdoptionRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class SyncDependencies:
     client: Client
     recorder: Recorder
     clock: Clock
@@ -53,12 +59,14 @@ class Tools:
 class JobSync:
     """One look at one Job; `obj` is the Job as the cache holds it.
 
-    While many others wait (`hurried`), a status that says no more than that the Job has started is left for the next look:
+    While many others wait (`busy`), a status that says no more than that the Job has started is left for the next look:
     most often it has more to tell by then. `postponed` says that there must be one.
     """
 
-    def __init__(self, tools: Tools, obj: Object, job: Job, record: Record, *, hurried: bool = False) -> None:
-        self._tools, self._client, self._hurried = tools, tools.client, hurried
+    def __init__(
+        self, tools: SyncDependencies, obj: Object, job: Job, record: JobExpectations, *, busy: bool = False
+    ) -> None:
+        self._tools, self._client, self._hurried = tools, tools.client, busy
         self.postponed = False
         self._obj, self._job, self._record = obj, job, record
         self._control = PodControl(tools.client, tools.recorder, job, record)
@@ -70,12 +78,12 @@ class JobSync:
         found = await self._client.list(PODS, self._job.metadata.namespace, label_selector=selector)
         for pod in found.items:
             self._record.saw_pod(pod.resource_version)
-        self._record.unsure = False
+        self._record.create_unconfirmed = False
 
-    async def claimed(self, pods: tuple[Pod, ...], cache_version: str) -> Decision:
+    async def claimed(self, pods: tuple[Pod, ...], cache_version: str) -> JobDecision:
         """Decide, and carry out what the decision says about whose pods are whose."""
-        memory = self._record.memory(pods, cache_version)
-        decision = decide(self._job, pods, memory, self._tools.clock.now())
+        state = self._record.state(pods, cache_version)
+        decision = decide(self._job, pods, state, self._tools.clock.now())
         if decision.adoptions:
             await self._confirm()
         gone = {pod.uid for pod in decision.adoptions if not await self._change(pod, adoption(self._job, pod))}
@@ -83,7 +91,7 @@ class JobSync:
             await self._let_go(pod)
         if gone:
             left = tuple(pod for pod in pods if pod.uid not in gone)
-            decision = decide(self._job, left, memory, self._tools.clock.now())
+            decision = decide(self._job, left, state, self._tools.clock.now())
         return decision
 
     async def _confirm(self) -> None:
@@ -106,14 +114,14 @@ class JobSync:
             return False
         return True
 
-    async def carry_out(self, decision: Decision) -> None:
+    async def carry_out(self, decision: JobDecision) -> None:
         work = await self._manage(decision)
         if not decision.on_hold:
-            await self._track(decision, Done(work.created, frozenset(work.done)))
+            await self._track(decision, PlanOutcome(work.created, frozenset(work.done)))
         if work.error is not None:
             raise work.error
 
-    async def _manage(self, decision: Decision) -> Work:
+    async def _manage(self, decision: JobDecision) -> RequestResults:
         if decision.plan.managed:
             self.action = "tracking"
         if decision.deletes:
@@ -125,36 +133,36 @@ class JobSync:
             work = await self._control.create(decision.creates)
             self._count_creations(decision, work)
             return work
-        return Work()
+        return RequestResults()
 
-    def _count_creations(self, decision: Decision, work: Work) -> None:
-        facts, reason = decision.facts, "new"
-        if facts.failed > 0 and self._job.spec.pod_replacement_policy == "Failed":
+    def _count_creations(self, decision: JobDecision, work: RequestResults) -> None:
+        snapshot, reason = decision.snapshot, "new"
+        if snapshot.failed > 0 and self._job.spec.pod_replacement_policy == "Failed":
             reason = "recreate_failed"
-        elif facts.failed > 0 or facts.terminating > 0:
+        elif snapshot.failed > 0 or snapshot.terminating > 0:
             reason = "recreate_terminating_or_failed"
         self._tools.metrics.count("job_pods_creation_total", reason, "succeeded", by=work.created)
         self._tools.metrics.count("job_pods_creation_total", reason, "failed", by=work.failed)
 
-    async def _track(self, decision: Decision, done: Done) -> None:
-        reported = report(decision.facts, decision.plan, done)
-        if self._hurried and self._record.began is None and reported.only_begins(self._job):
-            self._record.began, self.postponed = decision.facts.start, True
+    async def _track(self, decision: JobDecision, done: PlanOutcome) -> None:
+        reported = list_uncounted(decision.snapshot, decision.plan, done)
+        if self._hurried and self._record.started_at is None and reported.only_starts(self._job):
+            self._record.started_at, self.postponed = decision.snapshot.start, True
             return
         for event in reported.events:
             self._control.tell(*event)
         if reported.changed:
             await self._write(reported.status, self._job.status)
-            self._record.backoff, self._record.began = decision.memory, None
+            self._record.backoff, self._record.started_at = decision.state, None
         for action, number in reported.policy_actions.items():
             self._tools.metrics.count("pod_failures_handled_by_failure_policy_total", action, by=number)
         removal = await self._control.remove_finalizers(reported.removals)
         await self._close(reported, removal)
 
-    async def _close(self, reported: Report, removal: Work) -> None:
+    async def _close(self, reported: UncountedUpdate, removal: RequestResults) -> None:
         if removal.error is not None:
             reported = replace(reported, ending=None)
-        closing = close(reported, removal.done, self._tools.clock.now())
+        closing = count_uncounted(reported, removal.done, self._tools.clock.now())
         if closing.changed:
             await self._write(closing.status, reported.status)
         if removal.error is not None:
@@ -162,14 +170,14 @@ class JobSync:
         if closing.finished is not None:
             self._finished(closing, closing.finished)
 
-    async def _write(self, status: Status, before: Status) -> None:
+    async def _write(self, status: BatchJobStatus, before: BatchJobStatus) -> None:
         body = msgspec.structs.replace(self._obj.decode(_StatusWrite), status=status)
         body.metadata.pop("managedFields", None)
         self._obj = await self._client.replace_status(JOBS, msgspec.json.encode(body), key=self._obj.key)
         self._record.job_version = self._obj.resource_version
         self._tools.metrics.counted(self._job, before, status)
 
-    def _finished(self, closing: Closing, ending: Condition) -> None:
+    def _finished(self, closing: CountedUpdate, ending: Condition) -> None:
         spec, mode = self._job.spec, self._job.spec.completion_mode
         complete = ending.type == "Complete"
         self._tools.metrics.count("jobs_finished_total", mode, "succeeded" if complete else "failed", ending.reason)

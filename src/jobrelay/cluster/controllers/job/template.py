@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.cluster.controllers.job.podfailurepolicy import judge
+from jobrelay.cluster.controllers.job.podfailurepolicy import match_failure
 from jobrelay.cluster.controllers.job.pods import index_failures, index_ignored_failures
 from jobrelay.cluster.controllers.job.views import FAILURE_COUNT, IGNORED_COUNT, TRACKING_FINALIZER, Job, Pod
 from jobrelay.kinds.job.names import INDEX_KEY
@@ -46,7 +46,7 @@ def failure_counts(job: Job, replaced: Pod | None) -> dict[str, str]:
     """The annotations that carry the failures of an index from pod to pod."""
     failed = ignored = 0
     if replaced is not None:
-        counts = judge(job, replaced).counts
+        counts = match_failure(job, replaced).counts
         failed = index_failures(replaced) + counts
         ignored = index_ignored_failures(replaced) + (not counts)
     return {FAILURE_COUNT: str(failed)} | ({IGNORED_COUNT: str(ignored)} if ignored else {})

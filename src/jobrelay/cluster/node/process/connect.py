@@ -21,7 +21,7 @@ from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.launcher import Process, StartError
-from jobrelay.cluster.node.process.stdio import Input
+from jobrelay.cluster.node.process.stdio import StdinWriter
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -72,7 +72,7 @@ class _Exec:
         self._container, self._socket = container, socket
         self._argv = request.query.get("command") or []
         self._tty, self._stdin = flag(request.query, "tty"), flag(request.query, "stdin")
-        self._input: Input | None = None
+        self._input: StdinWriter | None = None
 
     async def run(self) -> dict[str, Any]:
         try:
@@ -98,12 +98,12 @@ class _Exec:
             process = await self._container.spawn(self._argv, theirs, theirs, theirs, tty=True)
         finally:
             os.close(theirs)
-        self._input = Input(os.dup(ours))
+        self._input = StdinWriter(os.dup(ours))
         return process, [(STDOUT, ours)]
 
     async def _on_pipes(self) -> tuple[Process, list[tuple[int, int]]]:
         out, err, into = os.pipe(), os.pipe(), os.pipe()
-        self._input = Input(into[1])
+        self._input = StdinWriter(into[1])
         try:
             process = await self._container.spawn(self._argv, into[0], out[1], err[1])
         finally:
@@ -136,7 +136,7 @@ class _Exec:
             self._input.close()
 
 
-async def receive(socket: web.WebSocketResponse, into: Input | None, ended: Callable[[], None]) -> None:
+async def receive(socket: web.WebSocketResponse, into: StdinWriter | None, ended: Callable[[], None]) -> None:
     """Carries what a client sends until it leaves; `ended` is called when it types no more."""
     async for message in socket:
         if message.type is not WSMsgType.BINARY or not message.data:

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.node.life import backoff
-from jobrelay.cluster.node.process.care import Care
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
+from jobrelay.cluster.node.process.lifecycle import ContainerLifecycle
 from jobrelay.cluster.node.process.logs import LogFile, read_log
-from jobrelay.cluster.node.process.memory import Limit
-from jobrelay.cluster.node.process.redirect import Redirect
-from jobrelay.cluster.node.process.security import identity, keeps_privileges
+from jobrelay.cluster.node.process.oomkiller import MemoryLimit
+from jobrelay.cluster.node.process.pathrewriter import PathRewriter
+from jobrelay.cluster.node.process.security import keeps_privileges, process_user
 from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import mount_points
+from jobrelay.cluster.node.scriptedpod import backoff
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
 from jobrelay.kinds import quantity
 from jobrelay.kinds.times import format_time
@@ -96,7 +96,7 @@ class Container:
             return
         hook = ((self.spec.get("lifecycle") or {}).get("preStop")) or {}
         if hook and grace > 0:
-            await Care(self).hook(hook, "PreStop", grace)
+            await ContainerLifecycle(self).hook(hook, "PreStop", grace)
         number = (
             signal.Signals[self.spec["lifecycle"]["stopSignal"]]
             if (self.spec.get("lifecycle") or {}).get("stopSignal")
@@ -218,7 +218,7 @@ class Container:
     def _program(self, argv: list[str], *, join: int, tty: bool, own_root: bool = False) -> Program:
         host = self.pod.host
         made = Program(
-            argv, self.env, self.cwd, join=join, tty=tty, user=identity(self.pod.object, self.spec),
+            argv, self.env, self.cwd, join=join, tty=tty, user=process_user(self.pod.object, self.spec),
             cpus=self._cpus(), keeps_privileges=keeps_privileges(self.spec),
         )  # fmt: skip
         points = mount_points(self.spec, self.pod.places, self.env)
@@ -233,7 +233,7 @@ class Container:
     def _without_mounts(self, made: Program, points: Sequence[tuple[str, str, bool]], words: str) -> None:
         """Lets a program find its volumes all the same: by variables, and by paths in what it is told."""
         places = {target: source for source, target, _ in points} | {self._words: words}
-        moved = Redirect(places, keep=str(self.pod.host.folder))
+        moved = PathRewriter(places, keep=str(self.pod.host.folder))
         named = zip(self.spec.get("volumeMounts") or (), points, strict=True)
         made.argv, made.cwd = [moved(part) for part in made.argv], moved(made.cwd)
         made.env = {name: moved(value) for name, value in self.env.items()}
@@ -276,7 +276,7 @@ class Container:
             self.up.set()
         self.pod.changed()
         forget = self._limit_memory(process)
-        care = Care(self)
+        care = ContainerLifecycle(self)
         tasks = [asyncio.create_task(care.after_start()), asyncio.create_task(care.probe())]
         waiting: set[asyncio.Future[Any]] = {process.exited, *tasks}
         try:
@@ -302,7 +302,7 @@ class Container:
             self._out_of_memory = True
             self.pod.host.launcher.signal(process, signal.SIGKILL)
 
-        return self.pod.host.memory.add(Limit(process.pid, int(quantity.number(text)), exceeded))
+        return self.pod.host.memory.add(MemoryLimit(process.pid, int(quantity.number(text)), exceeded))
 
     def _ended(self, code: int, started: str, reason: str = "", message: str = "") -> None:
         now = format_time(self.pod.host.clock.now())

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.node.process.launcher import Launcher
-from jobrelay.cluster.node.process.memory import MemoryWatch
+from jobrelay.cluster.node.process.oomkiller import OomKiller
 from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.errors import NotFound
@@ -26,7 +26,7 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(slots=True)
-class Host:
+class PodHost:
     """The node's side of every pod."""
 
     client: Client
@@ -35,7 +35,7 @@ class Host:
     recorder: EventRecorder
     folder: pathlib.Path
     capacity: Mapping[str, str]
-    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    memory: OomKiller = field(default_factory=OomKiller)
     api_address: str = ""  # host:port where pods reach the API server
     shells: pathlib.Path | None = None
     told: bool = False  # that images are not pulled
@@ -72,7 +72,7 @@ class Host:
         return self.folder / "pods" / uid
 
 
-class Objects:
+class ReferencedObjects:
     """What a pod refers to in its own namespace: read when needed, by the node."""
 
     def __init__(self, client: Client, clock: Clock, namespace: str) -> None:

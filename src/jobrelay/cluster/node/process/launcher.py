@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import structlog
 
-from jobrelay.cluster.node.process.security import Identity
+from jobrelay.cluster.node.process.security import ProcessUser
 
 log = structlog.get_logger(__name__)
 _PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
@@ -48,7 +48,7 @@ class Program:
     binds: Sequence[tuple[str, str, bool]] = ()  # source, target, read-only
     join: int = 0  # the process whose mounts to use instead
     tty: bool = False
-    user: Identity | None = None  # whom to become; None for whoever we are
+    user: ProcessUser | None = None  # whom to become; None for whoever we are
     cpus: int = 0  # on how many of them it may run; 0 for all
     keeps_privileges: bool = False
 

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import structlog
 
-from jobrelay.cluster.node.life import DEADLINE
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.environment import ConfigMissing
-from jobrelay.cluster.node.process.host import Host, Objects
+from jobrelay.cluster.node.process.host import PodHost, ReferencedObjects
 from jobrelay.cluster.node.process.launcher import StartError
 from jobrelay.cluster.node.process.podlogs import PodLogs
-from jobrelay.cluster.node.process.volumes import Place, Volumes
+from jobrelay.cluster.node.process.volumes import MountSource, Volumes
+from jobrelay.cluster.node.scriptedpod import DEADLINE
 from jobrelay.cluster.node.status import (
     CREATING,
     ENDED,
@@ -59,16 +59,16 @@ LOST: Final = ("NodeRestarted", "The cluster was stopped while the pod was runni
 class PodWorker:
     """Runs one pod from its binding to its end."""
 
-    def __init__(self, host: Host, pod: Obj) -> None:
+    def __init__(self, host: PodHost, pod: Obj) -> None:
         self.host, self.object = host, pod
         self.uid: str = pod["metadata"]["uid"]
         self.folder = host.pod_folder(self.uid)
         self.logs = PodLogs(self.folder / "logs")
-        self.objects = Objects(host.client, host.clock, pod["metadata"]["namespace"])
+        self.objects = ReferencedObjects(host.client, host.clock, pod["metadata"]["namespace"])
         self._volumes = Volumes(
             pod, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted), host.capacity
         )
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, MountSource] = {}
         self.stopping = asyncio.Event()
         self.grace: int = pod["spec"].get("terminationGracePeriodSeconds") or 0
         self.gone = False

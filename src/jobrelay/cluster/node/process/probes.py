@@ -49,7 +49,7 @@ async def http_get(wanted: Mapping[str, Any], container: Mapping[str, Any]) -> t
         return good, "" if good else f"HTTP probe failed with statuscode: {answer.status}"
 
 
-class Verdict:
+class ProbeThresholds:
     """Counts answers in a row: a threshold of them changes the verdict. None until the first threshold is reached."""
 
     def __init__(self, probe: Mapping[str, Any]) -> None:

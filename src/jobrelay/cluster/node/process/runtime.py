@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.process.host import Host
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.pod import PodWorker
 from jobrelay.cluster.node.process.podlogs import PodLogs
 from jobrelay.cluster.node.status import ENDED
@@ -25,7 +25,7 @@ class ProcessRuntime:
 
     name = "process pods"
 
-    def __init__(self, context: Context, host: Host, nodes: Sequence[str]) -> None:
+    def __init__(self, context: ControllerContext, host: PodHost, nodes: Sequence[str]) -> None:
         self._host, self._nodes = host, frozenset(nodes)
         self._pods = context.cache(PODS)
         self._workers: dict[str, PodWorker] = {}

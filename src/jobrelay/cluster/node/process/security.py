@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 NOBODY: Final = 65534
 
 
-class Identity(NamedTuple):
+class ProcessUser(NamedTuple):
     """A user, a group, and further groups."""
 
     uid: int
@@ -17,7 +17,7 @@ class Identity(NamedTuple):
     groups: tuple[int, ...] = ()
 
 
-def identity(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Identity | None:
+def process_user(pod: Mapping[str, Any], container: Mapping[str, Any]) -> ProcessUser | None:
     """Whom to become; None to stay who started the cluster, which is all that anybody but root can do."""
     if os.getuid() != 0:
         return None
@@ -29,7 +29,7 @@ def identity(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Identity |
     groups = [*(whole.get("supplementalGroups") or ()), *([whole["fsGroup"]] if "fsGroup" in whole else [])]
     if uid is None and gid is None and not groups:
         return None
-    return Identity(uid or 0, gid or 0, tuple(groups))
+    return ProcessUser(uid or 0, gid or 0, tuple(groups))
 
 
 def keeps_privileges(container: Mapping[str, Any]) -> bool:

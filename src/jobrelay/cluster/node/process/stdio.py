@@ -21,7 +21,7 @@ from jobrelay.cluster.node.process.logs import LineSplitter, LogFile
 Listener = Callable[[str, bytes], None]  # the stream's name and a piece; no bytes mean that it is over
 
 
-class Input:
+class StdinWriter:
     """The writing end of a pipe or terminal; who writes waits for the reader, and nobody else does."""
 
     def __init__(self, fd: int) -> None:
@@ -65,7 +65,7 @@ class Stdio:
     def __init__(self, log: LogFile, spec: Mapping[str, Any]) -> None:
         self._log = log
         self.tty, self._stdin, self._once = bool(spec.get("tty")), bool(spec.get("stdin")), bool(spec.get("stdinOnce"))
-        self.input: Input | None = None
+        self.input: StdinWriter | None = None
         self._theirs: set[int] = set()
         self._splitters: list[LineSplitter] = []
         self._reading: list[asyncio.ReadTransport] = []
@@ -77,7 +77,7 @@ class Stdio:
             ours, theirs = pty.openpty()
             self._theirs = {theirs}
             if self._stdin:
-                self.input = Input(os.dup(ours))
+                self.input = StdinWriter(os.dup(ours))
             await self._read(ours, "stdout")
             return theirs, theirs, theirs
         ends = []
@@ -88,7 +88,7 @@ class Stdio:
             await self._read(reading, name)
         if self._stdin:
             reading, writing = os.pipe()
-            self.input = Input(writing)
+            self.input = StdinWriter(writing)
         else:
             reading = os.open(os.devnull, os.O_RDONLY)
         self._theirs.add(reading)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from jobrelay.cluster.node.process import payload
+from jobrelay.cluster.node.process import atomicwriter
 from jobrelay.cluster.node.process.environment import (
     ConfigMissing,
     Lookup,
@@ -28,7 +28,7 @@ _FROM_API: Final = ("configMap", "secret", "downwardAPI", "projected")
 Token = Callable[[Mapping[str, Any]], Awaitable[str]]
 
 
-class Place(NamedTuple):
+class MountSource(NamedTuple):
     """Where a volume is, and whether containers may only read it."""
 
     path: pathlib.Path
@@ -50,7 +50,7 @@ class Volumes:
     def _volumes(self) -> Sequence[Mapping[str, Any]]:
         return self.pod["spec"].get("volumes") or ()
 
-    async def lay_out(self) -> dict[str, Place]:
+    async def lay_out(self) -> dict[str, MountSource]:
         """Makes all volumes and returns where each is. Raises ConfigMissing while something they need is missing."""
         await self.refresh()
         places = {}
@@ -68,20 +68,20 @@ class Volumes:
         """Writes what comes from the API as it is now. Raises ConfigMissing."""
         for volume in self._written:
             with _mounting(volume):
-                payload.write(_folder(self._own(volume)), await self._payload(volume), self._group)
+                atomicwriter.write(_folder(self._own(volume)), await self._payload(volume), self._group)
 
     def _own(self, volume: Mapping[str, Any]) -> pathlib.Path:
         return self._folder / "volumes" / str(volume["name"])
 
-    def _place(self, volume: Mapping[str, Any]) -> Place:
+    def _place(self, volume: Mapping[str, Any]) -> MountSource:
         if "hostPath" in volume:
-            return Place(_host_path(volume["hostPath"]))
+            return MountSource(_host_path(volume["hostPath"]))
         if claim := volume.get("persistentVolumeClaim"):
             namespace: str = self.pod["metadata"]["namespace"]
             held = self._folder.parent.parent / "claims" / namespace / str(claim["claimName"])
-            return Place(self._open_to_all(_folder(held)), bool(claim.get("readOnly")))
+            return MountSource(self._open_to_all(_folder(held)), bool(claim.get("readOnly")))
         place = _folder(self._own(volume))
-        return Place(place, True) if _from_api(volume) else Place(self._open_to_all(place))
+        return MountSource(place, True) if _from_api(volume) else MountSource(self._open_to_all(place))
 
     def _open_to_all(self, place: pathlib.Path) -> pathlib.Path:
         if self._group is not None:
@@ -89,7 +89,7 @@ class Volumes:
         place.chmod(0o777 if self._group is None else 0o2777)
         return place
 
-    async def _payload(self, volume: Mapping[str, Any]) -> dict[str, payload.File]:
+    async def _payload(self, volume: Mapping[str, Any]) -> dict[str, atomicwriter.FileProjection]:
         sources = volume["projected"].get("sources") or () if "projected" in volume else (volume,)
         default = next((part.get("defaultMode") for part in volume.values() if isinstance(part, dict)), None)
         default = _FILE_MODE if default is None else default
@@ -97,7 +97,7 @@ class Volumes:
         found = {}
         for source in sources:
             for path, (content, mode) in (await self._files(source)).items():
-                found[path] = payload.File(content, (default if mode is None else mode) | more)
+                found[path] = atomicwriter.FileProjection(content, (default if mode is None else mode) | more)
         return found
 
     async def _files(self, source: Mapping[str, Any]) -> dict[str, tuple[bytes, int | None]]:
@@ -170,7 +170,7 @@ def _host_path(source: Mapping[str, Any]) -> pathlib.Path:
 
 
 def mount_points(
-    container: Mapping[str, Any], places: Mapping[str, Place], env: Mapping[str, str]
+    container: Mapping[str, Any], places: Mapping[str, MountSource], env: Mapping[str, str]
 ) -> Sequence[tuple[str, str, bool]]:
     """Source, target and read-only flag of each of a container's mounts."""
     found = []

@@ -18,12 +18,12 @@ DATA: Final = "..data"
 _COMING: Final = "..data_tmp"
 
 
-class File(NamedTuple):
+class FileProjection(NamedTuple):
     content: bytes
     mode: int
 
 
-def write(place: pathlib.Path, files: Mapping[str, File], group: int | None = None) -> bool:
+def write(place: pathlib.Path, files: Mapping[str, FileProjection], group: int | None = None) -> bool:
     """Makes a folder hold exactly these files; returns whether that changed anything."""
     link = place / DATA
     old = place / os.readlink(link) if link.is_symlink() else None
@@ -42,15 +42,15 @@ def write(place: pathlib.Path, files: Mapping[str, File], group: int | None = No
     return True
 
 
-def _read(folder: pathlib.Path) -> dict[str, File]:
+def _read(folder: pathlib.Path) -> dict[str, FileProjection]:
     return {
-        str(path.relative_to(folder)): File(path.read_bytes(), path.stat().st_mode & 0o777)
+        str(path.relative_to(folder)): FileProjection(path.read_bytes(), path.stat().st_mode & 0o777)
         for path in folder.rglob("*")
         if path.is_file()
     }
 
 
-def _write(path: pathlib.Path, file: File, group: int | None) -> None:
+def _write(path: pathlib.Path, file: FileProjection, group: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(file.content)
     if group is not None:

@@ -10,6 +10,6 @@ MANAGER: Final = "kube-controller-manager"
 _USER: Final = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 
 
-def own_request(namespace: str) -> ApiRequest:
+def internal_request(namespace: str) -> ApiRequest:
     """A request of the cluster's own."""
     return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=_USER, info=Info("create", "", namespace=namespace))

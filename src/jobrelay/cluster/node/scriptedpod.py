@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from jobrelay.cluster.node.script import Script
+from jobrelay.cluster.node.script import PodScript
 from jobrelay.cluster.node.status import (
     RUNNING,
     TERMINATED,
@@ -40,12 +40,12 @@ def backoff(restarts: int) -> float:
 
 
 @dataclass(slots=True)
-class Life:
+class ScriptedPod:
     """One pod between its binding and its end; `due` is when something happens next, on a monotonic clock."""
 
     uid: str
     view: PodView
-    script: Script
+    script: PodScript
     due: float
     stage: Literal["starting", "unready", "running", "waiting", "ended"] = "starting"
     runs: dict[str, ContainerRun] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Life:
     stop_at: float = math.inf
 
     @classmethod
-    def of(cls, uid: str, view: PodView, script: Script, now: float) -> Life:
+    def of(cls, uid: str, view: PodView, script: PodScript, now: float) -> ScriptedPod:
         life = cls(uid, view, script, now + script.start)
         for container in (*(view.spec.get("initContainers") or ()), *view.spec["containers"]):
             life.runs[container["name"]] = ContainerRun(container["name"], container.get("image", ""))
@@ -200,7 +200,7 @@ def _disruption(now: str) -> Obj:
     }  # fmt: skip
 
 
-def resume(life: Life, status: Mapping[str, Any], now: float, elapsed: float) -> None:
+def resume(life: ScriptedPod, status: Mapping[str, Any], now: float, elapsed: float) -> None:
     """Takes up a pod that already ran before this process began: it goes on as if it had been watched."""
     restore(life.runs, status)
     if status.get("phase") == "Running":

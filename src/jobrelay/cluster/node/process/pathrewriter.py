@@ -14,7 +14,7 @@ _BEFORE: Final = r"(?<![\w./~})*?-])"
 _AFTER: Final = r"(?![\w.-])"
 
 
-class Redirect:
+class PathRewriter:
     """Replaces paths, and what is below them, by others; paths below `keep` stay, wherever that is."""
 
     def __init__(self, places: Mapping[str, str], keep: str) -> None:

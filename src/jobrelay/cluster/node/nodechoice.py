@@ -1,6 +1,6 @@
 """Which node a pod goes to: pure functions over what is asked and what there is.
 
-Each node passes the same filters in the same order as in kube-scheduler and is refused by the first that says no, in
+Each node passes the same filters in the same order as in kube-scheduler and is rejected by the first that says no, in
 kube-scheduler's words, so that people find what they know in `kubectl describe`. Of the nodes that remain, the one with the
 most preferred terms wins, then the one with the most room.
 """
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage
+from jobrelay.cluster.node.nodeinfo import NodeInfo, NodeUsage, PodDemand
 from jobrelay.kinds import nodematch
 
 UNSCHEDULABLE: Final = "node(s) were unschedulable"
@@ -24,32 +24,32 @@ TAINTED: Final = "node(s) had untolerated taint(s)"
 NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 NO_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
 TOO_MANY: Final = "Too many pods"
-_EMPTY: Final = Usage()
+_EMPTY: Final = NodeUsage()
 _ANY: Final = "0.0.0.0"
 _NOTHING: Final = Fraction(0)
 
 
-class Refusal(NamedTuple):
-    """Why a node cannot take a pod. `hopeless` means that it could not even if it were empty."""
+class NodeRejection(NamedTuple):
+    """Why a node cannot take a pod. `unresolvable` means that it could not even if it were empty."""
 
     reasons: tuple[str, ...]
-    hopeless: bool = True
+    unresolvable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class NodeChoice:
     """A node's name, or why there is none: what each node has against it."""
 
     node: str = ""
-    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    rejected: Mapping[str, NodeRejection] = field(default_factory=dict)
 
     def message(self, preemption: str = "") -> str:
         """Why no node was found, as kube-scheduler says it; `preemption` is why pushing others aside did not help."""
-        if not self.refused:
+        if not self.rejected:
             return "no nodes available to schedule pods"
-        why = histogram(Counter(reason for refusal in self.refused.values() for reason in refusal.reasons))
+        why = histogram(Counter(reason for rejection in self.rejected.values() for reason in rejection.reasons))
         after = f" no new claims to deallocate, preemption: {preemption}" if preemption else ""
-        return f"0/{len(self.refused)} nodes are available: {why}.{after}"
+        return f"0/{len(self.rejected)} nodes are available: {why}.{after}"
 
 
 def histogram(reasons: Counter[str]) -> str:
@@ -57,52 +57,52 @@ def histogram(reasons: Counter[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if count))
 
 
-def place(demand: Demand, nodes: Sequence[NodeInfo], usage: Mapping[str, Usage]) -> Placement:
+def choose_node(demand: PodDemand, nodes: Sequence[NodeInfo], usage: Mapping[str, NodeUsage]) -> NodeChoice:
     """The best node for a pod, or the reasons why there is none."""
-    refused: dict[str, Refusal] = {}
+    rejected: dict[str, NodeRejection] = {}
     fitting: list[NodeInfo] = []
     for node in nodes:
-        refusal = refuse(demand, node, usage.get(node.name, _EMPTY))
-        if refusal is None:
+        rejection = run_filters(demand, node, usage.get(node.name, _EMPTY))
+        if rejection is None:
             fitting.append(node)
         else:
-            refused[node.name] = refusal
+            rejected[node.name] = rejection
 
     def score(node: NodeInfo) -> tuple[int, Fraction]:
         return _preference(demand, node), _room(demand, node, usage.get(node.name, _EMPTY))
 
     if not fitting:
-        return Placement("", refused)
-    return Placement((max(fitting, key=score) if len(fitting) > 1 else fitting[0]).name)
+        return NodeChoice("", rejected)
+    return NodeChoice((max(fitting, key=score) if len(fitting) > 1 else fitting[0]).name)
 
 
-def refuse(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None:
+def run_filters(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> NodeRejection | None:
     """Why a node cannot take a pod; None when it can."""
     tolerations = _decoded(demand.tolerations)
     if node.unschedulable and not nodematch.tolerated(nodematch.UNSCHEDULABLE, tolerations):
-        return Refusal((UNSCHEDULABLE,))
+        return NodeRejection((UNSCHEDULABLE,))
     if nodematch.untolerated(node.taints, tolerations):
-        return Refusal((TAINTED,))
+        return NodeRejection((TAINTED,))
     if not nodematch.matches(demand.node_selector, _decoded(demand.affinity), node.name, node.labels):
-        return Refusal((NO_MATCH,))
+        return NodeRejection((NO_MATCH,))
     if any(_conflicts(port, used) for port in demand.ports):
-        return Refusal((NO_PORTS,), hopeless=False)
+        return NodeRejection((NO_PORTS,), unresolvable=False)
     return _insufficient(demand, node, used)
 
 
-def _insufficient(demand: Demand, node: NodeInfo, used: Usage) -> Refusal | None:
-    found, hopeless = [], False
+def _insufficient(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> NodeRejection | None:
+    found, unresolvable = [], False
     if used.pods + 1 > node.allocatable.get("pods", 0):
         found.append(TOO_MANY)
     for name, amount in demand.requests:
         has = node.allocatable.get(name, _NOTHING)
         if amount > has - used.requests.get(name, _NOTHING):
             found.append(f"Insufficient {name}")
-            hopeless = hopeless or amount > has
-    return Refusal(tuple(found), hopeless) if found else None
+            unresolvable = unresolvable or amount > has
+    return NodeRejection(tuple(found), unresolvable) if found else None
 
 
-def _conflicts(port: tuple[str, str, int], used: Usage) -> bool:
+def _conflicts(port: tuple[str, str, int], used: NodeUsage) -> bool:
     return any(
         count > 0
         and (taken[0], taken[2]) == (port[0], port[2])
@@ -111,7 +111,7 @@ def _conflicts(port: tuple[str, str, int], used: Usage) -> bool:
     )
 
 
-def _room(demand: Demand, node: NodeInfo, used: Usage) -> Fraction:
+def _room(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> Fraction:
     """How much stays free, as a share of what there is: pods spread over equal nodes."""
     share = Fraction(0)
     wanted = dict(demand.requests)
@@ -122,7 +122,7 @@ def _room(demand: Demand, node: NodeInfo, used: Usage) -> Fraction:
     return share - Fraction(used.pods, 1_000_000)
 
 
-def _preference(demand: Demand, node: NodeInfo) -> int:
+def _preference(demand: PodDemand, node: NodeInfo) -> int:
     return nodematch.preference(_decoded(demand.affinity), node.name, node.labels)
 
 

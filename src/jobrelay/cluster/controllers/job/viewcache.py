@@ -9,7 +9,7 @@ from jobrelay.kube.objects import Key, Object
 T = TypeVar("T")
 
 
-class Decoded(Generic[T]):
+class ViewCache(Generic[T]):
     """Views of the objects of one kind, until they are forgotten."""
 
     def __init__(self, view: type[T]) -> None:

@@ -1,4 +1,4 @@
-"""Figures of the controllers' work queues, under the names that kube-controller-manager gives them."""
+"""MetricsSource of the controllers' work queues, under the names that kube-controller-manager gives them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from jobrelay.cluster.apiserver.exposition import Sample, family
 from jobrelay.control import Controller, WorkQueue
 
-Figures = Callable[[], Iterator[str]]
+MetricsSource = Callable[[], Iterator[str]]
 
 
-def queue_figures(controllers: Sequence[Controller[object]]) -> Iterator[str]:
+def queue_metrics(controllers: Sequence[Controller[object]]) -> Iterator[str]:
     """How much each queue took in, holds, and had to try again."""
 
     def of(read: Callable[[WorkQueue[object]], int]) -> list[Sample]:

@@ -7,7 +7,7 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.process.logs import LogStream, read_log
 from jobrelay.cluster.node.process.podlogs import PodLogs
-from jobrelay.cluster.node.script import script_of
+from jobrelay.cluster.node.script import parse_script
 from jobrelay.kinds.strategy import Obj
 
 TEXT = "text/plain"
@@ -29,7 +29,7 @@ def container_log(logs: PodLogs, pod: Obj, container: str, options: LogOptions) 
 
 def scripted_log(pod: Obj, options: LogOptions) -> ApiResponse:
     """What a scripted pod is to have said."""
-    text = script_of(pod["metadata"].get("annotations") or {}, "Never").log.encode()
+    text = parse_script(pod["metadata"].get("annotations") or {}, "Never").log.encode()
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     if options.tail is not None:
         lines = lines[-options.tail :] if options.tail else []

@@ -18,7 +18,7 @@ from jobrelay.kinds.pod.resources import total_requests
 from jobrelay.kube.objects import Object
 
 
-class Demand(NamedTuple):
+class PodDemand(NamedTuple):
     """The part of a pod that placement looks at."""
 
     requests: tuple[tuple[str, Fraction], ...] = ()
@@ -29,14 +29,14 @@ class Demand(NamedTuple):
 
 
 @dataclass(slots=True)
-class Usage:
+class NodeUsage:
     """What pods on one node have taken."""
 
     pods: int = 0
     requests: dict[str, Fraction] = field(default_factory=dict)
     ports: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
-    def add(self, demand: Demand, times: int = 1) -> None:
+    def add(self, demand: PodDemand, times: int = 1) -> None:
         """Takes what a pod demands; `times` -1 gives it back."""
         self.pods += times
         for name, amount in demand.requests:
@@ -76,9 +76,9 @@ def node_info(node: Object) -> NodeInfo:
     return NodeInfo(node.name, node.metadata.labels, tuple(view.spec.taints), view.spec.unschedulable, allocatable)
 
 
-def demand_of(spec: Mapping[str, Any]) -> Demand:
+def pod_demand(spec: Mapping[str, Any]) -> PodDemand:
     """What a pod with this spec asks for."""
-    return Demand(
+    return PodDemand(
         tuple(sorted(total_requests(spec).items())),
         tuple(sorted((spec.get("nodeSelector") or {}).items())),
         msgspec.json.encode((spec.get("affinity") or {}).get("nodeAffinity")),

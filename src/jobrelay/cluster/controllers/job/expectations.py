@@ -5,7 +5,7 @@ because it does not see that its finalizer is gone. So each Job has a record of 
 time. Versions grow and a cache that has seen one has seen all before it, so pods that were created are visible once the
 cache has reached the version of the latest. Deletions and finalizers are looked up pod by pod.
 
-A create whose answer was lost may or may not have happened: the record then says `unsure`, and before anything else the pods
+A create whose answer was lost may or may not have happened: the record then says `create_unconfirmed`, and before anything else the pods
 are listed to learn what version the cache must reach.
 """
 
@@ -14,24 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from jobrelay.cluster.controllers.job.backoff import Backoff
+from jobrelay.cluster.controllers.job.backoff import BackoffRecord
 from jobrelay.cluster.controllers.job.pods import is_active, is_tracked
-from jobrelay.cluster.controllers.job.situation import Memory
+from jobrelay.cluster.controllers.job.snapshot import SyncState
 from jobrelay.cluster.controllers.job.views import Pod, Time
 from jobrelay.kube.objects import Key
 from jobrelay.kube.store import is_newer
 
 
 @dataclass(slots=True)
-class Record:
+class JobExpectations:
     uid: str
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: BackoffRecord = field(default_factory=BackoffRecord)
     removing: set[str] = field(default_factory=set)
     deleting: set[str] = field(default_factory=set)
     pods_version: str = ""
     job_version: str = ""
-    unsure: bool = False
-    began: Time | None = None
+    create_unconfirmed: bool = False
+    started_at: Time | None = None
 
     def saw_pod(self, version: str) -> None:
         """A pod was written with this version: the cache must reach it."""
@@ -42,30 +42,30 @@ class Record:
         """Whether a Job of this version is older than what was last written to it."""
         return bool(self.job_version) and is_newer(self.job_version, job_version)
 
-    def memory(self, pods: Iterable[Pod], cache_version: str) -> Memory:
+    def state(self, pods: Iterable[Pod], cache_version: str) -> SyncState:
         """What to tell the decision, given the pods and the version of their cache."""
         pods = tuple(pods)
         self.removing.intersection_update(pod.uid for pod in pods if is_tracked(pod))
         self.deleting.intersection_update(pod.uid for pod in pods if is_active(pod))
         visible = not self.pods_version or not is_newer(self.pods_version, cache_version)
         satisfied = visible and not self.deleting
-        return Memory(self.backoff, frozenset(self.removing), satisfied, self.began)
+        return SyncState(self.backoff, frozenset(self.removing), satisfied, self.started_at)
 
 
-class Records:
-    """The records of all Jobs that are not over."""
+class ExpectationStore:
+    """The expectations of all Jobs that are not over."""
 
     def __init__(self) -> None:
-        self._records: dict[Key, Record] = {}
+        self._records: dict[Key, JobExpectations] = {}
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def of(self, key: Key, uid: str) -> Record:
+    def of(self, key: Key, uid: str) -> JobExpectations:
         """The record of this very Job, not of one that had its name before."""
         record = self._records.get(key)
         if record is None or record.uid != uid:
-            record = self._records[key] = Record(uid)
+            record = self._records[key] = JobExpectations(uid)
         return record
 
     def forget(self, key: Key) -> None:

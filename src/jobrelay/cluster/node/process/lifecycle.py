@@ -7,13 +7,13 @@ import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jobrelay.cluster.node.process.probes import Verdict, ask, http_get
+from jobrelay.cluster.node.process.probes import ProbeThresholds, ask, http_get
 
 if TYPE_CHECKING:
     from jobrelay.cluster.node.process.container import Container
 
 
-class Care:
+class ContainerLifecycle:
     """Looks after one run of a container until it is cancelled with it."""
 
     def __init__(self, container: Container) -> None:
@@ -57,7 +57,7 @@ class Care:
 
     async def _probe_until_verdict(self, probe: Mapping[str, Any], kind: str) -> bool:
         """Probes until the first verdict; a bad one ends the container."""
-        verdict = Verdict(probe)
+        verdict = ProbeThresholds(probe)
         await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
         while True:
             good = await self._ask(probe, kind)
@@ -93,7 +93,7 @@ class Care:
         probe = self._spec.get("readinessProbe")
         if not probe:
             return
-        verdict = Verdict(probe)
+        verdict = ProbeThresholds(probe)
         await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
         while True:
             found = bool(verdict.take(await self._ask(probe, "Readiness")))

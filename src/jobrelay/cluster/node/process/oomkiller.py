@@ -17,7 +17,7 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _SESSION, _RESIDENT = 3, 21  # fields of /proc/PID/stat after the name
 
 
-class Limit(NamedTuple):
+class MemoryLimit(NamedTuple):
     """How much the processes of one session may hold, and what happens when it is more."""
 
     session: int
@@ -41,14 +41,14 @@ def resident() -> dict[int, int]:
     return found
 
 
-class MemoryWatch:
+class OomKiller:
     """Looks after the limits of all containers of a node."""
 
     def __init__(self) -> None:
-        self._limits: set[Limit] = set()
+        self._limits: set[MemoryLimit] = set()
         self._some = asyncio.Event()
 
-    def add(self, limit: Limit) -> Callable[[], None]:
+    def add(self, limit: MemoryLimit) -> Callable[[], None]:
         """Begins to look after a limit; returns how to stop that."""
         self._limits.add(limit)
         self._some.set()
