@@ -1,8 +1,8 @@
-"""Which node a pod goes to: pure functions over what is asked and what there is.
+"""Filtering and scoring: which node a pod goes to, as pure functions.
 
-Each node passes the same filters in the same order as in kube-scheduler and is rejected by the first that says no, in
-kube-scheduler's words, so that people find what they know in `kubectl describe`. Of the nodes that remain, the one with the
-most preferred terms wins, then the one with the most room.
+Nodes pass the same filters in the same order as in kube-scheduler. The first filter that fails rejects the node with
+kube-scheduler's message, so that `kubectl describe` shows familiar reasons. Of the nodes that remain, the one that matches
+the most preferred terms wins, then the one with the most free resources.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ class NodeRejection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """A node's name, or why there is none: what each node has against it."""
+    """The name of the chosen node, or each node's rejection if none fits."""
 
     node: str = ""
     rejected: Mapping[str, NodeRejection] = field(default_factory=dict)
 
     def message(self, preemption: str = "") -> str:
-        """Why no node was found, as kube-scheduler says it; `preemption` is why pushing others aside did not help."""
+        """Why no node was found, in kube-scheduler's format; `preemption` is why preemption did not help."""
         if not self.rejected:
             return "no nodes available to schedule pods"
-        why = histogram(Counter(reason for rejection in self.rejected.values() for reason in rejection.reasons))
+        reasons = histogram(Counter(reason for rejection in self.rejected.values() for reason in rejection.reasons))
         after = f" no new claims to deallocate, preemption: {preemption}" if preemption else ""
-        return f"0/{len(self.rejected)} nodes are available: {why}.{after}"
+        return f"0/{len(self.rejected)} nodes are available: {reasons}.{after}"
 
 
 def histogram(reasons: Counter[str]) -> str:
-    """How often each reason was given, sorted."""
+    """The reasons with their counts, sorted."""
     return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if count))
 
 
 def choose_node(demand: PodDemand, nodes: Sequence[NodeInfo], usage: Mapping[str, NodeUsage]) -> NodeChoice:
-    """The best node for a pod, or the reasons why there is none."""
+    """The best node for a pod, or why no node fits."""
     rejected: dict[str, NodeRejection] = {}
     fitting: list[NodeInfo] = []
     for node in nodes:
@@ -69,7 +69,7 @@ def choose_node(demand: PodDemand, nodes: Sequence[NodeInfo], usage: Mapping[str
             rejected[node.name] = rejection
 
     def score(node: NodeInfo) -> tuple[int, Fraction]:
-        return _preference(demand, node), _room(demand, node, usage.get(node.name, _EMPTY))
+        return _preference(demand, node), _free_share(demand, node, usage.get(node.name, _EMPTY))
 
     if not fitting:
         return NodeChoice("", rejected)
@@ -77,7 +77,7 @@ def choose_node(demand: PodDemand, nodes: Sequence[NodeInfo], usage: Mapping[str
 
 
 def run_filters(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> NodeRejection | None:
-    """Why a node cannot take a pod; None when it can."""
+    """Why a node cannot take a pod; None if it can."""
     tolerations = _decoded(demand.tolerations)
     if node.unschedulable and not nodematch.tolerated(nodematch.UNSCHEDULABLE, tolerations):
         return NodeRejection((UNSCHEDULABLE,))
@@ -111,8 +111,8 @@ def _conflicts(port: tuple[str, str, int], used: NodeUsage) -> bool:
     )
 
 
-def _room(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> Fraction:
-    """How much stays free, as a share of what there is: pods spread over equal nodes."""
+def _free_share(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> Fraction:
+    """The share of CPU and memory that stays free, so that pods spread over equal nodes."""
     share = Fraction(0)
     wanted = dict(demand.requests)
     for name in ("cpu", "memory"):

@@ -35,7 +35,7 @@ class NodePool:
         clock = context.clock
         placing, running = context.client_of("kube-scheduler"), context.client_of("kubelet")
         recorder = EventRecorder(placing, NAME, NAME, clock=clock)
-        self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
+        self.scheduler = Scheduler(context, placing, recorder, record_success=not scripted)
         context.manager.add(NodeRegistrar(running, clock, settings), Group.CACHES)
         context.manager.add(recorder, Group.CONTROLLERS)
         self.scripted = ScriptedRuntime(context, running, settings.names()) if scripted else None
