@@ -114,7 +114,7 @@ async def test_a_node_that_cannot_go_on_fails_the_pod(world: World, monkeypatch:
     async def breaks(self: Container, process: Any) -> int:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Container, "_attend", breaks)
+    monkeypatch.setattr(Container, "_wait", breaks)
     await world.run("sleep 1000")
     status = (await world.ended())["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "UnexpectedError")
@@ -130,7 +130,7 @@ async def test_such_a_pod_leaves_no_process(
         pids.append(int(await written(tmp_path / "pid")))
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Container, "_attend", breaks)
+    monkeypatch.setattr(Container, "_wait", breaks)
     await world.run(f"echo $$$$ > {tmp_path}/pid; sleep 1000")
     await world.ended()
     await world.true(lambda: not lives(pids[0]))

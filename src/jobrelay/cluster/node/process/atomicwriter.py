@@ -1,7 +1,7 @@
-"""Files of a volume that change together: readers see all of the old ones or all of the new ones, as a kubelet has it.
+"""Writes the files of a volume atomically, as a kubelet does: readers see all of the old files or all of the new ones.
 
-The files are in a folder of their own. `..data` is a link to it, and what people see are links through `..data`. New files go into a
-new folder, and one rename of the link shows them all.
+The files are in a folder of their own. `..data` is a link to that folder, and the visible names are links through `..data`.
+New files go into a new folder, and renaming the link switches all of them at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 DATA: Final = "..data"
-_COMING: Final = "..data_tmp"
+_NEW_DATA: Final = "..data_tmp"
 
 
 class FileProjection(NamedTuple):
@@ -23,20 +23,20 @@ class FileProjection(NamedTuple):
     mode: int
 
 
-def write(place: pathlib.Path, files: Mapping[str, FileProjection], group: int | None = None) -> bool:
-    """Makes a folder hold exactly these files; returns whether that changed anything."""
-    link = place / DATA
-    old = place / os.readlink(link) if link.is_symlink() else None
+def write(folder: pathlib.Path, files: Mapping[str, FileProjection], group: int | None = None) -> bool:
+    """Makes a folder contain exactly these files; returns whether that changed anything."""
+    link = folder / DATA
+    old = folder / os.readlink(link) if link.is_symlink() else None
     if old is not None and _read(old) == dict(files):
         return False
-    new = place / f"..{dt.datetime.now(dt.UTC):%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(10**9)}"
+    new = folder / f"..{dt.datetime.now(dt.UTC):%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(10**9)}"
     new.mkdir(mode=0o755)
     for path, file in files.items():
         _write(new / path, file, group)
-    (place / _COMING).unlink(missing_ok=True)
-    (place / _COMING).symlink_to(new.name)
-    (place / _COMING).replace(link)
-    _show(place, {path.partition("/")[0] for path in files})
+    (folder / _NEW_DATA).unlink(missing_ok=True)
+    (folder / _NEW_DATA).symlink_to(new.name)
+    (folder / _NEW_DATA).replace(link)
+    _link(folder, {path.partition("/")[0] for path in files})
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
     return True
@@ -58,10 +58,10 @@ def _write(path: pathlib.Path, file: FileProjection, group: int | None) -> None:
     path.chmod(file.mode)
 
 
-def _show(place: pathlib.Path, names: set[str]) -> None:
+def _link(folder: pathlib.Path, names: set[str]) -> None:
     for name in names:
-        if not (place / name).is_symlink():
-            (place / name).symlink_to(f"{DATA}/{name}")
-    for entry in place.iterdir():
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(f"{DATA}/{name}")
+    for entry in folder.iterdir():
         if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in names:
             entry.unlink()

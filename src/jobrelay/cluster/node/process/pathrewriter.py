@@ -1,7 +1,8 @@
-"""Paths in texts, where containers cannot have mounts of their own: what names a mount path is made to name the volume's folder.
+"""Rewrites mount paths to the volumes' folders, where containers cannot have their own mounts.
 
-It is done to commands, arguments, variables and working directories. A path counts where it stands for itself: not as the end of a
-longer path or of a variable, nor as the beginning of a longer name. What programs put together themselves is not seen.
+This is applied to commands, arguments, variables and working directories. A path is rewritten where it stands alone: not as
+the end of a longer path or of a variable, nor as the beginning of a longer name. Paths that programs build at run time are
+not covered.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ _AFTER: Final = r"(?![\w.-])"
 
 
 class PathRewriter:
-    """Replaces paths, and what is below them, by others; paths below `keep` stay, wherever that is."""
+    """Replaces paths, and paths below them; paths below `keep` stay as they are."""
 
-    def __init__(self, places: Mapping[str, str], keep: str) -> None:
-        self._places = {path: place for path, place in places.items() if path != "/"}
-        longest_first = sorted(self._places, key=len, reverse=True)
+    def __init__(self, paths: Mapping[str, str], keep: str) -> None:
+        self._paths = {path: source for path, source in paths.items() if path != "/"}
+        longest_first = sorted(self._paths, key=len, reverse=True)
         others = f"(?!{re.escape(keep)}{_AFTER})"
         self._pattern = re.compile(f"{_BEFORE}{others}({'|'.join(map(re.escape, longest_first))}){_AFTER}")
 
     def __call__(self, text: str) -> str:
-        return self._pattern.sub(lambda match: self._places[match[1]], text) if self._places else text
+        return self._pattern.sub(lambda match: self._paths[match[1]], text) if self._paths else text

@@ -1,4 +1,4 @@
-"""As whom a container runs: what its security context says, as far as this machine lets us."""
+"""The user that a container runs as: its security context, as far as this machine allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOBODY: Final = 65534
 
 
 class ProcessUser(NamedTuple):
-    """A user, a group, and further groups."""
+    """A user, a group and supplemental groups."""
 
     uid: int
     gid: int
@@ -18,7 +18,7 @@ class ProcessUser(NamedTuple):
 
 
 def process_user(pod: Mapping[str, Any], container: Mapping[str, Any]) -> ProcessUser | None:
-    """Whom to become; None to stay who started the cluster, which is all that anybody but root can do."""
+    """The user to switch to; None for the user who started the cluster, which is the only choice unless that is root."""
     if os.getuid() != 0:
         return None
     whole = pod["spec"].get("securityContext") or {}
@@ -32,6 +32,6 @@ def process_user(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Proces
     return ProcessUser(uid or 0, gid or 0, tuple(groups))
 
 
-def keeps_privileges(container: Mapping[str, Any]) -> bool:
-    """Whether programs with more rights than their caller are to be without effect."""
+def no_new_privileges(container: Mapping[str, Any]) -> bool:
+    """Whether setuid programs must not give the container more rights."""
     return (container.get("securityContext") or {}).get("allowPrivilegeEscalation") is False
