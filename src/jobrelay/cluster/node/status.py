@@ -1,7 +1,7 @@
-"""A pod's status, made from what is known about its containers: the same rules and words as a kubelet's.
+"""Builds a pod's status from the states of its containers, with a kubelet's rules, reasons and messages.
 
-Runtimes keep one `ContainerRun` per container and ask for the whole status when something changed. Conditions keep the time of
-their last real transition, and a status that says nothing new is not worth a write.
+Runtimes keep one `ContainerRun` per container and build the whole status when one of them changes. Conditions keep their
+transition time unless their status changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENDED: Final = ("Succeeded", "Failed")
 
 @dataclass(slots=True)
 class ContainerRun:
-    """What is known about one container: its state now, the one before, and whether it is ready."""
+    """The state of one container: its current run, how the previous one ended, and whether it is ready."""
 
     name: str
     image: str
@@ -39,12 +39,12 @@ class ContainerRun:
 
     @property
     def exit_code(self) -> int | None:
-        """How the container ended, if it has."""
+        """The exit code of a terminated container."""
         ended = self.state.get(TERMINATED)
         return ended.get("exitCode", 0) if ended is not None else None
 
     def encode(self) -> Obj:
-        """As in a pod's status."""
+        """The entry in the pod's containerStatuses."""
         found: Obj = {
             "name": self.name, "image": self.image, "imageID": "", "state": self.state,
             "lastState": {TERMINATED: self.last} if self.last else {}, "ready": self.ready,
@@ -59,7 +59,7 @@ class ContainerRun:
 def terminated(
     exit_code: int, *, started: str, finished: str, reason: str = "", message: str = "", id: str = ""
 ) -> Obj:
-    """The state of a container that has ended. Codes above 128 are ends by a signal, told as such by shells and kubelets."""
+    """The `terminated` state of a container."""
     state: Obj = {"exitCode": exit_code, "reason": reason or ("Completed" if exit_code == 0 else "Error")}
     if message:
         state["message"] = message
@@ -71,7 +71,7 @@ def terminated(
 
 @dataclass(slots=True)
 class PodView:
-    """The parts of a pod that its status depends on."""
+    """The parts of a pod object that its status depends on."""
 
     spec: Mapping[str, Any]
     generation: int = 1
@@ -80,7 +80,7 @@ class PodView:
 
 
 def restore(runs: Mapping[str, ContainerRun], status: Mapping[str, Any]) -> None:
-    """Takes over what a pod's status says about its containers."""
+    """Restores the states of containers from a pod's status."""
     listed = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
     known = {one["name"]: one for one in listed}
     for name, run in runs.items():
@@ -93,7 +93,7 @@ def restore(runs: Mapping[str, ContainerRun], status: Mapping[str, Any]) -> None
 
 
 def phase_of(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], *, stopping: bool = False) -> str:
-    """The phase that containers in these states make; `stopping` pods restart nothing any more."""
+    """The phase of a pod with containers in these states; a `stopping` pod restarts nothing any more."""
     init_failed, init_pending = _init_progress(spec, runs, stopping)
     if init_failed:
         return "Failed"
@@ -115,7 +115,7 @@ def phase_of(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], *, stopp
 
 
 def _init_progress(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], stopping: bool) -> tuple[bool, bool]:
-    """Whether initialisation has failed for good, and whether it is still under way."""
+    """Whether initialization has failed for good, and whether it is still in progress."""
     failed = pending = False
     for container in spec.get("initContainers") or ():
         run = runs[container["name"]]
@@ -126,20 +126,22 @@ def _init_progress(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], st
         if code is None and run.last:
             code = run.last.get("exitCode", 0)
         if code:
-            failed = failed or stopping or not may_restart(container | {"restartPolicy": None}, _once(spec), code)
+            failed = (
+                failed or stopping or not may_restart(container | {"restartPolicy": None}, _init_policy(spec), code)
+            )
         pending = pending or run.exit_code != 0
     return failed, pending
 
 
-def _once(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Init containers run to success: a pod that restarts Always restarts them on failure only."""
+def _init_policy(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The restart policy for init containers: with `Always` they are restarted only if they fail."""
     return {"restartPolicy": "OnFailure"} if spec.get("restartPolicy", "Always") == "Always" else spec
 
 
 def pod_status(
     pod: PodView, runs: Mapping[str, ContainerRun], now: str, *, sandbox: bool = True, stopping: bool = False
 ) -> Obj:
-    """The whole status of a pod as a change to its status: conditions of others are not in it."""
+    """The status of a pod as a patch; it does not contain the conditions of other writers."""
     phase = phase_of(pod.spec, runs, stopping=stopping)
     inits = pod.spec.get("initContainers") or ()
     status: Obj = {
@@ -187,7 +189,7 @@ def _condition(
         if text:
             found[name] = text
         elif known is not None and known.get(name):
-            found[name] = None  # a merge keeps what it is not told to drop
+            found[name] = None  # deletes the field in a merge patch
     return found
 
 
