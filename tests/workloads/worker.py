@@ -10,7 +10,7 @@ import msgspec
 
 from jobrelay.cluster.controllers.job.decision import JobDecision, decide
 from jobrelay.cluster.controllers.job.snapshot import SyncState
-from jobrelay.cluster.controllers.job.tracking import count_uncounted
+from jobrelay.cluster.controllers.job.tracking import PlanOutcome, count_uncounted, list_uncounted
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, BatchJobStatus, Job, Pod
 from tests.kinds.workloads import create, update
 
@@ -63,16 +63,17 @@ class Worker:
         self._carry_out(decision)
         if decision.on_hold:
             return
-        reported = decision.outcome
-        if reported.changed:
-            self._write(reported.status)
-            self.state = SyncState(decision.state)
-        removed = {pod.uid for pod in reported.removals}
+        outcome = PlanOutcome(len(decision.plan.indexes), frozenset(pod.uid for pod in decision.deletes))
+        uncounted = list_uncounted(decision.snapshot, decision.plan, outcome)
+        if uncounted.changed:
+            self._write(uncounted.status)
+            self.state = SyncState(decision.snapshot.backoff)
+        removed = {pod.uid for pod in uncounted.removals}
         for uid in removed:
             self._release(uid)
-        closing = count_uncounted(reported, removed, self.now)
-        if closing.changed:
-            self._write(closing.status)
+        counted = count_uncounted(uncounted, removed, self.now)
+        if counted.changed:
+            self._write(counted.status)
 
     def _views(self) -> list[Pod]:
         return [msgspec.json.decode(msgspec.json.encode(pod), type=Pod) for pod in self.pods.values()]

@@ -173,7 +173,7 @@ async def test_an_orphan_that_matches_is_adopted() -> None:
         assert (pod["metadata"]["ownerReferences"][0]["name"], pod["metadata"]["finalizers"]) == ("j", [TRACKING])
 
 
-async def test_pods_that_cannot_be_created_are_told_and_tried_again() -> None:
+async def test_pods_that_cannot_be_created_are_reported_and_retried() -> None:
     async with job_world() as jobs:
         await jobs.create(template={"spec": {**TEMPLATE["spec"], "serviceAccountName": "later"}})
         (event,) = await jobs.events()
@@ -217,7 +217,7 @@ async def test_while_many_wait_the_status_of_a_job_that_has_only_started_is_gath
         assert {(status["active"], status["startTime"]) for status in statuses} == {(1, started_at)}
 
 
-async def test_a_job_that_is_suspended_before_it_was_told_to_have_started_starts_anew_when_it_is_resumed() -> None:
+async def test_a_job_that_is_suspended_before_it_is_reported_as_started_gets_a_new_start_time() -> None:
     async with job_world() as jobs:
         path = f"{JOBS}/{(await many(jobs))[0]}"
         await jobs.server.ok("PATCH", path, {"spec": {"suspend": True, "activeDeadlineSeconds": 30}}, media=MERGE)

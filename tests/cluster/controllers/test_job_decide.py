@@ -12,7 +12,7 @@ import pytest
 
 from jobrelay.cluster.controllers.job import Job, Pod
 
-from .job_objects import ago, decision, job, pod, told
+from .job_objects import ago, decision, job, pod, status, summary
 
 
 class Case(NamedTuple):
@@ -117,11 +117,10 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case.what for case in CASES])
 def test_decision(case: Case) -> None:
-    assert told(decision(case.job, *case.pods)) == case.decision
+    assert summary(decision(case.job, *case.pods)) == case.decision
 
 
-def test_a_job_that_starts_says_when() -> None:
-    made = decision(job({"startTime": None}))
-    assert made.status is not None
-    assert made.status.start_time is not None
-    assert made.status.start_time.isoformat() == ago(0).replace("Z", "+00:00")
+def test_a_job_that_starts_has_a_start_time() -> None:
+    start = status(decision(job({"startTime": None}))).start_time
+    assert start is not None
+    assert start.isoformat() == ago(0).replace("Z", "+00:00")

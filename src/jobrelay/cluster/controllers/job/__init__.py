@@ -1,4 +1,4 @@
-"""The built-in Job controller: a pure core (`decide`) and a thin shell around it (`JobController`)."""
+"""The built-in Job controller: a pure core (`decide`), and `JobController`, which carries its decisions out."""
 
 from jobrelay.cluster.controllers.job.controller import JobController, set_up
 from jobrelay.cluster.controllers.job.decision import JobDecision, decide

@@ -1,20 +1,19 @@
-"""What the controller has done that the caches do not show yet, and what it remembers of failures.
+"""Expectations: what the controller has done to a Job and its pods that the caches do not show yet.
 
-Caches lag. A controller that believed them would create a pod twice because it does not see the first, or count one twice
-because it does not see that its finalizer is gone. So each Job has a record of what was done, checked against the caches each
-time. Versions grow and a cache that has seen one has seen all before it, so pods that were created are visible once the
-cache has reached the version of the latest. Deletions and finalizers are looked up pod by pod.
+Caches lag. A controller that trusted them would create a pod twice because it does not see the first, or count one twice
+because it does not see that its finalizer is gone. So the writes to each Job and its pods are recorded and compared with the
+caches in each sync. Resource versions grow, and a cache that has reached one has seen all earlier changes: created pods are
+visible once the cache has reached the highest of their versions. Deletions and finalizers are compared pod by pod.
 
-A create whose answer was lost may or may not have happened: the record then says `create_unconfirmed`, and before anything else the pods
-are listed to learn what version the cache must reach.
+A create request without a response may or may not have succeeded. The next sync then first lists the pods, to learn which
+version the cache has to reach.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from jobrelay.cluster.controllers.job.backoff import BackoffRecord
+from jobrelay.cluster.controllers.job.backoff import NEVER_FAILED, BackoffRecord
 from jobrelay.cluster.controllers.job.pods import is_active, is_tracked
 from jobrelay.cluster.controllers.job.snapshot import SyncState
 from jobrelay.cluster.controllers.job.views import Pod, Time
@@ -22,51 +21,95 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.store import is_newer
 
 
-@dataclass(slots=True)
 class JobExpectations:
-    uid: str
-    backoff: BackoffRecord = field(default_factory=BackoffRecord)
-    removing: set[str] = field(default_factory=set)
-    deleting: set[str] = field(default_factory=set)
-    pods_version: str = ""
-    job_version: str = ""
-    create_unconfirmed: bool = False
-    started_at: Time | None = None
+    """Recent writes to one Job and its pods, and its backoff."""
 
-    def saw_pod(self, version: str) -> None:
-        """A pod was written with this version: the cache must reach it."""
-        if not self.pods_version or is_newer(version, self.pods_version):
-            self.pods_version = version
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self._backoff = NEVER_FAILED
+        self._removals: set[str] = set()
+        self._deletions: set[str] = set()
+        self._pods_version = self._job_version = ""
+        self._unanswered = False
+        self._started_at: Time | None = None
 
-    def behind(self, job_version: str) -> bool:
-        """Whether a Job of this version is older than what was last written to it."""
-        return bool(self.job_version) and is_newer(self.job_version, job_version)
+    def pod_written(self, version: str) -> None:
+        """A pod was written with this version."""
+        if not self._pods_version or is_newer(version, self._pods_version):
+            self._pods_version = version
 
-    def state(self, pods: Iterable[Pod], cache_version: str) -> SyncState:
-        """What to tell the decision, given the pods and the version of their cache."""
+    def create_unanswered(self) -> None:
+        """A create request got no response."""
+        self._unanswered = True
+
+    @property
+    def needs_list(self) -> bool:
+        """Whether the pods have to be listed because a create request got no response."""
+        return self._unanswered
+
+    def pods_listed(self, versions: Iterable[str]) -> None:
+        """The pods have these versions on the server."""
+        for version in versions:
+            self.pod_written(version)
+        self._unanswered = False
+
+    def expect_deletions(self, uids: Iterable[str]) -> None:
+        self._deletions.update(uids)
+
+    def deletions_failed(self, uids: Iterable[str]) -> None:
+        self._deletions.difference_update(uids)
+
+    def expect_removals(self, uids: Iterable[str]) -> None:
+        """The finalizers of these pods are about to be removed."""
+        self._removals.update(uids)
+
+    def removal_failed(self, uid: str) -> None:
+        self._removals.discard(uid)
+
+    @property
+    def start_postponed(self) -> bool:
+        """Whether the Job has started and its status does not say so yet."""
+        return self._started_at is not None
+
+    def postpone_start(self, start: Time | None) -> None:
+        self._started_at = start
+
+    def job_written(self, version: str) -> None:
+        self._job_version = version
+
+    def status_reported(self, backoff: BackoffRecord) -> None:
+        """The status is written: its failures are part of the backoff, and its start time is stored."""
+        self._backoff, self._started_at = backoff, None
+
+    def is_ahead_of(self, job_version: str) -> bool:
+        """Whether a Job of this version is older than the last write to it."""
+        return bool(self._job_version) and is_newer(self._job_version, job_version)
+
+    def sync_state(self, pods: Iterable[Pod], cache_version: str) -> SyncState:
+        """What a sync needs to know, given the pods and the version of their cache."""
         pods = tuple(pods)
-        self.removing.intersection_update(pod.uid for pod in pods if is_tracked(pod))
-        self.deleting.intersection_update(pod.uid for pod in pods if is_active(pod))
-        visible = not self.pods_version or not is_newer(self.pods_version, cache_version)
-        satisfied = visible and not self.deleting
-        return SyncState(self.backoff, frozenset(self.removing), satisfied, self.started_at)
+        self._removals.intersection_update(pod.uid for pod in pods if is_tracked(pod))
+        self._deletions.intersection_update(pod.uid for pod in pods if is_active(pod))
+        visible = not self._pods_version or not is_newer(self._pods_version, cache_version)
+        satisfied = visible and not self._deletions
+        return SyncState(self._backoff, frozenset(self._removals), satisfied, self._started_at)
 
 
 class ExpectationStore:
-    """The expectations of all Jobs that are not over."""
+    """The expectations of all unfinished Jobs."""
 
     def __init__(self) -> None:
-        self._records: dict[Key, JobExpectations] = {}
+        self._jobs: dict[Key, JobExpectations] = {}
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._jobs)
 
     def of(self, key: Key, uid: str) -> JobExpectations:
-        """The record of this very Job, not of one that had its name before."""
-        record = self._records.get(key)
-        if record is None or record.uid != uid:
-            record = self._records[key] = JobExpectations(uid)
-        return record
+        """The expectations of the Job with this uid, not of an earlier one with the same name."""
+        found = self._jobs.get(key)
+        if found is None or found.uid != uid:
+            found = self._jobs[key] = JobExpectations(uid)
+        return found
 
     def forget(self, key: Key) -> None:
-        self._records.pop(key, None)
+        self._jobs.pop(key, None)

@@ -1,8 +1,8 @@
-"""How many pods a Job should have now, and so which to create or delete.
+"""How many pods a Job should have, and which to create or delete for that.
 
-One sync either creates or deletes, never both, and not more than 500. Pods that are deleted because there are too many, or
-because the Job is suspended, lose their finalizer first: they are not counted. Pods that are deleted because the Job's finished_condition is
-sealed keep it until they are.
+One sync either creates or deletes pods, never both, and at most 500. Pods that are deleted because there are too many, or
+because the Job is suspended, lose their finalizer first, so they are not counted. Pods that are deleted because the Job
+finishes keep it until they are counted.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MOST_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """What to do to pods.
+    """Which pods to create and delete.
 
-    `managed` says whether the number of pods was looked at at all: not when the finished_condition is sealed, the Job is being deleted,
-    or earlier work is not visible yet. `backoff_delay` are the seconds that a replacement still has to wait.
+    `managed` says whether the number of pods was considered at all: not when the Job finishes or is being deleted, or when
+    the cache does not show earlier writes yet. `backoff_delay` is the number of seconds until failed pods may be replaced.
     """
 
     deletes: tuple[Pod, ...] = ()
@@ -59,7 +59,7 @@ def plan(snapshot: JobSnapshot) -> PodPlan:
 
 
 def _wanted(snapshot: JobSnapshot) -> int:
-    """The number of pods that should be active; a work queue with one success winds down by itself."""
+    """The number of pods that should be active; after one success, a work queue Job gets no more pods."""
     spec = snapshot.job.spec
     if spec.completions is None:
         return len(snapshot.active) if snapshot.succeeded > 0 else spec.parallelism
@@ -86,7 +86,7 @@ def _creation(snapshot: JobSnapshot, missing: int) -> PodPlan:
 
 
 def _taken_indexes(snapshot: JobSnapshot) -> Indexes:
-    """The indexes that are taken: by pods, by success or by failure."""
+    """Indexes that need no pod: they have one, or have succeeded or failed."""
     taken = {completion_index(pod) for pod in snapshot.active}
     if snapshot.job.replaces_only_failed:
         taken |= {completion_index(pod) for pod in snapshot.pods if is_terminating(pod)}

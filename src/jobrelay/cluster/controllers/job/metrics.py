@@ -1,4 +1,4 @@
-"""Counters of the Job controller under the names that kube-controller-manager gives them."""
+"""Metrics of the Job controller, named as in kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PREFIX: Final = "job_controller_"
 
 
 class JobMetrics:
-    """Plain counters; whoever is asked for metrics reads them."""
+    """Plain counters, read when metrics are scraped."""
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _LABELS}
@@ -44,7 +44,7 @@ class JobMetrics:
         cells[-1] += seconds
 
     def counted(self, job: Job, before: BatchJobStatus, after: BatchJobStatus) -> None:
-        """Note what one status write added to the counters."""
+        """Counts what one status write added."""
         mode = job.spec.completion_mode
         succeeded = after.succeeded - before.succeeded
         if job.indexed:

@@ -1,6 +1,6 @@
-"""The pod failure policy: what the failure of one pod means for its Job.
+"""The pod failure policy: what the failure of a pod means for its Job.
 
-Rules are tried in order and the first that matches decides. Without a policy, or without a match, a failure counts.
+Rules are tried in order and the first that matches applies. Without a policy, or without a match, a failure counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ACTIONS = ("Ignore", "FailIndex", "Count", "FailJob")
 
 
 class PodFailureMatch(NamedTuple):
-    """Whether a failure counts, by which action, and why the whole Job must fail if it must."""
+    """Whether a failure counts, the action that applies, and why the whole Job must fail if it must."""
 
     counts: bool = True
     action: str = ""
@@ -34,7 +34,7 @@ COUNTS = PodFailureMatch()
 
 
 def match_failure(job: Job, pod: Pod) -> PodFailureMatch:
-    """What the policy says about a failed pod."""
+    """Matches a failed pod against the policy."""
     policy = job.spec.pod_failure_policy
     for number, rule in enumerate(policy.rules if policy else ()):
         matched = _matched(rule, pod)
@@ -53,7 +53,7 @@ def fail_job_message(job: Job, pods: Iterable[Pod]) -> str | None:
 
 
 def _matched(rule: FailureRule, pod: Pod) -> str | None:
-    """What about the pod fits the rule, in words."""
+    """What about the pod matches the rule, as text."""
     where = f"{pod.metadata.namespace}/{pod.name}"
     if rule.on_exit_codes is not None:
         container = _container(pod, rule.on_exit_codes)

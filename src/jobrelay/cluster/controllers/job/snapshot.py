@@ -1,11 +1,12 @@
-"""What a Job's status and pods amount to: its numbers, its indexes, and its finished_condition if that is sealed.
+"""The snapshot of a Job in one sync: its pods, counts and indexes, and the condition with which it finishes, if it does.
 
-A pod that has ended is in one of three places: in the Job's counters, in `uncountedTerminatedPods`, or still new. It is new
-while it has its finalizer and is in neither list; one whose finalizer was already taken off, although the cache does not
-show it yet, is not looked at again. That is what makes every pod count once.
+A pod that has ended is in the Job's counters, in `uncountedTerminatedPods`, or new. It is new while it has its finalizer and
+is in neither list. A pod whose finalizer was already removed is ignored, even if the cache still shows the finalizer. So
+every pod counts once.
 
-The order of judgements is fixed, since several can hold at once: an outcome that was already announced, then failures, then
-the success policy. Reaching the completions is judged after pods were created and deleted, see `tracking`.
+Several finish conditions can hold at once. They are checked in a fixed order: an outcome that is already in the status, then
+failures, then the success policy. Whether the completions are reached is checked after pods were created and deleted, see
+`tracking`.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from jobrelay.kinds.job.names import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 
 @dataclass(frozen=True, slots=True)
 class SyncState:
-    """What the controller knows beyond the objects.
+    """What the controller knows beyond the caches.
 
-    `removing` are the pods whose finalizer it has taken off already; `satisfied` says that everything else it did to pods
-    is visible; `started_at` is when it started a Job whose status does not say so yet. A controller that was restarted remembers
-    nothing, and loses nothing but its delays.
+    `removing` are the pods whose finalizer it has already removed; `satisfied` says that the cache shows all of its creates
+    and deletes; `started_at` is when a Job started whose status has no start time yet. A restarted controller knows nothing
+    of this, and loses only backoff delays.
     """
 
     backoff: BackoffRecord = NEVER_FAILED
@@ -53,6 +54,8 @@ class SyncState:
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
+    """A Job and its pods at the time of a sync."""
+
     job: Job
     pods: tuple[Pod, ...]
     state: SyncState
@@ -65,22 +68,22 @@ class JobSnapshot:
     failed: int
     backoff: BackoffRecord
     counted_indexes: Indexes = NONE
-    """Succeeded indexes that the status already names."""
+    """Succeeded indexes that are already in the status."""
     succeeded_indexes: Indexes = NONE
     failed_indexes: Indexes | None = None
     awaiting_replacement: dict[int, Pod] = field(default_factory=dict)
-    """Per index, the failed pod that waits for its replacement, which takes over its failure count."""
+    """By index, the failed pod that waits for its replacement, which inherits its failure count."""
     finished_condition: Condition | None = None
     deadline: float | None = None
-    """Seconds until the active deadline, if the Job lives to see it."""
+    """Seconds until the active deadline."""
 
     def tracked_pods(self) -> list[Pod]:
-        """Pods that have their finalizer, as far as known."""
+        """Pods that still have their finalizer, as far as known."""
         return [pod for pod in self.pods if is_tracked(pod) and pod.uid not in self.state.removing]
 
 
-def assess(job: Job, pods: Iterable[Pod], state: SyncState, now: Time) -> JobSnapshot:
-    """Take stock of a Job and the pods that are its own."""
+def take_snapshot(job: Job, pods: Iterable[Pod], state: SyncState, now: Time) -> JobSnapshot:
+    """Takes the snapshot of a Job; `pods` are its own."""
     pods = tuple(pod for pod in pods if is_tracked(pod) or not is_succeeded(pod))
     active = tuple(pod for pod in pods if is_active(pod))
     uncounted = job.status.uncounted
@@ -103,11 +106,11 @@ def assess(job: Job, pods: Iterable[Pod], state: SyncState, now: Time) -> JobSna
         failed=job.status.failed + counting + len(uncounted.failed),
         backoff=state.backoff.after(new_succeeded, new_failed),
     )
-    return _judged(snapshot)
+    return _with_finished_condition(snapshot)
 
 
 def _new(job: Job, pods: tuple[Pod, ...], state: SyncState, listed: tuple[str, ...], *, succeeded: bool) -> list[Pod]:
-    """Pods that ended and are in no list yet."""
+    """Pods that have ended and are not listed as uncounted yet."""
     known = {*listed, *state.removing}
     ended = is_succeeded if succeeded else (lambda pod: is_failed(pod, job))
     return [
@@ -115,25 +118,25 @@ def _new(job: Job, pods: tuple[Pod, ...], state: SyncState, listed: tuple[str, .
     ]
 
 
-def _judged(snapshot: JobSnapshot) -> JobSnapshot:
+def _with_finished_condition(snapshot: JobSnapshot) -> JobSnapshot:
     job, now = snapshot.job, snapshot.now
-    finished_condition, deadline = _announced(snapshot), None
+    finished_condition, deadline = _already_decided(snapshot), None
     if finished_condition is None:
         message = fail_job_message(job, snapshot.pods)
         if message is not None:
             finished_condition = conditions.failure("PodFailurePolicy", message, now)
     if finished_condition is None:
-        finished_condition, deadline = _exhausted(snapshot)
+        finished_condition, deadline = _failed_by_limits(snapshot)
     if not job.indexed:
         return replace(snapshot, finished_condition=finished_condition, deadline=deadline)
     snapshot = _with_indexes(snapshot)
     if finished_condition is None:
-        finished_condition = _judged_by_indexes(snapshot)
+        finished_condition = _finished_by_indexes(snapshot)
     return replace(snapshot, finished_condition=finished_condition, deadline=deadline)
 
 
-def _announced(snapshot: JobSnapshot) -> Condition | None:
-    """The outcome that is already in the status, whoever wrote it."""
+def _already_decided(snapshot: JobSnapshot) -> Condition | None:
+    """The outcome that is already in the status."""
     success = snapshot.job.status.true_condition(SUCCESS_CRITERIA_MET)
     if success is not None:
         return success
@@ -141,8 +144,8 @@ def _announced(snapshot: JobSnapshot) -> Condition | None:
     return conditions.terminal(failure, snapshot.now) if failure is not None else None
 
 
-def _exhausted(snapshot: JobSnapshot) -> tuple[Condition | None, float | None]:
-    """Failure by too many failures or too much time; otherwise the time that is left."""
+def _failed_by_limits(snapshot: JobSnapshot) -> tuple[Condition | None, float | None]:
+    """Failure by the backoff limit or the active deadline; otherwise the seconds until the deadline."""
     job = snapshot.job
     if snapshot.failed > job.spec.backoff_limit or restarted_too_often(job, snapshot.pods):
         message = "Job has reached the specified backoff limit"
@@ -165,11 +168,11 @@ def _with_indexes(snapshot: JobSnapshot) -> JobSnapshot:
     failed = Indexes.parse(job.status.failed_indexes or "", job.completions)
     failed |= Indexes.of(completion_index(pod) for pod in tracked if _fails_index(job, pod))
     snapshot = replace(snapshot, failed_indexes=failed)
-    return replace(snapshot, awaiting_replacement=_awaiting(snapshot, failed))
+    return replace(snapshot, awaiting_replacement=_awaiting_replacement(snapshot, failed))
 
 
 def _fails_index(job: Job, pod: Pod) -> bool:
-    """Whether a pod's failure is the last that its index may have."""
+    """Whether the failure of a pod makes its index fail."""
     if not is_failed(pod, job):
         return False
     matched = match_failure(job, pod)
@@ -178,7 +181,7 @@ def _fails_index(job: Job, pod: Pod) -> bool:
     return matched.counts and index_failures(pod) >= (job.spec.backoff_limit_per_index or 0)
 
 
-def _awaiting(snapshot: JobSnapshot, failed: Indexes) -> dict[int, Pod]:
+def _awaiting_replacement(snapshot: JobSnapshot, failed: Indexes) -> dict[int, Pod]:
     busy = {completion_index(pod) for pod in snapshot.active}
     found: dict[int, Pod] = {}
     for pod in snapshot.tracked_pods():
@@ -197,7 +200,7 @@ def _failures(pod: Pod) -> int:
     return index_failures(pod) + index_ignored_failures(pod)
 
 
-def _judged_by_indexes(snapshot: JobSnapshot) -> Condition | None:
+def _finished_by_indexes(snapshot: JobSnapshot) -> Condition | None:
     job = snapshot.job
     if snapshot.failed_indexes is not None:
         failed, limit = len(snapshot.failed_indexes), job.spec.max_failed_indexes

@@ -1,9 +1,9 @@
-"""Counting every pod once, and ending a Job only when all of its pods are counted.
+"""Counts every pod once, and finishes a Job only when all of its pods are counted.
 
-A pod's end reaches the counters in three steps, each of which may be the last before a crash. First its uid is written to
-`uncountedTerminatedPods` (an Indexed Job writes the index of a success instead, which cannot count twice). Then its
-finalizer is taken off. Then, with the next write, the uid leaves the list and the counter grows. `report` decides the first
-write and whose finalizers fall; `close` decides the second write, which may also bring the terminal condition.
+A pod is counted in three steps, and a crash may follow each of them. First its uid is written to `uncountedTerminatedPods`
+(an Indexed Job writes the index of a success instead, which cannot count twice). Then its finalizer is removed. Then, with
+the next write, the uid leaves the list and the counter grows. `list_uncounted` prepares the first write and chooses the
+finalizers to remove; `count_uncounted` prepares the second write, which may also add the terminal condition.
 """
 
 from __future__ import annotations
@@ -37,42 +37,38 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlanOutcome:
-    """What became of a plan: how many pods were created, and the uids of those deleted."""
+    """The result of a plan: how many pods were created, and the uids of those that were deleted."""
 
     created: int = 0
     deleted: frozenset[str] = frozenset()
 
-    @classmethod
-    def everything(cls, plan: PodPlan) -> PlanOutcome:
-        return cls(len(plan.indexes), frozenset(pod.uid for pod in plan.deletes))
-
 
 @dataclass(frozen=True, slots=True)
 class UncountedUpdate:
-    """The first write of a sync and what follows it."""
+    """The first status write of a sync, which lists uncounted pods, and what follows it."""
 
     status: BatchJobStatus
     changed: bool
     removals: tuple[Pod, ...] = ()
     tracked: frozenset[str] = frozenset()
-    ending: Condition | None = None
+    finished_condition: Condition | None = None
     terminating: int = 0
     events: tuple[Event, ...] = ()
     policy_actions: Counter[str] = field(default_factory=Counter)
 
     def only_starts(self, job: Job) -> bool:
-        """Whether there is nothing to tell but that a Job has started."""
-        begun = job.status.start_time is None and self.status.start_time is not None
-        return begun and not (self.events or self.removals or self.ending or self.status.conditions)
+        """Whether the only news is that the Job has started."""
+        starts = job.status.start_time is None and self.status.start_time is not None
+        return starts and not (self.events or self.removals or self.finished_condition or self.status.conditions)
 
 
 @dataclass(frozen=True, slots=True)
 class CountedUpdate:
-    """The second write of a sync."""
+    """The second status write of a sync, which counts pods without finalizer and may finish the Job."""
 
     status: BatchJobStatus
     changed: bool
-    finished: Condition | None = None
+    finished_condition: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +78,11 @@ class _Numbers:
     terminating: int
 
 
-def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, done: PlanOutcome) -> UncountedUpdate:
-    numbers = _numbers(snapshot, plan, done)
+def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -> UncountedUpdate:
+    numbers = _numbers(snapshot, plan, outcome)
     finished_condition, status = snapshot.finished_condition, snapshot.job.status
     events: tuple[Event, ...] = ()
-    status = replace(status, start_time=_whole(snapshot.start), uncounted_terminated_pods=status.uncounted)
+    status = replace(status, start_time=_truncated(snapshot.start), uncounted_terminated_pods=status.uncounted)
     suspension_changed = False
     if finished_condition is not None:
         if numbers.active != 0 or not snapshot.state.satisfied:
@@ -106,10 +102,10 @@ def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, done: PlanOutcome) -> U
     return _tracked(snapshot, finished_condition, status, changed, numbers.terminating, events)
 
 
-def _numbers(snapshot: JobSnapshot, plan: PodPlan, done: PlanOutcome) -> _Numbers:
-    """Active, ready and terminating pods after the plan was carried out; while a delay holds pods back, none are active."""
-    gone = [pod for pod in plan.deletes if pod.uid in done.deleted]
-    active = 0 if plan.backoff_delay is not None else len(snapshot.active) + done.created - len(gone)
+def _numbers(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -> _Numbers:
+    """Active, ready and terminating pods after the plan was carried out; during a backoff delay none count as active."""
+    gone = [pod for pod in plan.deletes if pod.uid in outcome.deleted]
+    active = 0 if plan.backoff_delay is not None else len(snapshot.active) + outcome.created - len(gone)
     return _Numbers(active, snapshot.ready - sum(is_ready(pod) for pod in gone), snapshot.terminating + len(gone))
 
 
@@ -130,9 +126,9 @@ def _tracked(
     tracked = frozenset(pod.uid for pod in snapshot.tracked_pods())
     counted = count_released(status, tracked)
     changed, status = changed or counted is not None, counted or status
-    listing = _Listing(snapshot, finished_condition, status)
+    listing = _UncountedList(snapshot, finished_condition, status)
     for pod in _in_order(snapshot):
-        if not listing.take(pod):
+        if not listing.add(pod):
             break
     changed = changed or listing.changed
     status = replace(status, uncounted_terminated_pods=Uncounted(tuple(listing.succeeded), tuple(listing.failed)))
@@ -148,7 +144,7 @@ def _tracked(
         changed=changed,
         removals=tuple(listing.removals),
         tracked=tracked,
-        ending=None if listing.full else finished_condition,
+        finished_condition=None if listing.full else finished_condition,
         terminating=terminating,
         events=events,
         policy_actions=listing.actions,
@@ -156,13 +152,13 @@ def _tracked(
 
 
 def _in_order(snapshot: JobSnapshot) -> list[Pod]:
-    """Pods with a finalizer, by index so that indexes are completed in order."""
+    """Tracked pods, by index so that indexes complete in order."""
     pods = snapshot.tracked_pods()
     return sorted(pods, key=completion_index) if snapshot.job.indexed else pods
 
 
 def _indexes(status: BatchJobStatus) -> tuple[str, str | None]:
-    """What is worth a write of its own: the number of succeeded indexes follows from them, and is set right when they change."""
+    """The fields that are worth a write; the number of succeeded indexes is derived from them."""
     return status.completed_indexes, status.failed_indexes
 
 
@@ -172,8 +168,8 @@ def _with_indexes(snapshot: JobSnapshot, status: BatchJobStatus, new: Iterable[i
     return replace(status, succeeded=len(succeeded), completed_indexes=str(succeeded), failed_indexes=failed)
 
 
-class _Listing:
-    """Goes over pods that have their finalizer, listing those that ended until the lists are full."""
+class _UncountedList:
+    """Collects the tracked pods that have ended, until the lists are full."""
 
     def __init__(self, snapshot: JobSnapshot, finished_condition: Condition | None, status: BatchJobStatus) -> None:
         self.snapshot, self.job, self.finished_condition = snapshot, snapshot.job, finished_condition
@@ -186,27 +182,28 @@ class _Listing:
         self.changed = False
         self.full = False
 
-    def take(self, pod: Pod) -> bool:
-        """List one pod; False when there is no room for more."""
+    def add(self, pod: Pod) -> bool:
+        """Adds a pod if it has ended; returns False when the lists are full."""
         failed = is_failed(pod, self.job)
-        if not self._may_go(pod, failed):
+        if not self._is_due(pod, failed):
             return True
         self.removals.append(pod)
         if is_succeeded(pod) and pod.uid not in self.known.failed:
             self._list_success(pod)
-        elif failed or self._fails_the_rest():
+        elif failed or self._fails_running_pods():
             self._list_failure(pod)
         self.full = len(self.indexes) + len(self.succeeded) + len(self.failed) >= MOST_UNCOUNTED
         return not self.full
 
-    def _may_go(self, pod: Pod, failed: bool) -> bool:
+    def _is_due(self, pod: Pod, failed: bool) -> bool:
+        """Whether the finalizer of a pod can be removed."""
         if self.job.deleting or self.finished_condition is not None or is_succeeded(pod):
             return True
         waiting = self.snapshot.awaiting_replacement.get(completion_index(pod))
         return failed and (waiting is None or waiting.uid != pod.uid)
 
-    def _fails_the_rest(self) -> bool:
-        """A Job that fails takes its running pods along; one that succeeds does not blame them."""
+    def _fails_running_pods(self) -> bool:
+        """Running pods of a Job that fails count as failed; those of a Job that succeeds do not."""
         return self.finished_condition is not None and self.finished_condition.type != SUCCESS_CRITERIA_MET
 
     def _list_success(self, pod: Pod) -> None:
@@ -231,7 +228,7 @@ class _Listing:
 
 
 def count_released(status: BatchJobStatus, tracked: Collection[str]) -> BatchJobStatus | None:
-    """Move the uids of pods without finalizer from the lists to the counters; None if there are none."""
+    """Moves the uids of pods without finalizer from the lists to the counters; None if there are none."""
     listed = status.uncounted
     left = Uncounted(
         tuple(uid for uid in listed.succeeded if uid in tracked), tuple(uid for uid in listed.failed if uid in tracked)
@@ -246,19 +243,21 @@ def count_released(status: BatchJobStatus, tracked: Collection[str]) -> BatchJob
     )
 
 
-def count_uncounted(reported: UncountedUpdate, removed: Collection[str], now: Time) -> CountedUpdate:
-    """The status after finalizers were taken off; `removed` are the pods that lost theirs."""
-    counted = count_released(reported.status, reported.tracked.difference(removed))
-    status, changed = counted or reported.status, counted is not None
-    ending = reported.ending
-    if ending is None or status.uncounted != Uncounted() or reported.terminating > 0:
+def count_uncounted(update: UncountedUpdate, removed: Collection[str], now: Time) -> CountedUpdate:
+    """The status after finalizers were removed; `removed` are the pods that lost theirs."""
+    counted = count_released(update.status, update.tracked.difference(removed))
+    status, changed = counted or update.status, counted is not None
+    finished = update.finished_condition
+    if finished is None or status.uncounted != Uncounted() or update.terminating > 0:
         return CountedUpdate(status, changed)
-    final = conditions.with_condition(status, conditions.condition(ending.type, ending.reason, ending.message, now))
+    final = conditions.with_condition(
+        status, conditions.condition(finished.type, finished.reason, finished.message, now)
+    )
     status = replace(status, conditions=final or status.conditions)
-    if ending.type == COMPLETE:
-        status = replace(status, completion_time=ending.last_transition_time)
-    return CountedUpdate(status, True, ending)
+    if finished.type == COMPLETE:
+        status = replace(status, completion_time=finished.last_transition_time)
+    return CountedUpdate(status, True, finished)
 
 
-def _whole(time: Time | None) -> Time | None:
+def _truncated(time: Time | None) -> Time | None:
     return None if time is None else time.replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""Objects are read far more often than they change: each is decoded once per version."""
+"""Decodes each object once per version, since objects are read far more often than they change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class ViewCache(Generic[T]):
-    """Views of the objects of one kind, until they are forgotten."""
+    """Decoded views of the objects of one kind, until they are forgotten."""
 
     def __init__(self, view: type[T]) -> None:
         self._view = view
