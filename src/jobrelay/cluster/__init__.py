@@ -5,7 +5,7 @@
     async with Cluster() as cluster:
         client = cluster.client()
 
-`Cluster` is imported when it is first asked for, so that tools which only look at a cluster's folder stay quick.
+`Cluster` is imported on first use, so that commands which only read a cluster's folder start fast.
 """
 
 from __future__ import annotations

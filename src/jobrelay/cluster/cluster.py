@@ -37,7 +37,7 @@ from jobrelay.cluster.kubeconfig import kubeconfig
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.cluster.pki import Authority, make_authority
 from jobrelay.cluster.plane import ControlPlane, StoreControllers
-from jobrelay.cluster.ports import HOST, listen, listen_anywhere
+from jobrelay.cluster.ports import HOST, listen, listen_on_stable_port
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kube import Client, Clock
@@ -145,7 +145,7 @@ class Cluster:
             return listen(self._port)
         last = self._files.settings().get("port")
         if not last:
-            return listen(0) if self._temporary else listen_anywhere()
+            return listen(0) if self._temporary else listen_on_stable_port()
         try:
             return listen(last)
         except PortTaken as error:

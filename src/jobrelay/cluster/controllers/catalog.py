@@ -1,4 +1,4 @@
-"""The controllers of a cluster by the names that kube-controller-manager gives them, and how a list of names is read."""
+"""The controllers of a cluster, named as in kube-controller-manager, and how a list of names is parsed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from jobrelay.cluster.controllers.garbage import GarbageCollector
 SetUp = Callable[[ControllerContext], None]
 Start = Callable[[Services], None]
 
-# Those that react to the store's commits at once.
+# These react to the store's commits within the same tick.
 STORE_CONTROLLERS: Final[dict[str, Start]] = {
     "clusterrole-aggregation-controller": lambda services: ClusterRoleAggregationController(services).start(),
     "garbage-collector-controller": lambda services: GarbageCollector(services).start(),
 }
-# Those that work through the API, as they would on any cluster.
+# These work through the API, as they would on any cluster.
 API_CONTROLLERS: Final[dict[str, SetUp]] = {
     "cronjob-controller": cronjob.set_up,
     "job-controller": job.set_up,
@@ -31,11 +31,11 @@ NAMES: Final = tuple(sorted([*STORE_CONTROLLERS, *API_CONTROLLERS, NAMESPACE]))
 
 
 class UnknownController(ValueError):
-    """A name that no controller has."""
+    """There is no controller of this name."""
 
 
 def select_controllers(text: str) -> frozenset[str]:
-    """The controllers that `all`, `none` or a list such as `job-controller,cronjob-controller` means."""
+    """Parses `all`, `none` or a list such as `job-controller,cronjob-controller`; raises UnknownController."""
     if text == "none":
         return frozenset()
     if text == "all":

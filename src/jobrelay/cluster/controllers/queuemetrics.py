@@ -1,4 +1,4 @@
-"""MetricsSource of the controllers' work queues, under the names that kube-controller-manager gives them."""
+"""Metrics of the controllers' work queues, named as in kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from jobrelay.cluster.apiserver.exposition import Sample, family
 from jobrelay.control import Controller, WorkQueue
 
 MetricsSource = Callable[[], Iterator[str]]
+"""Returns lines of Prometheus' text format."""
 
 
 def queue_metrics(controllers: Sequence[Controller[object]]) -> Iterator[str]:
-    """How much each queue took in, holds, and had to try again."""
+    """Additions, depth and retries of each queue."""
 
     def of(read: Callable[[WorkQueue[object]], int]) -> list[Sample]:
         return [("", {"name": each.name.replace(" ", "-")}, read(each.queue)) for each in controllers]

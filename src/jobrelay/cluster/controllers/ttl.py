@@ -1,4 +1,4 @@
-"""The TTL controller: finished Jobs go some time after they have finished, if they ask for that."""
+"""The TTL-after-finished controller: deletes finished Jobs after their `ttlSecondsAfterFinished`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Job(msgspec.Struct):
 
 
 def expires(job: dict[str, Any]) -> dt.datetime | None:
-    """When a Job is to be deleted; None while it runs, without a TTL, or when it is being deleted."""
+    """When a Job expires; None for a Job that is unfinished, has no TTL, or is being deleted."""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     if ttl is None or job["metadata"].get("deletionTimestamp"):
         return None
@@ -36,7 +36,7 @@ def expires(job: dict[str, Any]) -> dt.datetime | None:
 
 
 def _with_ttl(old: Object | None, new: Object | None) -> Iterable[Key]:
-    """Only Jobs that ask for it are looked at: most never do."""
+    """Queues only Jobs with a TTL; most have none."""
     return (new.key,) if new is not None and new.decode(_Job).spec.ttl_seconds_after_finished is not None else ()
 
 

@@ -1,4 +1,4 @@
-"""Which time of a schedule a CronJob has to act on now, and when to look again."""
+"""The scheduled time that a CronJob has to act on, and when it is due next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Obj = dict[str, Any]
 
 
 class MissedSchedules(NamedTuple):
-    """The latest time that is due (None: nothing is), counted from `since`, and how many more than one there were."""
+    """The latest scheduled time since `since` that is due, if any, and roughly how many there were if more than one."""
 
     since: dt.datetime
     time: dt.datetime | None
@@ -35,10 +35,10 @@ def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
 
 
 def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> MissedSchedules:
-    """The latest time of the schedule that is not after now; raises ScheduleError for a schedule that is never due.
+    """The latest scheduled time that is not after now; raises ScheduleError for a schedule that is never due.
 
-    How many times were missed is an estimate by the first two. The search begins shortly before where that many lead, so
-    that years of missed minutes cost no more than a few.
+    The number of missed times is estimated from the distance of the first two. The search begins shortly before the
+    estimated last one, so that years of missed minutes cost no more than a few.
     """
     since = _since(cronjob, now, deadline=deadline)
     first = schedule.next(since)
@@ -59,7 +59,7 @@ def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline:
 
 
 def until_next(cronjob: Obj, now: dt.datetime, schedule: Schedule) -> float | None:
-    """Seconds until the schedule has to be looked at again; None when it is never due."""
+    """Seconds until the schedule is due next; None if it never is."""
     try:
         missed = most_recent(cronjob, now, schedule, deadline=False)
     except ScheduleError:
