@@ -1,7 +1,7 @@
 """The objects of a new cluster: namespaces, RBAC policy, priority classes, the API server's own Service.
 
-They are prepared by the same steps as a client's objects, but only once per process: further clusters get copies with their
-own uids and times, so that many clusters start fast.
+They are prepared by the same steps as a client's objects, but only once per process: further clusters get copies with
+their own uids and times, so that many clusters start fast.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ class Cluster:
     """An embedded cluster.
 
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` stores no objects on disk.
-    `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or a list of names as in
-    kube-controller-manager. `nodes` describes the nodes; without it pods stay pending. `clock` is the cluster's time: with
-    a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
+    `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or a list of names as
+    in kube-controller-manager. `nodes` describes the nodes; without it pods stay pending. `clock` is the cluster's
+    time: with a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
     """
 
     def __init__(

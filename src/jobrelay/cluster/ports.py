@@ -1,7 +1,8 @@
 """Finds a port that will probably still be free at the next start.
 
-The kernel also uses its ephemeral ports for outgoing connections, so the port of a stopped cluster could be taken by chance.
-A first start therefore chooses a port below that range, at random so that clusters of different folders do not collide.
+The kernel also uses its ephemeral ports for outgoing connections, so the port of a stopped cluster could be taken by
+chance. A first start therefore chooses a port below that range, at random so that clusters of different folders do not
+collide.
 """
 
 from __future__ import annotations

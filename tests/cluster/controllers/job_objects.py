@@ -64,7 +64,8 @@ def pod(
         "name": name, "namespace": "ns", "uid": name, "labels": {"app": "x"} if labels is None else labels,
         "annotations": annotations | ({FAILURES: str(failures)} if failures is not None else {}),
         "finalizers": [TRACKING_FINALIZER] if tracked else [], "ownerReferences": [_OWNER] if owned else [],
-        "creationTimestamp": ago(age), **({"deletionTimestamp": ago(0), "deletionGracePeriodSeconds": 0} if deleting else {}),
+        "creationTimestamp": ago(age),
+        **({"deletionTimestamp": ago(0), "deletionGracePeriodSeconds": 0} if deleting else {}),
     }  # fmt: skip
     shown = [{"type": one, "status": "True", "lastTransitionTime": ago(finished)} for one in conditions]
     if ready:

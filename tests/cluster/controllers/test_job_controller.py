@@ -193,13 +193,14 @@ async def test_the_metrics_have_their_names() -> None:
         await w.server.ok("POST", JOBS, {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE, "completions": 0}})
         await w.pass_(3)
     lines = list(made[0].metrics.lines())
-    finished = 'job_controller_jobs_finished_total{completion_mode="NonIndexed",result="succeeded",reason="CompletionsReached"} 1'
+    labels = 'completion_mode="NonIndexed",result="succeeded",reason="CompletionsReached"'
+    finished = f"job_controller_jobs_finished_total{{{labels}}} 1"
     assert finished in lines
     assert any(line.startswith("job_controller_job_sync_duration_seconds_bucket") for line in lines)
 
 
 async def many(jobs: Jobs) -> list[str]:
-    """Creates so many Jobs at once that some have to wait; returns the names of those of which it is not told yet that they started."""
+    """Creates so many Jobs at once that some have to wait; returns the names of those without a start time."""
     bodies = [{"metadata": {"name": f"j-{number}"}, "spec": {"template": TEMPLATE}} for number in range(100)]
     await asyncio.gather(*(jobs.server.ok("POST", JOBS, body) for body in bodies))
     await jobs.settle(0.5)

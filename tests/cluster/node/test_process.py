@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+from typing import Any
 
 import pytest
 
@@ -112,8 +113,12 @@ async def test_a_deleted_pod_is_asked_to_end_and_its_children_end_too(world: Wor
 
 async def test_a_failed_container_starts_again(world: World) -> None:
     await world.run("exit 1", restartPolicy="OnFailure")
-    found = await world.until(lambda pod: "waiting" in pod["status"].get("containerStatuses", [{"state": {}}])[0]["state"]
-                              and pod["status"]["containerStatuses"][0]["restartCount"] == 1)  # fmt: skip
+
+    def waits(pod: dict[str, Any]) -> bool:
+        status = (pod["status"].get("containerStatuses") or [{"state": {}}])[0]
+        return "waiting" in status["state"] and status["restartCount"] == 1
+
+    found = await world.until(waits)
     assert found["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
     assert found["status"]["phase"] == "Running"
     assert await world.log(previous=True) == ""

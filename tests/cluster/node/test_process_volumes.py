@@ -115,7 +115,8 @@ async def test_without_mounts_volumes_are_in_variables(tmp_path: pathlib.Path) -
             {"name": "my-data", "emptyDir": {}}, {"name": "s", "secret": {"secretName": "s"}},
         ]  # fmt: skip
         points = [{"name": one["name"], "mountPath": f"/somewhere/{one['name']}"} for one in volumes]
-        script = "cp $JOBRELAY_MOUNT_S/k $JOBRELAY_MOUNT_MY_DATA/c; cat $JOBRELAY_MOUNT_MY_DATA/c; printf bye > $TERMINATION_LOG"
+        script = "cp $JOBRELAY_MOUNT_S/k $JOBRELAY_MOUNT_MY_DATA/c; cat $JOBRELAY_MOUNT_MY_DATA/c; "
+        script += "printf bye > $TERMINATION_LOG"
         await world.run(script, container={"volumeMounts": points}, volumes=volumes)
         assert terminated(await world.ended())["message"] == "bye"
         assert await world.log() == "hidden"

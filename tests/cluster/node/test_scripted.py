@@ -47,7 +47,8 @@ async def test_without_a_script_a_pod_succeeds_at_once() -> None:
         assert state(found)["terminated"]["reason"] == "Completed"
         assert conditions(found) == {
             "PodReadyToStartContainers": ("False", ""), "Initialized": ("True", "PodCompleted"),
-            "Ready": ("False", "PodCompleted"), "ContainersReady": ("False", "PodCompleted"), "PodScheduled": ("True", ""),
+            "Ready": ("False", "PodCompleted"), "ContainersReady": ("False", "PodCompleted"),
+            "PodScheduled": ("True", ""),
         }  # fmt: skip
 
 

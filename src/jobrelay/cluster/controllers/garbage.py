@@ -1,10 +1,10 @@
 """The garbage collector: deletes objects when all of their owners are gone.
 
-It keeps an index from owners to dependents and back, updated from the store's commits. Three events cause work: an owner is
-gone (its dependents are checked); an owner is being deleted with the finalizer `foregroundDeletion` (its dependents are
-deleted first, and the finalizer is removed when none blocks any more) or `orphan` (its dependents lose the reference); an
-object is created whose owner does not exist. Checking an object again is always safe, because every step starts from the
-current content of the store.
+It keeps an index from owners to dependents and back, updated from the store's commits. Three events cause work: an
+owner is gone (its dependents are checked); an owner is being deleted with the finalizer `foregroundDeletion` (its
+dependents are deleted first, and the finalizer is removed when none blocks any more) or `orphan` (its dependents lose
+the reference); an object is created whose owner does not exist. Checking an object again is always safe, because every
+step starts from the current content of the store.
 """
 
 from __future__ import annotations

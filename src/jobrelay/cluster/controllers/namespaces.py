@@ -26,7 +26,8 @@ RETRY: Final = 1.0
 ROOT_CA: Final = "kube-root-ca.crt"
 _DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of "
+    "Kubernetes clusters."
 )
 
 

@@ -1,8 +1,8 @@
 """Pod garbage collection: removes pods that no node will ever terminate.
 
-Every twenty seconds, pods of nodes that do not exist, pods that were deleted before they were bound, and deleted pods of
-nodes that are out of service are marked Failed (so that their owners can count them) and removed. A missing node is given
-forty seconds to appear, because pods may be seen before their node.
+Every twenty seconds, pods of nodes that do not exist, pods that were deleted before they were bound, and deleted pods
+of nodes that are out of service are marked Failed (so that their owners can count them) and removed. A missing node is
+given forty seconds to appear, because pods may be seen before their node.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Filtering and scoring: which node a pod goes to, as pure functions.
 
 Nodes pass the same filters in the same order as in kube-scheduler. The first filter that fails rejects the node with
-kube-scheduler's message, so that `kubectl describe` shows familiar reasons. Of the nodes that remain, the one that matches
-the most preferred terms wins, then the one with the most free resources.
+kube-scheduler's message, so that `kubectl describe` shows familiar reasons. Of the nodes that remain, the one that
+matches the most preferred terms wins, then the one with the most free resources.
 """
 
 from __future__ import annotations

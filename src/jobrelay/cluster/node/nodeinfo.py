@@ -1,4 +1,4 @@
-"""The values that scheduling works on: what a pod demands of a node, what a node offers, and what its pods have taken of it.
+"""The values that scheduling works on: what a pod demands, what a node offers, and what its pods have taken of it.
 
 Pods with equal demands always fit or fail together, so a demand is hashable: pending pods are grouped by it, and of a
 thousand equal pods only one is tried when no node fits.

@@ -1,7 +1,7 @@
 """The Node objects: registered when the cluster starts, with a Lease each as heartbeat.
 
-A node that already exists keeps the labels, taints and cordons that users gave it; what the settings name is overwritten.
-The heartbeat is one small write per node and period; a node's status is only written at registration.
+A node that already exists keeps the labels, taints and cordons that users gave it; what the settings name is
+overwritten. The heartbeat is one small write per node and period; a node's status is only written at registration.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def node_status(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
         "addresses": [{"type": "InternalIP", "address": ADDRESS}, {"type": "Hostname", "address": name}],
         "conditions": conditions,
         "nodeInfo": {
-            "architecture": _ARCHITECTURES.get(architecture, architecture), "bootID": "", "machineID": "", "systemUUID": "",
-            "containerRuntimeVersion": f"jobrelay://{settings.runtime}", "kernelVersion": platform.release(),
-            "kubeProxyVersion": "", "kubeletVersion": VERSION, "operatingSystem": system,
-            "osImage": platform.platform(),
+            "architecture": _ARCHITECTURES.get(architecture, architecture),
+            "bootID": "", "machineID": "", "systemUUID": "", "kernelVersion": platform.release(),
+            "containerRuntimeVersion": f"jobrelay://{settings.runtime}", "kubeProxyVersion": "", "kubeletVersion": VERSION,
+            "operatingSystem": system, "osImage": platform.platform(),
         },
     }  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""Preemption: which pods of lower priority a pod that fits nowhere may evict. Pure functions with kube-scheduler's rules and messages.
+"""Preemption: which pods a pod that fits nowhere may evict. Pure functions with kube-scheduler's rules and messages.
 
-On each node all pods of lower priority are removed hypothetically. If the pod fits then, as many as possible are put back,
-the most important first; the rest are the victims on that node. The node whose victims matter least is chosen.
+On each node all pods of lower priority are removed hypothetically. If the pod fits then, as many as possible are put
+back, the most important first; the rest are the victims on that node. The node whose victims matter least is chosen.
 """
 
 from __future__ import annotations

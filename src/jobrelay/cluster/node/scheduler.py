@@ -1,8 +1,8 @@
 """The scheduler: binds pending pods to nodes that have room for them.
 
-It follows pods and nodes through the shared caches. A pass goes through the equivalence classes of pending pods, highest
-priority first, and leaves a class at its first pod that finds no node, since the others would find none either. The next
-pass follows when a pod arrives, changes or frees resources, or when a node changes.
+It follows pods and nodes through the shared caches. A pass goes through the equivalence classes of pending pods,
+highest priority first, and leaves a class at its first pod that finds no node, since the others would find none either.
+The next pass follows when a pod arrives, changes or frees resources, or when a node changes.
 
 A class that finds no node may preempt pods of lower priority (`preemption.py`). Its first pod is then nominated for the
 node: the resources there are reserved from pods that come later in the order, and no further pods are preempted for it

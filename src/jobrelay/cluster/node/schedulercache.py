@@ -1,6 +1,7 @@
 """What the scheduler knows about nodes and the pods on them.
 
-A pod counts as soon as it is assumed, before the watch shows its binding, so that no two pods get the same free resources.
+A pod counts as soon as it is assumed, before the watch shows its binding, so that no two pods get the same free
+resources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pod scripts: the annotations that say what a scripted pod does. docs/reference/scripted-pods.md documents them for users.
+"""Pod scripts: the annotations that say what a scripted pod does (docs/reference/scripted-pods.md).
 
 All begin with `jobrelay.dev/`; times are seconds, fractions are allowed:
 

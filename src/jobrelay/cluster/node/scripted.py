@@ -1,7 +1,8 @@
 """Runtime `scripted`: pods that only simulate work, for tests, demos and scale.
 
-One controller serves all nodes. A pod costs a `ScriptedPod` in memory, an entry in the timer heap of the work queue, and one
-write whenever its status changes: usually one when it starts and one when it ends, or only one if both are due together.
+One controller serves all nodes. A pod costs a `ScriptedPod` in memory, an entry in the timer heap of the work queue,
+and one write whenever its status changes: usually one when it starts and one when it ends, or only one if both are due
+together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A scripted pod as a state machine: its stages, when it moves to the next, and the states of its containers.
 
-All containers of a pod start together and differ only in how they end. Transitions that are due at the same time are made
-in one step, so a pod with no running time goes from Pending to its end at once, and costs one write.
+All containers of a pod start together and differ only in how they end. Transitions that are due at the same time are
+made in one step, so a pod with no running time goes from Pending to its end at once, and costs one write.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ _PODS: Final = {"process": 110, "scripted": 10_000}
 class NodeSettings:
     """Settings of all nodes of a cluster.
 
-    `cpu` and `memory` are quantities (`4`, `16Gi`); None means those of the machine. `extended` are extended resources that
-    the nodes report, such as `nvidia.com/gpu`. For runtime `process`, `folder` is where it keeps volumes and logs,
+    `cpu` and `memory` are quantities (`4`, `16Gi`); None means those of the machine. `extended` are extended resources
+    that the nodes report, such as `nvidia.com/gpu`. For runtime `process`, `folder` is where it keeps volumes and logs,
     `api_address` (host:port) is where pods reach the API server, and `mounts` False gives pods no mounts of their own.
     """
 

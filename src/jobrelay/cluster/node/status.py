@@ -1,7 +1,7 @@
 """Builds a pod's status from the states of its containers, with a kubelet's rules, reasons and messages.
 
-Runtimes keep one `ContainerRun` per container and build the whole status when one of them changes. Conditions keep their
-transition time unless their status changes.
+Runtimes keep one `ContainerRun` per container and build the whole status when one of them changes. Conditions keep
+their transition time unless their status changes.
 """
 
 from __future__ import annotations

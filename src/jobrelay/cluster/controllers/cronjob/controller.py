@@ -1,8 +1,8 @@
-"""The CronJob controller: syncs a CronJob when it or one of its Jobs changes, or a Job is due, and carries out the plan.
+"""The CronJob controller: syncs a CronJob when it or a Job of it changes, or when it is due.
 
-A CronJob with a changed schedule is not synced before it is next due, so that no Jobs are created for times at which the old
-schedule applied. Caches lag behind the controller's own writes. Until they show its last write, a CronJob is not synced;
-otherwise the controller would take the Job that it has just created for an unexpected one.
+A CronJob with a changed schedule is not synced before it is next due, so that no Jobs are created for times at which
+the old schedule applied. Caches lag behind the controller's own writes. Until they show its last write, a CronJob is
+not synced; otherwise the controller would take the Job that it has just created for an unexpected one.
 """
 
 from __future__ import annotations

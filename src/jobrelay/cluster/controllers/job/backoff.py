@@ -1,7 +1,7 @@
 """The backoff delay before a failed pod is replaced.
 
-The delay doubles with each failure of the Job since its last success. With a backoff limit per index, each index has its
-own delay, which the annotations of its last failed pod determine.
+The delay doubles with each failure of the Job since its last success. With a backoff limit per index, each index has
+its own delay, which the annotations of its last failed pod determine.
 """
 
 from __future__ import annotations

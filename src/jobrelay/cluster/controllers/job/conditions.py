@@ -1,7 +1,7 @@
 """The conditions of a Job.
 
-A finishing Job first gets an interim condition (`FailureTarget`, `SuccessCriteriaMet`) and, once all pods have ended and are
-counted, the terminal one (`Failed`, `Complete`) with the same reason and message.
+A finishing Job first gets an interim condition (`FailureTarget`, `SuccessCriteriaMet`) and, once all pods have ended
+and are counted, the terminal one (`Failed`, `Complete`) with the same reason and message.
 """
 
 from __future__ import annotations

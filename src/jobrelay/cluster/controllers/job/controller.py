@@ -1,9 +1,9 @@
 """The Job controller: which events queue which Jobs, and what a sync does.
 
-New Jobs, deleted Jobs and changed specs are synced at once. Changes of pods and of the status are synced a second after the
-first of them, so that a burst of changes costs one sync. For a Job with one pod at a time there is nothing to batch: it is
-synced soon after its pod has ended. A Job that names another controller in `.spec.managedBy` is skipped inside the sync,
-because the key of one Job may by then belong to another of the same name.
+New Jobs, deleted Jobs and changed specs are synced at once. Changes of pods and of the status are synced a second after
+the first of them, so that a burst of changes costs one sync. For a Job with one pod at a time there is nothing to
+batch: it is synced soon after its pod has ended. A Job that names another controller in `.spec.managedBy` is skipped
+inside the sync, because the key of one Job may by then belong to another of the same name.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class JobController:
         self._pods.subscribe(self._pod_changed)
 
     def _selected(self, job: Object) -> tuple[str, ...]:
-        """Indexes Jobs by one label of their selector, so that the Jobs of a pod are found without matching all of them."""
+        """Indexes Jobs by one label of their selector, to find the Jobs of a pod without matching all of them."""
         labels = (self._job_views.of(job).spec.selector or {}).get("matchLabels") or {}
         wanted = next(iter(labels.items()), None)
         return (f"{job.namespace}/{wanted[0]}={wanted[1]}" if wanted else job.namespace,)

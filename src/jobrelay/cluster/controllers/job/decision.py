@@ -1,9 +1,9 @@
 """The decision about a Job, as a value.
 
 `decide` is a pure function of a Job, the pods that may be its own, what the controller knows beyond the caches, and the
-time. `sync` carries the decision out in this order: adoptions and releases, deletes or creates, the first status write, the
-removal of finalizers, the second status write. What the two writes contain depends on which requests succeeded, so they are
-prepared on the way (`tracking`).
+time. `sync` carries the decision out in this order: adoptions and releases, deletes or creates, the first status write,
+the removal of finalizers, the second status write. What the two writes contain depends on which requests succeeded, so
+they are prepared on the way (`tracking`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class JobDecision:
     def on_hold(self) -> bool:
         """Whether nothing may be written before `requeue_after`.
 
-        During a backoff delay, v1.35 reports no active pods. If there are ready pods, the API server rejects such a status,
-        so neither counters nor finalizers change until the delay is over.
+        During a backoff delay, v1.35 reports no active pods. If there are ready pods, the API server rejects such a
+        status, so neither counters nor finalizers change until the delay is over.
         """
         return self.plan.backoff_delay is not None and self.snapshot.ready > 0
 

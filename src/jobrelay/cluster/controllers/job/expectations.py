@@ -1,12 +1,13 @@
 """Expectations: what the controller has done to a Job and its pods that the caches do not show yet.
 
-Caches lag. A controller that trusted them would create a pod twice because it does not see the first, or count one twice
-because it does not see that its finalizer is gone. So the writes to each Job and its pods are recorded and compared with the
-caches in each sync. Resource versions grow, and a cache that has reached one has seen all earlier changes: created pods are
-visible once the cache has reached the highest of their versions. Deletions and finalizers are compared pod by pod.
+Caches lag. A controller that trusted them would create a pod twice because it does not see the first, or count one
+twice because it does not see that its finalizer is gone. So the writes to each Job and its pods are recorded and
+compared with the caches in each sync. Resource versions grow, and a cache that has reached one has seen all earlier
+changes: created pods are visible once the cache has reached the highest of their versions. Deletions and finalizers are
+compared pod by pod.
 
-A create request without a response may or may not have succeeded. The next sync then first lists the pods, to learn which
-version the cache has to reach.
+A create request without a response may or may not have succeeded. The next sync then first lists the pods, to learn
+which version the cache has to reach.
 """
 
 from __future__ import annotations

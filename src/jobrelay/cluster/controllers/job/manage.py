@@ -1,8 +1,8 @@
 """How many pods a Job should have, and which to create or delete for that.
 
-One sync either creates or deletes pods, never both, and at most 500. Pods that are deleted because there are too many, or
-because the Job is suspended, lose their finalizer first, so they are not counted. Pods that are deleted because the Job
-finishes keep it until they are counted.
+One sync either creates or deletes pods, never both, and at most 500. Pods that are deleted because there are too many,
+or because the Job is suspended, lose their finalizer first, so they are not counted. Pods that are deleted because the
+Job finishes keep it until they are counted.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ MOST_AT_ONCE: Final = 500
 class PodPlan:
     """Which pods to create and delete.
 
-    `managed` says whether the number of pods was considered at all: not when the Job finishes or is being deleted, or when
-    the cache does not show earlier writes yet. `backoff_delay` is the number of seconds until failed pods may be replaced.
+    `managed` says whether the number of pods was considered at all: not when the Job finishes or is being deleted, or
+    when the cache does not show earlier writes yet. `backoff_delay` is the number of seconds until failed pods may be
+    replaced.
     """
 
     deletes: tuple[Pod, ...] = ()

@@ -1,7 +1,7 @@
 """Orphan pods: no Job will count them, so their tracking finalizer is removed, which would otherwise keep them forever.
 
-These are pods without a controller, and pods whose Job is deleted or finished. Pods of a Job that another controller manages
-are left to that controller, and pods with other kinds of owners are ignored.
+These are pods without a controller, and pods whose Job is deleted or finished. Pods of a Job that another controller
+manages are left to that controller, and pods with other kinds of owners are ignored.
 """
 
 from __future__ import annotations

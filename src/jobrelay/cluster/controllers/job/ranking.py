@@ -1,7 +1,7 @@
 """Which active pods are deleted first when there are too many.
 
-Those with the least progress: not bound to a node, pending, not ready, ready only lately, often restarted, young. An Indexed
-Job first deletes pods without a valid index, and all but one pod of each index.
+Those with the least progress: not bound to a node, pending, not ready, ready only lately, often restarted, young. An
+Indexed Job first deletes pods without a valid index, and all but one pod of each index.
 """
 
 from __future__ import annotations

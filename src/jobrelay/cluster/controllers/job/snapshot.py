@@ -1,12 +1,12 @@
-"""The snapshot of a Job in one sync: its pods, counts and indexes, and the condition with which it finishes, if it does.
+"""The snapshot of a Job in one sync: its pods, counts and indexes, and the condition with which it finishes, if any.
 
-A pod that has ended is in the Job's counters, in `uncountedTerminatedPods`, or new. It is new while it has its finalizer and
-is in neither list. A pod whose finalizer was already removed is ignored, even if the cache still shows the finalizer. So
-every pod counts once.
+A pod that has ended is in the Job's counters, in `uncountedTerminatedPods`, or new. It is new while it has its
+finalizer and is in neither list. A pod whose finalizer was already removed is ignored, even if the cache still shows
+the finalizer. So every pod counts once.
 
-Several finish conditions can hold at once. They are checked in a fixed order: an outcome that is already in the status, then
-failures, then the success policy. Whether the completions are reached is checked after pods were created and deleted, see
-`tracking`.
+Several finish conditions can hold at once. They are checked in a fixed order: an outcome that is already in the status,
+then failures, then the success policy. Whether the completions are reached is checked after pods were created and
+deleted, see `tracking`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from jobrelay.kinds.job.names import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 class SyncState:
     """What the controller knows beyond the caches.
 
-    `removing` are the pods whose finalizer it has already removed; `satisfied` says that the cache shows all of its creates
-    and deletes; `started_at` is when a Job started whose status has no start time yet. A restarted controller knows nothing
-    of this, and loses only backoff delays.
+    `removing` are the pods whose finalizer it has already removed; `satisfied` says that the cache shows all of its
+    creates and deletes; `started_at` is when a Job started whose status has no start time yet. A restarted controller
+    knows nothing of this, and loses only backoff delays.
     """
 
     backoff: BackoffRecord = NEVER_FAILED

@@ -1,8 +1,8 @@
 """One sync of one Job: carries out a decision.
 
-The order matters. Pods that ended are first listed as uncounted in the status, then their finalizers are removed, and only
-then they are counted. Whichever request fails or is lost, the next sync can continue from there. Errors of creating and
-deleting pods are raised last, so that they do not keep other pods from being counted.
+The order matters. Pods that ended are first listed as uncounted in the status, then their finalizers are removed, and
+only then they are counted. Whichever request fails or is lost, the next sync can continue from there. Errors of
+creating and deleting pods are raised last, so that they do not keep other pods from being counted.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class SyncDependencies:
 class JobSync:
     """One sync of one Job; `obj` is the Job as the cache holds it.
 
-    While many other Jobs are queued (`busy`), a status update that only sets the start time is left to the next sync, which
-    mostly has more to write. `postponed` then says that the Job has to be queued again.
+    While many other Jobs are queued (`busy`), a status update that only sets the start time is left to the next sync,
+    which mostly has more to write. `postponed` then says that the Job has to be queued again.
     """
 
     def __init__(

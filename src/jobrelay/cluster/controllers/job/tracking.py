@@ -1,9 +1,10 @@
 """Counts every pod once, and finishes a Job only when all of its pods are counted.
 
-A pod is counted in three steps, and a crash may follow each of them. First its uid is written to `uncountedTerminatedPods`
-(an Indexed Job writes the index of a success instead, which cannot count twice). Then its finalizer is removed. Then, with
-the next write, the uid leaves the list and the counter grows. `list_uncounted` prepares the first write and chooses the
-finalizers to remove; `count_uncounted` prepares the second write, which may also add the terminal condition.
+A pod is counted in three steps, and a crash may follow each of them. First its uid is written to
+`uncountedTerminatedPods` (an Indexed Job writes the index of a success instead, which cannot count twice). Then its
+finalizer is removed. Then, with the next write, the uid leaves the list and the counter grows. `list_uncounted`
+prepares the first write and chooses the finalizers to remove; `count_uncounted` prepares the second write, which may
+also add the terminal condition.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -
 
 
 def _numbers(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -> _Numbers:
-    """Active, ready and terminating pods after the plan was carried out; during a backoff delay none count as active."""
+    """Active, ready and terminating pods after the plan was carried out; none is active during a backoff delay."""
     gone = [pod for pod in plan.deletes if pod.uid in outcome.deleted]
     active = 0 if plan.backoff_delay is not None else len(snapshot.active) + outcome.created - len(gone)
     return _Numbers(active, snapshot.ready - sum(is_ready(pod) for pod in gone), snapshot.terminating + len(gone))

@@ -1,7 +1,7 @@
 """Writes the files of a volume atomically, as a kubelet does: readers see all of the old files or all of the new ones.
 
-The files are in a folder of their own. `..data` is a link to that folder, and the visible names are links through `..data`.
-New files go into a new folder, and renaming the link switches all of them at once.
+The files are in a folder of their own. `..data` is a link to that folder, and the visible names are links through
+`..data`. New files go into a new folder, and renaming the link switches all of them at once.
 """
 
 from __future__ import annotations

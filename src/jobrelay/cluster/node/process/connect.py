@@ -1,7 +1,7 @@
 """`kubectl exec` and `attach`: a container's streams over a websocket; the first byte of each message is the channel.
 
-Channel 0 is stdin, 1 stdout, 2 stderr, 3 the final Status, 4 the terminal size. Version 5 adds 255, which closes another
-channel.
+Channel 0 is stdin, 1 stdout, 2 stderr, 3 the final Status, 4 the terminal size. Version 5 adds 255, which closes
+another channel.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ async def receive(socket: web.WebSocketResponse, into: StdinWriter | None, ended
 
 
 class _Attach:
-    """A container's own streams, until it ends or the client disconnects; the container is not affected by the latter."""
+    """A container's own streams, until it ends or the client disconnects, which does not affect the container."""
 
     def __init__(self, container: Container, request: ApiRequest, socket: web.WebSocketResponse) -> None:
         assert container.stdio is not None

@@ -1,4 +1,4 @@
-"""What all pods of runtime `process` share: API client, process launcher, event recorder, folders and base environment."""
+"""What all pods of runtime `process` share: API client, launcher, event recorder, folders and base environment."""
 
 from __future__ import annotations
 

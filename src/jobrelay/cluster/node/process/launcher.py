@@ -1,7 +1,7 @@
 """The client of the supervisor: starts and signals programs, and receives their exit codes.
 
-The supervisor is started when the first pod needs it, so that a cluster without pods costs nothing. If it dies, all of its
-processes end, and another is started to make sure of that.
+The supervisor is started when the first pod needs it, so that a cluster without pods costs nothing. If it dies, all of
+its processes end, and another is started to make sure of that.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Launcher:
             self._handle(json.loads(data))
 
     def _replace(self) -> None:
-        """After the supervisor died: starts another, which ends the processes that are left, unless it failed to start."""
+        """Replaces a supervisor that died, unless it failed to start; the new one ends the processes that are left."""
         log.error("the supervisor of the node's processes has died")
         worked = self._hello is not None and self._hello.done()
         self._disconnect()

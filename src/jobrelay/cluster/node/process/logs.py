@@ -2,8 +2,8 @@
 
     2026-01-01T00:00:00.000000000Z stdout F the line
 
-`P` instead of `F` marks a partial line. One `LogFile` is one run of a container. Readers read the files, and then, if they
-follow, get each line from memory as it is written.
+`P` instead of `F` marks a partial line. One `LogFile` is one run of a container. Readers read the files, and then, if
+they follow, get each line from memory as it is written.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def show(record: bytes, *, timestamps: bool) -> bytes:
 
 
 class LogStream:
-    """A followed log as a response body: the existing lines, then new ones, until the run ends or the client disconnects."""
+    """A followed log as a response body: existing lines, then new ones, until the run or the client ends."""
 
     def __init__(self, log: LogFile, options: LogOptions) -> None:
         self._log, self._options = log, options

@@ -1,8 +1,8 @@
 """Memory limits without privileges: once a second, the resident memory of each limited container is added up.
 
-A control group would be exact, but needs root or delegation; this needs nothing. A container above its limit is killed as
-the kernel would kill it, with SIGKILL, and reported as OOMKilled. All processes of a container share its session, so one
-walk over `/proc` serves all containers. There are no walks while no container has a limit.
+A control group would be exact, but needs root or delegation; this needs nothing. A container above its limit is killed
+as the kernel would kill it, with SIGKILL, and reported as OOMKilled. All processes of a container share its session, so
+one walk over `/proc` serves all containers. There are no walks while no container has a limit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rewrites mount paths to the volumes' folders, where containers cannot have their own mounts.
 
-This is applied to commands, arguments, variables and working directories. A path is rewritten where it stands alone: not as
-the end of a longer path or of a variable, nor as the beginning of a longer name. Paths that programs build at run time are
-not covered.
+This is applied to commands, arguments, variables and working directories. A path is rewritten where it stands alone:
+not as the end of a longer path or of a variable, nor as the beginning of a longer name. Paths that programs build at
+run time are not covered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One pod as local processes: volumes, init containers in order, sidecars, containers, termination.
 
-A pod worker is one task per pod. It keeps the state of the containers in `ContainerRun`s. Whenever that changes, a second
-task writes the status; it writes the latest state only, so a burst of changes costs one write.
+A pod worker is one task per pod. It keeps the state of the containers in `ContainerRun`s. Whenever that changes, a
+second task writes the status; it writes the latest state only, so a burst of changes costs one write.
 """
 
 from __future__ import annotations

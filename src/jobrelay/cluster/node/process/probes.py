@@ -50,7 +50,7 @@ async def http_get(wanted: Mapping[str, Any], container: Mapping[str, Any]) -> t
 
 
 class ProbeThresholds:
-    """Counts equal results in a row; as many as the threshold change the state. It is None until the first threshold."""
+    """Counts equal results in a row: a threshold of them changes the state, which is None at first."""
 
     def __init__(self, probe: Mapping[str, Any]) -> None:
         self._needed = {True: int(probe.get("successThreshold") or 1), False: int(probe.get("failureThreshold") or 3)}

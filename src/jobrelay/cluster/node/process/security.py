@@ -18,7 +18,7 @@ class ProcessUser(NamedTuple):
 
 
 def process_user(pod: Mapping[str, Any], container: Mapping[str, Any]) -> ProcessUser | None:
-    """The user to switch to; None for the user who started the cluster, which is the only choice unless that is root."""
+    """The user to switch to; None to stay the user who started the cluster. Only root can switch."""
     if os.getuid() != 0:
         return None
     whole = pod["spec"].get("securityContext") or {}

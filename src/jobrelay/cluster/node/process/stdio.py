@@ -1,7 +1,7 @@
-"""The standard streams of one run of a container, on pipes or a terminal: output goes to its log, input comes from attach.
+"""The standard streams of one run of a container: output goes to its log, input comes from attach.
 
-Attached clients get bytes as they come, not lines, so that prompts show. A container without `stdin` reads nothing. With
-`stdinOnce`, the first attached client that disconnects closes its input.
+Attached clients get bytes as they come, not lines, so that prompts show. A container without `stdin` reads nothing.
+With `stdinOnce`, the first attached client that disconnects closes its input.
 """
 
 from __future__ import annotations

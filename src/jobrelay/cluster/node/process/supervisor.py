@@ -2,8 +2,8 @@
 
 The cluster talks to it over one socket. It forks, sets up mounts, starts and signals programs, and reports their exit
 codes. It is small, which makes forking cheap. It also makes sure that nothing is left behind: when the socket closes,
-however the cluster ended, it ends every container and itself. If it is killed, the kernel ends the first process of each
-container, and the next supervisor of the same cluster ends all other processes that carry the cluster's mark.
+however the cluster ended, it ends every container and itself. If it is killed, the kernel ends the first process of
+each container, and the next supervisor of the same cluster ends all other processes that carry the cluster's mark.
 
 It is the subreaper of its descendants: orphaned processes become its children, and are ended with their container.
 

@@ -1,7 +1,7 @@
 """Volumes: folders and files below a pod's own folder, set up before its containers start.
 
-Volumes with content from the API (ConfigMaps, Secrets, the downward API, tokens) are read-only, as on Kubernetes, and are
-kept up to date while the pod runs.
+Volumes with content from the API (ConfigMaps, Secrets, the downward API, tokens) are read-only, as on Kubernetes, and
+are kept up to date while the pod runs.
 """
 
 from __future__ import annotations
