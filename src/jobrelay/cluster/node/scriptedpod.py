@@ -12,18 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from jobrelay.cluster.node.containerrun import ContainerRun, container_runs, restore
 from jobrelay.cluster.node.script import PodScript
-from jobrelay.cluster.node.status import (
-    RUNNING,
-    TERMINATED,
-    WAITING,
-    ContainerRun,
-    Obj,
-    PodView,
-    pod_status,
-    restore,
-    terminated,
-)
+from jobrelay.cluster.node.status import Obj, PodView, pod_status
 from jobrelay.kinds.pod.common import is_sidecar
 from jobrelay.kinds.pod.status import may_restart
 from jobrelay.kinds.times import format_time
@@ -56,16 +47,14 @@ class ScriptedPod:
 
     @classmethod
     def of(cls, uid: str, view: PodView, script: PodScript, now: float) -> ScriptedPod:
-        containers = (*(view.spec.get("initContainers") or ()), *view.spec["containers"])
-        runs = {one["name"]: ContainerRun(one["name"], one.get("image", "")) for one in containers}
-        return cls(uid, view, script, now + script.start, runs=runs)
+        return cls(uid, view, script, now + script.start, runs=container_runs(view.spec))
 
     def resume(self, status: Mapping[str, Any], now: float, elapsed: float) -> None:
         """Continues a pod that was running `elapsed` seconds ago, before this process started."""
         restore(self.runs, status)
         self.began = now - elapsed
         self.stage, self.due = "running", self.began + self.script.run
-        if any(WAITING in run.state for run in self.runs.values()):
+        if any(run.waiting for run in self.runs.values()):
             self.stage, self.due = "waiting", now
 
     def status_written(self) -> None:
@@ -97,7 +86,7 @@ class ScriptedPod:
         if self.stage == "starting":
             self._start(now, time)
         elif self.stage == "waiting":
-            self._run(now, time, [run for run in self.runs.values() if WAITING in run.state])
+            self._run(now, time, [run for run in self.runs.values() if run.waiting])
         elif self.stage == "unready":
             self._ready()
             self.stage, self.due = "running", self.began + self.script.run
@@ -108,12 +97,12 @@ class ScriptedPod:
         self.view.start_time = self.view.start_time or time
         for container in self.view.spec.get("initContainers") or ():
             run = self.runs[container["name"]]
-            run.id = self._id(run)
+            run.prepare(self.uid)
             if is_sidecar(container):
-                run.state, run.ready, run.started = {RUNNING: {"startedAt": time}}, True, True
+                run.start(time, ready=True)
                 continue
             code = dict(self.script.exit_codes).get(run.name, 0)
-            run.state = {TERMINATED: terminated(code, started=time, finished=time, id=run.id)}
+            run.terminate(code, time)
             run.ready = code == 0
             if code and not may_restart({}, self.view.spec, code):
                 self._end(time, TERMINATED_CODE)
@@ -122,9 +111,8 @@ class ScriptedPod:
 
     def _run(self, now: float, time: str, started: list[ContainerRun]) -> None:
         for run in started:
-            if run.last is not None:
-                run.restarts += 1
-            run.state, run.started, run.id = {RUNNING: {"startedAt": time}}, True, self._id(run)
+            run.prepare(self.uid)
+            run.start(time)
         self.began = now
         if self.script.ready > 0:
             self.stage, self.due = "unready", now + min(self.script.ready, self.script.run)
@@ -136,7 +124,7 @@ class ScriptedPod:
 
     def _ready(self) -> None:
         for run in self._main():
-            run.ready = RUNNING in run.state
+            run.ready = run.running
 
     def _finish(self, now: float, time: str) -> None:
         """Ends the running containers; those that the restart policy allows wait for their restart."""
@@ -147,43 +135,34 @@ class ScriptedPod:
         again = []
         for container in self.view.spec["containers"]:
             run = self.runs[container["name"]]
-            if RUNNING in run.state:
+            if run.running:
                 code = self.script.code(run.name, run.restarts)
                 self._terminate(run, code, time)
                 if may_restart(container, self.view.spec, code):
                     again.append(run)
         for run in again:
-            run.last, pause = run.state[TERMINATED], backoff(run.restarts)
-            text = f"back-off {pause:g}s restarting failed container={run.name}"
-            run.state = {WAITING: {"reason": "CrashLoopBackOff", "message": text}}
+            run.back_off(f"back-off {backoff(run.restarts):g}s restarting failed container={run.name}")
         if again:
             self.stage, self.due = "waiting", now + max(backoff(run.restarts) for run in again)
         else:
             self._end(time, 0)
 
     def _terminate(self, run: ContainerRun, code: int, time: str) -> None:
-        started = run.state[RUNNING]["startedAt"]
-        state = terminated(
-            code, started=started, finished=time, reason=self.script.reason, message=self.script.message, id=run.id
-        )
-        run.state, run.ready, run.started = {TERMINATED: state}, False, False
+        run.terminate(code, time, self.script.reason, self.script.message)
 
     def _end(self, time: str, code: int) -> None:
         """Terminates all containers that still run."""
         for container in self.view.spec.get("initContainers") or ():
             run = self.runs[container["name"]]
-            if is_sidecar(container) and RUNNING in run.state:
+            if is_sidecar(container) and run.running:
                 self._terminate(run, 0, time)
         for run in self._main():
-            if RUNNING in run.state:
+            if run.running:
                 self._terminate(run, code or self.script.code(run.name, run.restarts), time)
         self.stage = "ended"
 
     def _main(self) -> list[ContainerRun]:
         return [self.runs[container["name"]] for container in self.view.spec["containers"]]
-
-    def _id(self, run: ContainerRun) -> str:
-        return f"jobrelay://{self.uid}/{run.name}/{run.restarts}"
 
     def _deadline(self) -> float:
         seconds = self.view.spec.get("activeDeadlineSeconds")

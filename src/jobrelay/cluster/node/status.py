@@ -7,66 +7,17 @@ their transition time unless their status changes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
+from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.nodes import ADDRESS
 from jobrelay.kinds.pod.common import is_sidecar
 from jobrelay.kinds.pod.status import may_restart
 
 Obj = dict[str, Any]
-WAITING: Final = "waiting"
-RUNNING: Final = "running"
-TERMINATED: Final = "terminated"
-CREATING: Final = "ContainerCreating"
-INITIALIZING: Final = "PodInitializing"
 KUBELET_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 ENDED: Final = ("Succeeded", "Failed")
-
-
-@dataclass(slots=True)
-class ContainerRun:
-    """The state of one container: its current run, how the previous one ended, and whether it is ready."""
-
-    name: str
-    image: str
-    state: Obj = field(default_factory=lambda: {WAITING: {"reason": CREATING}})
-    last: Obj | None = None
-    restarts: int = 0
-    ready: bool = False
-    started: bool = False
-    id: str = ""
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code of a terminated container."""
-        ended = self.state.get(TERMINATED)
-        return ended.get("exitCode", 0) if ended is not None else None
-
-    def encode(self) -> Obj:
-        """The entry in the pod's containerStatuses."""
-        found: Obj = {
-            "name": self.name, "image": self.image, "imageID": "", "state": self.state,
-            "lastState": {TERMINATED: self.last} if self.last else {}, "ready": self.ready,
-            "restartCount": self.restarts, "started": self.started,
-        }  # fmt: skip
-        if self.id:
-            found["containerID"] = self.id
-            found["imageID"] = f"jobrelay://not-pulled/{self.image}"
-        return found
-
-
-def terminated(
-    exit_code: int, *, started: str, finished: str, reason: str = "", message: str = "", id: str = ""
-) -> Obj:
-    """The `terminated` state of a container."""
-    state: Obj = {"exitCode": exit_code, "reason": reason or ("Completed" if exit_code == 0 else "Error")}
-    if message:
-        state["message"] = message
-    state |= {"startedAt": started, "finishedAt": finished}
-    if id:
-        state["containerID"] = id
-    return state
 
 
 @dataclass(slots=True)
@@ -79,33 +30,20 @@ class PodView:
     start_time: str = ""
 
 
-def restore(runs: Mapping[str, ContainerRun], status: Mapping[str, Any]) -> None:
-    """Restores the states of containers from a pod's status."""
-    listed = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    known = {one["name"]: one for one in listed}
-    for name, run in runs.items():
-        one = known.get(name)
-        if one is None:
-            continue
-        run.state, run.restarts = one.get("state") or run.state, one.get("restartCount", 0)
-        run.last, run.id = (one.get("lastState") or {}).get(TERMINATED), one.get("containerID", "")
-        run.ready, run.started = one.get("ready", False), bool(one.get("started"))
-
-
 def phase_of(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], *, stopping: bool = False) -> str:
     """The phase of a pod with containers in these states; a `stopping` pod restarts nothing any more."""
     init_failed, init_pending = _init_progress(spec, runs, stopping)
     if init_failed:
         return "Failed"
     states = [runs[container["name"]] for container in spec.get("containers") or ()]
-    if any(WAITING in run.state and run.last is None for run in states):
+    if any(run.waiting and run.last is None for run in states):
         return "Failed" if stopping and not init_pending else "Pending"
-    if init_pending and not any(RUNNING in run.state for run in states):
+    if init_pending and not any(run.running for run in states):
         return "Pending"
     sidecars = (runs[c["name"]] for c in spec.get("initContainers") or () if is_sidecar(c))
-    if any(RUNNING in run.state for run in (*states, *sidecars)):
+    if any(run.running for run in (*states, *sidecars)):
         return "Running"
-    codes = [(run.exit_code if run.exit_code is not None else (run.last or {}).get("exitCode", 0)) for run in states]
+    codes = [run.last_exit_code or 0 for run in states]
     restarting = not stopping and any(
         may_restart(container, spec, code) for container, code in zip(spec["containers"], codes, strict=True)
     )
@@ -120,12 +58,9 @@ def _init_progress(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], st
     for container in spec.get("initContainers") or ():
         run = runs[container["name"]]
         if is_sidecar(container):
-            pending = pending or not (run.started or run.last or TERMINATED in run.state)
+            pending = pending or not (run.started or run.last or run.exit_code is not None)
             continue
-        code = run.exit_code
-        if code is None and run.last:
-            code = run.last.get("exitCode", 0)
-        if code:
+        if code := run.last_exit_code:
             failed = (
                 failed or stopping or not may_restart(container | {"restartPolicy": None}, _init_policy(spec), code)
             )
@@ -205,7 +140,7 @@ def _initialized(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], phas
 
 
 def _has_started(run: ContainerRun) -> bool:
-    return WAITING not in run.state or run.last is not None
+    return not run.waiting or run.last is not None
 
 
 def _init_done(container: Mapping[str, Any], run: ContainerRun) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
 from jobrelay.cluster.node.process.lifecycle import ContainerLifecycle
@@ -22,7 +23,6 @@ from jobrelay.cluster.node.process.security import no_new_privileges, process_us
 from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import bind_mounts
 from jobrelay.cluster.node.scriptedpod import backoff
-from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
 from jobrelay.kinds import quantity
 from jobrelay.kinds.times import format_time
 from jobrelay.kube.errors import KubeError
@@ -157,10 +157,7 @@ class Container:
         argv = await self._prepare()
         if argv is None or self._stopping:
             return START_FAILED
-        if self.run.state.get(TERMINATED) or self.run.last:
-            self.run.last = self.run.state.get(TERMINATED) or self.run.last
-            self.run.restarts += 1
-        self.run.id = f"jobrelay://{self.pod.uid}/{self.run.name}/{self.run.restarts}"
+        self.run.prepare(self.pod.uid)
         self.log = self.pod.logs.open(self.run.name, self.run.restarts)
         self.stdio = Stdio(self.log, self.spec)
         try:
@@ -174,7 +171,7 @@ class Container:
         try:
             self.process = await self._start(argv, stdio)
         except StartError as error:
-            self._ended(START_FAILED, "", "StartError", f"failed to create containerd task: {error}")
+            self._ended(START_FAILED, "StartError", f"failed to create containerd task: {error}")
             self.pod.warn("Failed", f"Error: {error}", self.run.name)
             return START_FAILED
         finally:
@@ -185,7 +182,7 @@ class Container:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):
                 await stdio.drained()
-        self._ended(code, self.run.state[RUNNING]["startedAt"], "OOMKilled" if self._out_of_memory else "")
+        self._ended(code, "OOMKilled" if self._out_of_memory else "")
         return code
 
     async def _prepare(self) -> list[str] | None:
@@ -197,7 +194,7 @@ class Container:
                 base = service_env(await objects.services() if linked else ()) | host.base_env(pod)
                 self.env = await container_env(pod, self.spec, objects, base, host.capacity)
             except (ConfigMissing, KubeError) as missing:
-                self.run.state = {WAITING: {"reason": "CreateContainerConfigError", "message": str(missing)}}
+                self.run.wait("CreateContainerConfigError", str(missing))
                 self.pod.changed()
                 self.pod.warn("Failed", f"Error: {missing}", self.run.name)
                 await self.pod.pause(CONFIG_RETRY)
@@ -269,10 +266,10 @@ class Container:
 
     async def _wait(self, process: Process) -> int:
         """Runs hooks, probes and the memory limit until the process exits."""
-        self.run.state = {RUNNING: {"startedAt": format_time(self.pod.host.clock.now())}}
+        started = not self.spec.get("startupProbe")
+        ready = started and not self.spec.get("readinessProbe")
+        self.run.start(format_time(self.pod.host.clock.now()), started=started, ready=ready)
         self.pod.event("Started", "Container started", self.run.name)
-        startup = self.spec.get("startupProbe")
-        self.run.started, self.run.ready = not startup, not startup and not self.spec.get("readinessProbe")
         if self.run.started:
             self.started.set()
         self.pod.changed()
@@ -305,12 +302,9 @@ class Container:
 
         return self.pod.host.oom_killer.add(MemoryLimit(process.pid, int(quantity.number(text)), exceeded))
 
-    def _ended(self, code: int, started: str, reason: str = "", message: str = "") -> None:
+    def _ended(self, code: int, reason: str = "", message: str = "") -> None:
         now = format_time(self.pod.host.clock.now())
-        message = message or self._termination_message(code)
-        state = terminated(code, started=started or now, finished=now, reason=reason, message=message, id=self.run.id)
-        self.run.state = {TERMINATED: state}
-        self.run.ready = self.run.started = False
+        self.run.terminate(code, now, reason, message or self._termination_message(code))
         self.pod.changed()
 
     def _termination_message(self, code: int) -> str:
@@ -328,10 +322,8 @@ class Container:
         self._crashes += 1
         if pause <= 0:
             return
-        self.run.last = self.run.state.get(TERMINATED) or self.run.last
         where = f"{self.pod.object['metadata']['name']}_{self.pod.object['metadata']['namespace']}({self.pod.uid})"
-        text = f"back-off {_go_duration(pause)} restarting failed container={self.run.name} pod={where}"
-        self.run.state = {WAITING: {"reason": "CrashLoopBackOff", "message": text}}
+        self.run.back_off(f"back-off {_go_duration(pause)} restarting failed container={self.run.name} pod={where}")
         self.pod.changed()
         self.pod.warn("BackOff", f"Back-off restarting failed container {self.run.name} in pod {where}", self.run.name)
         await self.pod.pause(pause)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import structlog
 
+from jobrelay.cluster.node.containerrun import CREATING, INITIALIZING, container_runs, restore
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.environment import ConfigMissing
 from jobrelay.cluster.node.process.host import PodHost, ReferencedObjects
@@ -21,20 +22,7 @@ from jobrelay.cluster.node.process.launcher import StartError
 from jobrelay.cluster.node.process.podlogs import PodLogs
 from jobrelay.cluster.node.process.volumes import MountSource, Volumes
 from jobrelay.cluster.node.scriptedpod import DEADLINE
-from jobrelay.cluster.node.status import (
-    CREATING,
-    ENDED,
-    INITIALIZING,
-    RUNNING,
-    TERMINATED,
-    WAITING,
-    ContainerRun,
-    Obj,
-    PodView,
-    pod_status,
-    restore,
-    terminated,
-)
+from jobrelay.cluster.node.status import ENDED, Obj, PodView, pod_status
 from jobrelay.kinds.pod.common import is_sidecar
 from jobrelay.kinds.pod.status import may_restart
 from jobrelay.kinds.times import format_time
@@ -63,15 +51,15 @@ class PodWorker:
     """Runs one pod from its binding to its termination."""
 
     def __init__(self, host: PodHost, pod: Obj) -> None:
-        self.host, self._pod = host, pod
+        self.host, self.object = host, pod
         self.uid: str = pod["metadata"]["uid"]
         self.folder = host.pod_folder(self.uid)
         self.logs = PodLogs(self.folder / "logs")
         self.objects = ReferencedObjects(host.client, host.clock, pod["metadata"]["namespace"])
         self._volumes = Volumes(
-            pod, self.folder, self.objects, lambda wanted: self.objects.token(self._pod, wanted), host.capacity
+            pod, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted), host.capacity
         )
-        self._mount_sources: dict[str, MountSource] = {}
+        self.mount_sources: dict[str, MountSource] = {}
         self.stopping = asyncio.Event()
         self.grace: int = pod["spec"].get("terminationGracePeriodSeconds") or 0
         self._removed = False
@@ -82,23 +70,10 @@ class PodWorker:
         self._dirty, self._ended, self._sandbox = asyncio.Event(), False, False
         self._start_time: str = (pod.get("status") or {}).get("startTime") or format_time(host.clock.now())
         spec = pod["spec"]
-        self.runs = {c["name"]: ContainerRun(c["name"], c.get("image", "")) for c in self._specs()}
+        self.runs = container_runs(spec)
         self._inits = [Container(self, c, self.runs[c["name"]]) for c in spec.get("initContainers") or ()]
         self._mains = [Container(self, c, self.runs[c["name"]]) for c in spec["containers"]]
         self._recover(pod.get("status") or {})
-
-    @property
-    def object(self) -> Obj:
-        """The pod as the cache last showed it."""
-        return self._pod
-
-    @property
-    def mount_sources(self) -> Mapping[str, MountSource]:
-        """The volumes by name; empty until they are set up."""
-        return self._mount_sources
-
-    def _specs(self) -> list[Mapping[str, Any]]:
-        return [*(self.object["spec"].get("initContainers") or ()), *self.object["spec"]["containers"]]
 
     def container(self, name: str) -> Container | None:
         return next((one for one in (*self._inits, *self._mains) if one.run.name == name), None)
@@ -107,7 +82,7 @@ class PodWorker:
 
     def update(self, pod: Obj) -> None:
         """The pod has changed; stops it if it is being deleted."""
-        self._pod = pod
+        self.object = pod
         if pod["metadata"].get("deletionTimestamp"):
             self.stop(float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
 
@@ -218,7 +193,7 @@ class PodWorker:
         """Sets up the volumes; False if the pod is stopped before that succeeds."""
         while not self.stopping.is_set():
             try:
-                self._mount_sources = await self._volumes.set_up()
+                self.mount_sources = await self._volumes.set_up()
                 return True
             except ConfigMissing as error:
                 self.warn("FailedMount", str(error))
@@ -230,14 +205,14 @@ class PodWorker:
         while self._volumes.refreshable:
             await sleep(self.host.clock, REFRESH)
             with contextlib.suppress(ConfigMissing):
-                await self._volumes.refresh(self._pod)
+                await self._volumes.refresh(self.object)
 
     async def _initialize(self, sidecars: list[tuple[Container, asyncio.Task[int]]]) -> bool:
         """Runs init containers one after the other; sidecars keep running."""
         if self._inits:
             for container in self._mains:
-                if container.run.last is None and WAITING in container.run.state:
-                    container.run.state = {WAITING: {"reason": INITIALIZING}}
+                if container.run.last is None and container.run.waiting:
+                    container.run.wait(INITIALIZING)
         for container in self._inits:
             if self.stopping.is_set():
                 return False
@@ -263,8 +238,8 @@ class PodWorker:
 
     async def _run_mains(self) -> None:
         for container in self._mains:
-            if container.run.state == {WAITING: {"reason": INITIALIZING}}:
-                container.run.state = {WAITING: {"reason": CREATING}}
+            if container.run.waiting == INITIALIZING:
+                container.run.wait(CREATING)
         pending = [
             one for one in self._mains if one.run.exit_code is None or self.restarts(one.spec, one.run.exit_code, False)
         ]
@@ -282,7 +257,7 @@ class PodWorker:
 
     async def _stop(self, containers: Sequence[Container]) -> None:
         for container in containers:
-            if RUNNING in container.run.state:
+            if container.run.running:
                 self.event("Killing", f"Stopping container {container.run.name}", container.run.name)
         await asyncio.gather(*(container.stop(self._left()) for container in containers))
 
@@ -376,13 +351,9 @@ class PodWorker:
     def _terminate_running(self, message: str = "") -> bool:
         """Sets running containers to terminated, with unknown status; returns whether there were any."""
         now = format_time(self.host.clock.now())
-        running = [run for run in self.runs.values() if RUNNING in run.state]
+        running = [run for run in self.runs.values() if run.running]
         for run in running:
-            began = run.state[RUNNING].get("startedAt", now)
-            run.state = {TERMINATED: terminated(
-                137, started=began, finished=now, reason="ContainerStatusUnknown", message=message, id=run.id
-            )}  # fmt: skip
-            run.ready = run.started = False
+            run.terminate(137, now, "ContainerStatusUnknown", message)
         return bool(running)
 
 
