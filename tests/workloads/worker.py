@@ -63,7 +63,7 @@ class Worker:
         self._carry_out(decision)
         if decision.on_hold:
             return
-        outcome = PlanOutcome(len(decision.plan.indexes), frozenset(pod.uid for pod in decision.deletes))
+        outcome = PlanOutcome(len(decision.plan.indexes), frozenset(pod.uid for pod in decision.plan.deletes))
         uncounted = list_uncounted(decision.snapshot, decision.plan, outcome)
         if uncounted.changed:
             self._write(uncounted.status)
@@ -79,11 +79,11 @@ class Worker:
         return [msgspec.json.decode(msgspec.json.encode(pod), type=Pod) for pod in self.pods.values()]
 
     def _carry_out(self, decision: JobDecision) -> None:
-        for pod in decision.deletes:
+        for pod in decision.plan.deletes:
             self.pods[pod.uid]["metadata"]["deletionTimestamp"] = text(self.now)
             if not decision.keeps_finalizers:
                 self._release(pod.uid)
-        for body in decision.creates:
+        for body in decision.plan.bodies(decision.snapshot):
             self.made += 1
             uid = f"{self.uid}-{self.made}"
             stamped = {**body["metadata"], "name": uid, "uid": uid, "creationTimestamp": text(self.now)}

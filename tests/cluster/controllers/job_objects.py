@@ -82,6 +82,11 @@ def decision(of: Job, *pods: Pod, state: SyncState | None = None) -> JobDecision
     return decide(of, pods, state or SyncState(), NOW)
 
 
+def creates(made: JobDecision) -> list[dict[str, Any]]:
+    """The pods that a decision creates."""
+    return list(made.plan.bodies(made.snapshot))
+
+
 def outcome(plan: PodPlan) -> PlanOutcome:
     """The outcome of a plan when every request succeeds."""
     return PlanOutcome(len(plan.indexes), frozenset(pod.uid for pod in plan.deletes))
@@ -98,10 +103,10 @@ def summary(made: JobDecision) -> dict[str, Any]:
     update = first_write(made)
     status = update.status if update.changed else None
     answer: dict[str, Any] = {
-        "create": [one["metadata"].get("annotations", {}).get(INDEX, "pod") for one in made.creates],
-        "delete": [one.name for one in made.deletes],
-        "adopt": [one.name for one in made.adoptions],
-        "release": [one.name for one in made.releases],
+        "create": [one["metadata"].get("annotations", {}).get(INDEX, "pod") for one in creates(made)],
+        "delete": [one.name for one in made.plan.deletes],
+        "adopt": [one.name for one in made.claims.adopted],
+        "release": [one.name for one in made.claims.released],
         "count": [one.name for one in update.removals],
         "again": made.requeue_after,
         "conditions": [f"{one.type}/{one.reason}" for one in status.conditions] if status else [],

@@ -16,7 +16,7 @@ from jobrelay.cluster.controllers.job.tracking import PlanOutcome, count_release
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Pod
 from jobrelay.kinds.job.views import Uncounted
 
-from .job_objects import FAILURES, INDEX, NOW, ago, decision, first_write, job, pod, status
+from .job_objects import FAILURES, INDEX, NOW, ago, creates, decision, first_write, job, pod, status
 
 
 @pytest.mark.parametrize(("failures", "delay"), [(0, 0), (1, 10), (2, 20), (3, 40), (6, 320), (7, 600), (100, 600)])
@@ -138,7 +138,7 @@ def test_at_most_500_pods_are_listed_at_once() -> None:
 
 
 def test_at_most_500_pods_are_created_at_once() -> None:
-    assert len(decision(job(completions=700, parallelism=700)).creates) == 500
+    assert len(creates(decision(job(completions=700, parallelism=700)))) == 500
 
 
 def test_the_end_waits_for_terminating_pods() -> None:
@@ -163,7 +163,7 @@ def test_no_condition_is_written_before_all_pods_are_deleted() -> None:
 
 def test_nothing_is_done_while_earlier_work_is_not_visible() -> None:
     made = decision(job(completions=3, parallelism=3), state=SyncState(satisfied=False))
-    assert (made.creates, made.deletes) == ([], ())
+    assert (creates(made), made.plan.deletes) == ([], ())
 
 
 def test_a_resumed_job_starts_anew() -> None:

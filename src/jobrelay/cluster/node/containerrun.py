@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -94,11 +94,8 @@ class ContainerRun:
 
 def container_runs(spec: Mapping[str, Any]) -> dict[str, ContainerRun]:
     """The runs of all containers of a new pod, by name."""
-    return {one["name"]: ContainerRun(one["name"], one.get("image", "")) for one in _containers(spec)}
-
-
-def _containers(spec: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    return (*(spec.get("initContainers") or ()), *spec["containers"])
+    containers = (*(spec.get("initContainers") or ()), *spec["containers"])
+    return {one["name"]: ContainerRun(one["name"], one.get("image", "")) for one in containers}
 
 
 def restore(runs: Mapping[str, ContainerRun], status: Mapping[str, Any]) -> None:

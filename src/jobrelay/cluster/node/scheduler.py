@@ -22,7 +22,7 @@ from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.nodechoice import NodeChoice
 from jobrelay.cluster.node.nodeinfo import AssignedPod, node_info, pod_demand
 from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Preemption
-from jobrelay.cluster.node.schedulercache import Reservations, SchedulerCache
+from jobrelay.cluster.node.schedulercache import SchedulerCache
 from jobrelay.cluster.node.schedulingqueue import EquivalenceClass, SchedulingQueue
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client
@@ -156,16 +156,18 @@ class Scheduler:
     async def _pass(self) -> None:
         unschedulable: dict[Key, str] = {}
         preemptions: list[tuple[Key, Preemption]] = []
-        with self._cache.reservations() as reservations:
-            for batch in self._batches(unschedulable, preemptions, reservations):
+        try:
+            for batch in self._batches(unschedulable, preemptions):
                 await asyncio.gather(*(self._bind(pod) for pod in batch))
+        finally:
+            self._cache.release_reservations()
         await asyncio.gather(*(self._evict(key, victim) for key, found in preemptions for victim in found.victims))
         news = [(key, message) for key, message in unschedulable.items() if self._messages.get(key) != message]
         for start in range(0, len(news), _BATCH):
             await asyncio.gather(*(self._report_unschedulable(*one) for one in news[start : start + _BATCH]))
 
     def _batches(
-        self, unschedulable: dict[Key, str], preemptions: list[tuple[Key, Preemption]], reservations: Reservations
+        self, unschedulable: dict[Key, str], preemptions: list[tuple[Key, Preemption]]
     ) -> Iterator[list[AssignedPod]]:
         """Chooses nodes, a batch of pods at a time; collects why the rest fit nowhere, and what to preempt for them."""
         batch: list[AssignedPod] = []
@@ -178,7 +180,7 @@ class Scheduler:
                     unschedulable.update(dict.fromkeys(members, choice.message(preemption.why_not)))
                     if preemption.victims:
                         preemptions.append((key, preemption))
-                    reservations.add(self._nominated.get(key, ""), group.demand)
+                    self._cache.reserve(self._nominated.get(key, ""), group.demand)
                     break
                 self._unqueue(key)
                 if (pod := self._pods.get(key)) is None:

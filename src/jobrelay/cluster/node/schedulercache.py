@@ -7,8 +7,6 @@ resources.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from jobrelay.cluster.node.nodechoice import NodeChoice, choose_node
 from jobrelay.cluster.node.nodeinfo import AssignedPod, NodeInfo, NodeUsage, PodDemand
@@ -18,23 +16,6 @@ from jobrelay.kube.objects import Key
 LowerPods = dict[str, list[AssignedPod]]
 
 
-class Reservations:
-    """Demands that count against a node until the end of a scheduling pass, on behalf of nominated pods."""
-
-    def __init__(self, usage: dict[str, NodeUsage]) -> None:
-        self._usage = usage
-        self._made: list[tuple[str, PodDemand]] = []
-
-    def add(self, node: str, demand: PodDemand) -> None:
-        if node in self._usage:
-            self._usage[node].add(demand)
-            self._made.append((node, demand))
-
-    def release(self) -> None:
-        for node, demand in self._made:
-            self._usage[node].add(demand, -1)
-
-
 class SchedulerCache:
     """Nodes, the pods assigned to them, and what these have taken."""
 
@@ -42,6 +23,7 @@ class SchedulerCache:
         self._nodes: dict[str, NodeInfo] = {}
         self._usage: dict[str, NodeUsage] = {}
         self._assigned: dict[Key, AssignedPod] = {}
+        self._reserved: list[tuple[str, PodDemand]] = []
         self._priorities: Counter[int] = Counter()
 
     def update_node(self, info: NodeInfo) -> bool:
@@ -87,10 +69,13 @@ class SchedulerCache:
                 lower.setdefault(pod.node, []).append(pod)
         return lower
 
-    @contextmanager
-    def reservations(self) -> Iterator[Reservations]:
-        made = Reservations(self._usage)
-        try:
-            yield made
-        finally:
-            made.release()
+    def reserve(self, node: str, demand: PodDemand) -> None:
+        """Counts a nominated pod's demand against its node, until `release_reservations`."""
+        if node in self._usage:
+            self._usage[node].add(demand)
+            self._reserved.append((node, demand))
+
+    def release_reservations(self) -> None:
+        for node, demand in self._reserved:
+            self._usage[node].add(demand, -1)
+        self._reserved.clear()

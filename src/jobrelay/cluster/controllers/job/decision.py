@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -29,25 +28,9 @@ class JobDecision:
     plan: PodPlan
 
     @property
-    def adoptions(self) -> tuple[Pod, ...]:
-        return self.claims.adopted
-
-    @property
-    def releases(self) -> tuple[Pod, ...]:
-        return self.claims.released
-
-    @property
-    def deletes(self) -> tuple[Pod, ...]:
-        return self.plan.deletes
-
-    @property
     def keeps_finalizers(self) -> bool:
         """Whether deleted pods keep their finalizer because they still have to be counted."""
         return self.snapshot.finished_condition is not None
-
-    @property
-    def creates(self) -> list[dict[str, Any]]:
-        return list(self.plan.bodies(self.snapshot))
 
     @property
     def requeue_after(self) -> float | None:

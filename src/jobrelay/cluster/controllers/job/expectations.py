@@ -23,7 +23,11 @@ from jobrelay.kube.store import is_newer
 
 
 class JobExpectations:
-    """Recent writes to one Job and its pods, and its backoff."""
+    """Recent writes to one Job and its pods, and its backoff.
+
+    `needs_list` says that a create request got no response; `start_postponed` that the Job has started and its status
+    does not say so yet.
+    """
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
@@ -31,7 +35,7 @@ class JobExpectations:
         self._removals: set[str] = set()
         self._deletions: set[str] = set()
         self._pods_version = self._job_version = ""
-        self._unanswered = False
+        self.needs_list = self.start_postponed = False
         self._started_at: Time | None = None
 
     def pod_written(self, version: str) -> None:
@@ -40,19 +44,13 @@ class JobExpectations:
             self._pods_version = version
 
     def create_unanswered(self) -> None:
-        """A create request got no response."""
-        self._unanswered = True
-
-    @property
-    def needs_list(self) -> bool:
-        """Whether the pods have to be listed because a create request got no response."""
-        return self._unanswered
+        self.needs_list = True
 
     def pods_listed(self, versions: Iterable[str]) -> None:
         """The pods have these versions on the server."""
         for version in versions:
             self.pod_written(version)
-        self._unanswered = False
+        self.needs_list = False
 
     def expect_deletions(self, uids: Iterable[str]) -> None:
         self._deletions.update(uids)
@@ -67,20 +65,15 @@ class JobExpectations:
     def removal_failed(self, uid: str) -> None:
         self._removals.discard(uid)
 
-    @property
-    def start_postponed(self) -> bool:
-        """Whether the Job has started and its status does not say so yet."""
-        return self._started_at is not None
-
     def postpone_start(self, start: Time | None) -> None:
-        self._started_at = start
+        self._started_at, self.start_postponed = start, start is not None
 
     def job_written(self, version: str) -> None:
         self._job_version = version
 
     def status_reported(self, backoff: BackoffRecord) -> None:
         """The status is written: its failures are part of the backoff, and its start time is stored."""
-        self._backoff, self._started_at = backoff, None
+        self._backoff, self._started_at, self.start_postponed = backoff, None, False
 
     def is_ahead_of(self, job_version: str) -> bool:
         """Whether a Job of this version is older than the last write to it."""

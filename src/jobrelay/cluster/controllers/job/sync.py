@@ -83,10 +83,10 @@ class JobSync:
         """Makes the decision, after its adoptions and releases of pods are carried out."""
         state = self._expectations.sync_state(pods, cache_version)
         decision = decide(self._job, pods, state, self._shared.clock.now())
-        if decision.adoptions:
+        if decision.claims.adopted:
             await self._check_not_deleted()
-        gone = {pod.uid for pod in decision.adoptions if not await self._change(pod, adoption(self._job, pod))}
-        for pod in decision.releases:
+        gone = {pod.uid for pod in decision.claims.adopted if not await self._change(pod, adoption(self._job, pod))}
+        for pod in decision.claims.released:
             await self._release(pod)
         if gone:
             left = tuple(pod for pod in pods if pod.uid not in gone)
@@ -123,13 +123,13 @@ class JobSync:
     async def _manage(self, decision: JobDecision) -> RequestResults:
         if decision.plan.managed:
             self.action = "tracking"
-        if decision.deletes:
+        if decision.plan.deletes:
             if decision.plan.managed:
                 self.action = "pods_deleted"
-            return await self._control.delete(decision.deletes, keep_finalizers=decision.keeps_finalizers)
+            return await self._control.delete(decision.plan.deletes, keep_finalizers=decision.keeps_finalizers)
         if decision.plan.indexes:
             self.action = "pods_created"
-            results = await self._control.create(decision.creates)
+            results = await self._control.create(list(decision.plan.bodies(decision.snapshot)))
             self._count_creations(decision, results)
             return results
         return RequestResults()
