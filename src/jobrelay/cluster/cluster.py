@@ -165,7 +165,7 @@ class Cluster:
             ResourceTable(),
             now=self._clock.now,
             nodes=self._plane.nodes,
-            figures=list(self._plane.metrics),
+            figures=list(self._plane.collectors),
         )
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)
