@@ -157,16 +157,11 @@ class Cluster:
     async def _serve(self, authority: Authority, address: str) -> ApiServer:
         """Builds the API server over the store, with the objects that every cluster has."""
         self._store = Store(None if self._memory else SqliteBackend(self._files.store))
-        nodes = dataclasses.replace(self._nodes, folder=self._files.path / "pods", api_address=address)
+        settings = dataclasses.replace(self._nodes, folder=self._files.path / "pods", api_address=address)
         transport = InProcessTransport(lambda: self._api, CONTROLLERS)
-        self._plane = ControlPlane(transport, self._controllers, nodes, self._clock)
-        services = Services(
-            self._store,
-            ResourceTable(),
-            now=self._clock.now,
-            nodes=self._plane.nodes,
-            figures=list(self._plane.metrics),
-        )
+        self._plane = ControlPlane(transport, self._controllers, settings, self._clock)
+        nodes, now = self._plane.nodes, self._clock.now
+        services = Services(self._store, ResourceTable(), now=now, nodes=nodes, figures=list(self._plane.collectors))
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)
         await self._store.settled()

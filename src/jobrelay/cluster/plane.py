@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 class ControlPlane:
     """Runs nodes, and those of the named controllers that work through the API.
 
-    `nodes` and `metrics` are what the API server serves of them: logs and exec, and their part of `/metrics`.
+    `nodes` and `collectors` are what the API server serves of them: logs and exec, and their part of `/metrics`.
     """
 
     def __init__(self, transport: Transport, names: frozenset[str], settings: NodeSettings, clock: Clock) -> None:
@@ -31,7 +31,7 @@ class ControlPlane:
             if name in names:
                 set_up(context)
         self.nodes = node.set_up(context, settings)
-        self.metrics = context.metrics
+        self.collectors = context.collectors
         self._manager = context.manager
         self._running: asyncio.Task[None] | None = None
 

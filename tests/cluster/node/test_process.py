@@ -14,8 +14,8 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.errors import BadRequest, NotFound
 from jobrelay.kube.resource import CONFIGMAPS, EVENTS, PODS
 
-from .playing import pod
-from .world import World, lives, mounts, terminated
+from .fake_time import pod
+from .world import World, is_alive, mounts, terminated
 
 
 async def test_a_command_runs_and_its_log_is_kept(world: World) -> None:
@@ -107,7 +107,7 @@ async def test_a_deleted_pod_is_asked_to_end_and_its_children_end_too(world: Wor
     with pytest.raises(NotFound):
         await world.until(lambda pod: False)
     async with asyncio.timeout(5):
-        while any(lives(int(pid)) for pid in pids.read_text().split()):
+        while any(is_alive(int(pid)) for pid in pids.read_text().split()):
             await asyncio.sleep(0.02)
 
 

@@ -12,7 +12,7 @@ from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.security import NOBODY, ProcessUser, process_user
 from jobrelay.kube.resource import PODS
 
-from .world import World, lives, mounts, terminated, written
+from .world import World, is_alive, mounts, terminated, written
 
 root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 
@@ -133,4 +133,4 @@ async def test_such_a_pod_leaves_no_process(
     monkeypatch.setattr(Container, "_wait", breaks)
     await world.run(f"echo $$$$ > {tmp_path}/pid; sleep 1000")
     await world.ended()
-    await world.true(lambda: not lives(pids[0]))
+    await world.true(lambda: not is_alive(pids[0]))

@@ -9,7 +9,7 @@ from jobrelay.cluster.node.logresponses import scripted_log
 from jobrelay.cluster.node.script import parse_script
 from jobrelay.kube.resource import PODS
 
-from .playing import nodes, pod
+from .fake_time import nodes, pod
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 

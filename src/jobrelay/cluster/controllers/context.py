@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobrelay.cluster.controllers.events import Recorder
-from jobrelay.cluster.controllers.queuemetrics import MetricsSource, queue_metrics
+from jobrelay.cluster.controllers.figures import Figures, queue_figures
 from jobrelay.control import Controller, Group, Manager
 from jobrelay.kube import Cache, Client, Resource
 from jobrelay.kube.clock import Clock, SystemClock
@@ -29,19 +29,19 @@ class ControllerContext:
         self._transport, self._timeout = transport, timeout
         self.client = self.client_of(USER_AGENT)
         self.manager = Manager(clock=self.clock)
-        self._metrics: list[MetricsSource] = [self._queues]
+        self._collectors: list[Figures] = [self._queues]
         self._caches: dict[Resource, Cache] = {}
 
     def _queues(self) -> Iterator[str]:
-        return queue_metrics([each for each in self.manager.members if isinstance(each, Controller)])
+        return queue_figures([each for each in self.manager.members if isinstance(each, Controller)])
 
     @property
-    def metrics(self) -> tuple[MetricsSource, ...]:
-        """What the API server adds to its own metrics."""
-        return tuple(self._metrics)
+    def collectors(self) -> tuple[Figures, ...]:
+        """The controllers' metrics, which the API server shows."""
+        return tuple(self._collectors)
 
-    def add_metrics(self, source: MetricsSource) -> None:
-        self._metrics.append(source)
+    def add_collector(self, collector: Figures) -> None:
+        self._collectors.append(collector)
 
     def client_of(self, program: str) -> Client:
         """A client with this program's user agent."""

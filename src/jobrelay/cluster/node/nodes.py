@@ -38,8 +38,7 @@ _CONDITIONS: Final = (
 
 def node_object(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
     """A Node object as it is first created."""
-    system, architecture = platform.system().lower(), platform.machine()
-    architecture = _ARCHITECTURES.get(architecture, architecture)
+    system, architecture = _platform()
     labels = {
         "beta.kubernetes.io/arch": architecture, "beta.kubernetes.io/os": system, "kubernetes.io/arch": architecture,
         "kubernetes.io/hostname": name, "kubernetes.io/os": system, **settings.labels,
@@ -53,7 +52,7 @@ def node_object(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
 
 def node_status(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
     capacity = settings.capacity()
-    system, architecture = platform.system().lower(), platform.machine()
+    system, architecture = _platform()
     conditions = [
         {"type": kind, "status": status, "reason": reason, "message": message, "lastHeartbeatTime": now,
          "lastTransitionTime": now}
@@ -65,12 +64,17 @@ def node_status(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
         "addresses": [{"type": "InternalIP", "address": ADDRESS}, {"type": "Hostname", "address": name}],
         "conditions": conditions,
         "nodeInfo": {
-            "architecture": _ARCHITECTURES.get(architecture, architecture),
-            "bootID": "", "machineID": "", "systemUUID": "", "kernelVersion": platform.release(),
-            "containerRuntimeVersion": f"jobrelay://{settings.runtime}", "kubeProxyVersion": "", "kubeletVersion": VERSION,
-            "operatingSystem": system, "osImage": platform.platform(),
+            "architecture": architecture, "bootID": "", "machineID": "", "systemUUID": "", "kubeProxyVersion": "",
+            "containerRuntimeVersion": f"jobrelay://{settings.runtime}", "kernelVersion": platform.release(),
+            "kubeletVersion": VERSION, "operatingSystem": system, "osImage": platform.platform(),
         },
     }  # fmt: skip
+
+
+def _platform() -> tuple[str, str]:
+    """The operating system and architecture, named as in Go."""
+    machine = platform.machine()
+    return platform.system().lower(), _ARCHITECTURES.get(machine, machine)
 
 
 class _Spec(msgspec.Struct):

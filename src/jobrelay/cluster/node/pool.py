@@ -67,15 +67,8 @@ class NodePool:
         folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
         recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
-        host = PodHost(
-            client,
-            context.clock,
-            Launcher(mark, may_mount=settings.mounts),
-            recorder,
-            folder,
-            settings.capacity(),
-            api_address=settings.api_address,
-        )
+        launcher, capacity = Launcher(mark, may_mount=settings.mounts), settings.capacity()
+        host = PodHost(client, context.clock, launcher, recorder, folder, capacity, api_address=settings.api_address)
         runtime = ProcessRuntime(context, host, settings.names())
         context.manager.add(recorder, Group.CONTROLLERS)
         context.manager.add(host.oom_killer, Group.CONTROLLERS)

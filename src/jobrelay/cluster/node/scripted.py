@@ -47,12 +47,8 @@ class _Pod(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-class _ConditionList(msgspec.Struct):
-    conditions: list[dict[str, Any]] = []
-
-
-class _Conditions(msgspec.Struct):
-    status: _ConditionList = msgspec.field(default_factory=_ConditionList)
+class _PodWithStatus(msgspec.Struct):
+    status: dict[str, Any] = {}
 
 
 class _WholePod(msgspec.Struct):
@@ -132,7 +128,8 @@ class ScriptedRuntime:
         """The status to write. It includes the conditions of others, because a merge patch replaces lists."""
         status = running.status(self._clock.now())
         own = {condition["type"] for condition in status["conditions"]}
-        others = [each for each in pod.decode(_Conditions).status.conditions if each["type"] not in own]
+        known = pod.decode(_PodWithStatus).status.get("conditions") or ()
+        others = [condition for condition in known if condition["type"] not in own]
         return {**status, "conditions": [*status["conditions"], *others]}
 
     def _start(self, pod: Object, now: float) -> ScriptedPod:

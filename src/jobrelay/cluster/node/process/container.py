@@ -94,16 +94,11 @@ class Container:
         process = self.process
         if process is None or process.exited.done():
             return
-        hook = ((self.spec.get("lifecycle") or {}).get("preStop")) or {}
-        if hook and grace > 0:
-            await ContainerLifecycle(self).hook(hook, "PreStop", grace)
-        number = (
-            signal.Signals[self.spec["lifecycle"]["stopSignal"]]
-            if (self.spec.get("lifecycle") or {}).get("stopSignal")
-            else signal.SIGTERM
-        )
+        lifecycle = self.spec.get("lifecycle") or {}
         if grace > 0:
-            self.pod.host.launcher.signal(process, number)
+            if hook := lifecycle.get("preStop"):
+                await ContainerLifecycle(self).hook(hook, "PreStop", grace)
+            self.pod.host.launcher.signal(process, signal.Signals[lifecycle.get("stopSignal") or "SIGTERM"])
             await asyncio.wait({process.exited}, timeout=max(deadline - asyncio.get_running_loop().time(), 0.0))
         if not process.exited.done():
             self.pod.host.launcher.signal(process, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Metrics of the controllers' work queues, named as in kube-controller-manager."""
+"""Figures of the controllers' work queues, under the names that kube-controller-manager gives them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from jobrelay.cluster.apiserver.exposition import Sample, family
 from jobrelay.control import Controller, WorkQueue
 
-MetricsSource = Callable[[], Iterator[str]]
-"""Returns lines of Prometheus' text format."""
+Figures = Callable[[], Iterator[str]]
 
 
-def queue_metrics(controllers: Sequence[Controller[object]]) -> Iterator[str]:
-    """Additions, depth and retries of each queue."""
+def queue_figures(controllers: Sequence[Controller[object]]) -> Iterator[str]:
+    """How much each queue took in, holds, and had to try again."""
 
     def of(read: Callable[[WorkQueue[object]], int]) -> list[Sample]:
         return [("", {"name": each.name.replace(" ", "-")}, read(each.queue)) for each in controllers]
