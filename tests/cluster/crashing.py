@@ -2,7 +2,7 @@
 
     python -m tests.cluster.crashing STORE
 
-Every tick writes twins, two objects with one text, so that a batch of which only half was kept is detected. A line on
+Every tick writes two objects with the same text, so that a batch of which only half was kept can be detected. A line on
 stdout is an acknowledged pair: its number and the version of its second write.
 """
 

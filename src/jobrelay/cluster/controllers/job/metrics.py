@@ -1,4 +1,4 @@
-"""Counters of the Job controller under the names that kube-controller-manager gives them."""
+"""Metrics of the Job controller, named as in kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from jobrelay.cluster.controllers.job.views import Job, Status
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Job
 from jobrelay.kinds.batch.job.indexes import Indexes
 
 _BUCKETS: Final = tuple(0.004 * 2.0**power for power in range(15))
@@ -26,7 +26,7 @@ _PREFIX: Final = "job_controller_"
 
 
 class JobMetrics:
-    """Plain counters; whoever is asked for metrics reads them."""
+    """Plain counters, read when metrics are scraped."""
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _LABELS}
@@ -43,8 +43,8 @@ class JobMetrics:
         cells[bisect_left(_BUCKETS, seconds)] += 1
         cells[-1] += seconds
 
-    def counted(self, job: Job, before: Status, after: Status) -> None:
-        """Note what one status write added to the counters."""
+    def counted(self, job: Job, before: BatchJobStatus, after: BatchJobStatus) -> None:
+        """Counts what one status write added."""
         mode = job.spec.completion_mode
         succeeded = after.succeeded - before.succeeded
         if job.indexed:

@@ -1,4 +1,4 @@
-"""Requests that the cluster's own controllers make, straight to the writers behind the API."""
+"""Requests of the controllers that work on the store: they call the API server's writers directly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MANAGER: Final = "kube-controller-manager"
 _USER: Final = UserInfo("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 
 
-def own_request(namespace: str) -> ApiRequest:
-    """A request of the cluster's own."""
+def internal_request(namespace: str) -> ApiRequest:
+    """A request by kube-controller-manager."""
     info = RequestInfo("create", "", namespace=namespace)
     return ApiRequest("POST", "", {}, {"user-agent": (MANAGER,)}, info, user=_USER)
