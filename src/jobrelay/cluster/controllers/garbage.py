@@ -58,12 +58,19 @@ class _Thin(msgspec.Struct):
     metadata: _Metadata
 
 
-_RELEVANT = (b'"deletionTimestamp"', b'"ownerReferences"')  # an object without these bytes need not be decoded
 _THIN = msgspec.json.Decoder(_Thin)
+
+
+_NOTHING = _Metadata()
 
 
 def _thin(raw: bytes) -> _Metadata:
     return _THIN.decode(raw).metadata
+
+
+def _may_matter(raw: bytes) -> bool:
+    """Objects without these bytes have no owners and are not being deleted, so they need not be decoded."""
+    return b'"ownerReferences"' in raw or b'"deletionTimestamp"' in raw
 
 
 class GarbageCollector:
@@ -95,8 +102,7 @@ class GarbageCollector:
 
     def _index(self, ref: Ref, after: Item | None) -> None:
         known = self._owners.get(ref, [])
-        relevant = after is not None and any(field in after.raw for field in _RELEVANT)
-        metadata = _thin(after.raw) if after is not None and relevant else _Metadata()
+        metadata = _thin(after.raw) if after is not None and _may_matter(after.raw) else _NOTHING
         owners = metadata.owner_references
         if owners != known:
             self._relate(ref, known, owners)

@@ -6,22 +6,17 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
+<<<<<<< HEAD
 import msgspec
 
 from jobrelay.apimachinery.times import parse_time
+=======
+>>>>>>> room-node
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Key, Object
 from jobrelay.kube.errors import Conflict, NotFound
 from jobrelay.kube.resource import JOBS
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    ttl_seconds_after_finished: int | None = None
-
-
-class _Job(msgspec.Struct):
-    spec: _Spec
 
 
 def expires(job: dict[str, Any]) -> dt.datetime | None:
@@ -36,8 +31,8 @@ def expires(job: dict[str, Any]) -> dt.datetime | None:
 
 
 def _with_ttl(old: Object | None, new: Object | None) -> Iterable[Key]:
-    """Queues only Jobs with a TTL; most have none."""
-    return (new.key,) if new is not None and new.decode(_Job).spec.ttl_seconds_after_finished is not None else ()
+    """Jobs without these bytes have no TTL and need not be decoded; most have none. `reconcile` decides."""
+    return (new.key,) if new is not None and b'"ttlSecondsAfterFinished"' in new.raw else ()
 
 
 def set_up(context: ControllerContext) -> None:

@@ -11,7 +11,7 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -27,6 +27,8 @@ from jobrelay.kube.patch import merge_patch
 from jobrelay.kube.resource import PODS
 
 WORKERS = 32
+_BOUND: Final = b'"nodeName"'
+_ENDED: Final = tuple(f'"{phase}"'.encode() for phase in ENDED)
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -72,16 +74,18 @@ class ScriptedRuntime:
             if old is not None:
                 self._running.pop(old.key, None)
             return ()
-        view, running = new.decode(_Pod), self._running.get(new.key)
+        running = self._running.get(new.key)
+        current = running is not None and running.uid == new.uid and not new.deleting
+        if _BOUND not in new.raw or (current and not any(phase in new.raw for phase in _ENDED)):
+            return ()  # not bound yet, or our own status write: not worth decoding
+        view = new.decode(_Pod)
         if view.spec.node_name not in self._nodes:
             return ()
         ended = view.status.phase in ENDED
-        if running is None:
-            due = new.deleting or not ended
-        elif running.uid != new.uid or new.deleting:
-            due = True
-        else:  # most changes are our own status writes; only an end that somebody else wrote matters
-            due = ended and running.stage != "ended"
+        if running is not None and current:
+            due = ended and running.stage != "ended"  # somebody else ended the pod
+        else:
+            due = not ended or new.deleting or running is not None
         return (new.key,) if due else ()
 
     async def _sync(self, key: Key) -> Result | None:
