@@ -14,7 +14,6 @@ import io
 import ipaddress
 import os
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -27,6 +26,7 @@ from yarl import URL
 from .connection import Connection
 from .credentials import Certificate, Credential
 from .errors import ConfigError, ConnectError, TransportError, TransportTimeout
+from .tls import client_ssl_context
 from .transport import Headers, Request, Response
 
 __all__ = ["NetworkTransport", "proxy_for"]
@@ -109,7 +109,7 @@ class NetworkTransport:
         if self._session is not None and certificate == self._certificate:
             return self._session
         connector = aiohttp.TCPConnector(
-            ssl=_tls(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
+            ssl=_ssl(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
         )
         fresh = aiohttp.ClientSession(
             connector=connector,
@@ -159,33 +159,13 @@ def _translated(error: BaseException, request: Request) -> TransportError:
     return TransportTimeout(text) if isinstance(error, TimeoutError) else TransportError(text)
 
 
-def _tls(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | bool:
+def _ssl(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | bool:
     if urlsplit(connection.server).scheme == "http":
         return True
     try:
-        ca = connection.ca.decode("ascii") if connection.ca else None
-        context = ssl.create_default_context(cadata=ca)
-    except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the certificate authority for {connection.server} is not PEM: {error}") from error
-    if connection.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if certificate is not None:
-        _load(context, certificate)
-    return context
-
-
-def _load(context: ssl.SSLContext, certificate: Certificate) -> None:
-    """Load a certificate that exists in memory; OpenSSL's Python face reads only files, so a private one is lent."""
-    descriptor, path = tempfile.mkstemp(prefix="jobrelay-", suffix=".pem")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(certificate.chain.rstrip() + b"\n" + certificate.key)
-        context.load_cert_chain(path)
-    except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"the client certificate and key cannot be used: {error}") from error
-    finally:
-        os.unlink(path)
+        return client_ssl_context(connection.ca, certificate, insecure=connection.insecure)
+    except ConfigError as error:
+        raise ConfigError(f"{connection.server}: {error}") from error
 
 
 def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
