@@ -52,7 +52,7 @@ def test_another_authority_is_refused(tmp_path: Path) -> None:
 
 def test_a_common_name_is_not_a_host_name(tmp_path: Path) -> None:
     authority = Authority()
-    with pytest.raises(ssl.SSLCertVerificationError, match="[Hh]ostname mismatch"):
+    with pytest.raises(ssl.SSLCertVerificationError, match=r"[Hh]ostname mismatch"):
         handshake(client_ssl_context(authority.pem), authority.issue("api", alternative_names=False), tmp_path)
 
 
