@@ -1,22 +1,19 @@
-"""Parts of the relay that stand alone: the ledger, the waiting room, the telling of events, the epoch."""
+"""Parts of the relay that stand alone: the ledger, the waiting room, the epoch."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
-from jobrelay.kube import FakeClock, Object
+from jobrelay.kube import FakeClock
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, assignment_of
-from jobrelay.relay.decide import Tell
 from jobrelay.relay.health import frozen
 from jobrelay.relay.ledger import Ledger
 from jobrelay.relay.mirrors import mirror_name
 from jobrelay.relay.model import State
 from jobrelay.relay.names import ASSIGNMENT
-from jobrelay.relay.telling import Telling
 from jobrelay.relay.waiting import Waiting
 from jobrelay.workloads import Demand, PodSet
 from tests.relay.worlds import job, worker
@@ -85,35 +82,3 @@ async def test_of_many_alike_only_a_few_are_tried_when_a_worker_changes() -> Non
     assert woken == [0, 1]
     waiting.placed(0)
     assert woken == [0, 1, 1]
-
-
-class Recorder:
-    """Takes down what it is told."""
-
-    def __init__(self) -> None:
-        self.said: list[tuple[str, str, str]] = []
-
-    def event(self, about: Object, type: str, reason: str, note: str) -> None:
-        self.said.append((type, reason, note))
-
-
-def telling(clock: FakeClock, recorder: Any, burst: int) -> Telling:
-    return Telling(recorder, clock, rate=1.0, burst=burst)
-
-
-async def test_events_are_told_one_by_one_while_there_is_room() -> None:
-    recorder = Recorder()
-    told = telling(FakeClock(), recorder, burst=10)
-    told.tell(job(), [Tell("Placed", "on a")])
-    told.tell(job(), [Tell("Started", "on a")])
-    assert [reason for _, reason, _ in recorder.said] == ["Placed", "Started"]
-
-
-async def test_under_load_what_is_unsaid_about_a_job_is_told_at_once() -> None:
-    recorder = Recorder()
-    told = telling(FakeClock(), recorder, burst=0)
-    told.tell(job(), [Tell("Placed", "on a")])
-    told.tell(job(), [Tell("Refused", "by a", "Warning")])
-    told.tell(job(), [Tell("Finished", "on b")])
-    told._say(job().uid)
-    assert recorder.said == [("Warning", "Finished", "on a; by a; on b")]

@@ -39,7 +39,7 @@ from .errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from .events import EventRecorder, Reference
+from .events import CORE_V1, EVENTS_V1, EventNote, EventRecorder, ObjectReference
 from .faults import FaultyTransport
 from .kubeconfig import Kubeconfig
 from .lease import LeaderElection, LeadershipLost
@@ -50,6 +50,8 @@ from .transport import Headers, Request, Response, Transport
 from .watch import EventType, WatchEvent
 
 __all__ = [
+    "CORE_V1",
+    "EVENTS_V1",
     "AlreadyExists",
     "BadRequest",
     "Cache",
@@ -60,6 +62,7 @@ __all__ = [
     "ConnectError",
     "Connection",
     "CredentialsError",
+    "EventNote",
     "EventRecorder",
     "EventType",
     "Expired",
@@ -80,10 +83,10 @@ __all__ = [
     "NotFound",
     "Object",
     "ObjectList",
+    "ObjectReference",
     "OwnerReference",
     "Patch",
     "ProtocolError",
-    "Reference",
     "Request",
     "RequestTooLarge",
     "Resource",

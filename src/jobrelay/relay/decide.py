@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from jobrelay.kinds.times import format_time
+from jobrelay.kube import EventNote
 from jobrelay.relay.admission import Waiting, admit
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.fencing import stopped_by_lease
@@ -29,7 +30,7 @@ from jobrelay.relay.placement import Placement
 from jobrelay.relay.situation import Mirror, Situation
 from jobrelay.workloads import Haste
 
-__all__ = ["Commit", "Decision", "Probe", "Stage", "Tell", "WriteStatus", "decide"]
+__all__ = ["Commit", "Decision", "Probe", "Stage", "WriteStatus", "decide"]
 
 
 _PATIENCE: Final = {Haste.NOW: 0.0, Haste.SOON: 1.0, Haste.LATER: 8.0}
@@ -52,15 +53,6 @@ class Stage(StrEnum):
     FROZEN = "Frozen"
     MOVING = "Moving"
     FINISHED = "Finished"
-
-
-@dataclass(frozen=True, slots=True)
-class Tell:
-    """An event on the original."""
-
-    reason: str
-    note: str
-    type: Literal["Normal", "Warning"] = "Normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,7 @@ class Decision:
     stage: Stage
     sentence: str
     act: Commit | WriteStatus | Probe | None = None
-    tell: tuple[Tell, ...] = ()
+    tell: tuple[EventNote, ...] = ()
     look_again: float | None = None
     placement: Placement | None = None
     """The verdicts on all workers, where there were any to give."""
@@ -130,7 +122,7 @@ def _adopt(now: Situation, mirror: Mirror) -> Decision:
     """A mirror of a newer run than the assignment tells of: the assignment was lost, and the mirror proves it."""
     found = Assignment(mirror.worker, mirror.epoch, format_time(now.now))
     note = f"The assignment was missing or outdated; the mirror of run {mirror.epoch} on {mirror.worker} is taken on"
-    return Decision(Stage.COMMITTING, f"{note}.", Commit(found), (Tell("MirrorFound", note, "Warning"),))
+    return Decision(Stage.COMMITTING, f"{note}.", Commit(found), (EventNote("MirrorFound", note, "Warning"),))
 
 
 def _first(now: Situation) -> Decision:
@@ -151,7 +143,7 @@ def _place(now: Situation, avoid: Mapping[str, str], stage: Stage, why: str) -> 
     if placement.chosen is None:
         waits = min((refusal.until for refusal in now.refused.values()), default=None)
         again = (waits - now.now).total_seconds() if waits is not None else None
-        told = (Tell("NotPlaced", f"{lead}{placement.sentence}", "Warning"),)
+        told = (EventNote("NotPlaced", f"{lead}{placement.sentence}", "Warning"),)
         return Decision(stage, f"{lead}{placement.sentence}", tell=told, look_again=again, placement=placement)
     if not now.proven(placement.chosen):
         sentence = f"{lead}{placement.chosen} is asked whether it would take it."
@@ -159,7 +151,9 @@ def _place(now: Situation, avoid: Mapping[str, str], stage: Stage, why: str) -> 
     before = now.assignment
     epoch = (before.epoch if before is not None else 0) + 1
     new = Assignment(placement.chosen, epoch, format_time(now.now), before.cluster if before is not None else "")
-    told = (Tell("Redispatched" if why else "Placed", f"{lead}{placement.sentence}", "Warning" if why else "Normal"),)
+    told = (
+        EventNote("Redispatched" if why else "Placed", f"{lead}{placement.sentence}", "Warning" if why else "Normal"),
+    )
     return Decision(Stage.COMMITTING, f"{lead}{placement.sentence}", Commit(new), told, placement=placement)
 
 
@@ -199,9 +193,9 @@ def _lost(now: Situation, to: Assignment, left: float) -> Decision:
     gone = (now.now - since).total_seconds()
     reason = (worker.reason if worker is not None else "it is no longer registered") or "no answer"
     lost = f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
-    told: tuple[Tell, ...] = ()
+    told: tuple[EventNote, ...] = ()
     if gone >= now.settings.loss_told:
-        told = (Tell("WorkerLost", f"{lost}", "Warning"),)
+        told = (EventNote("WorkerLost", f"{lost}", "Warning"),)
     again = now.settings.loss_told - gone
     if left > 0:
         when = f"it is started elsewhere at {format_time(now.now + timedelta(seconds=left))} unless that worker returns"
@@ -210,7 +204,7 @@ def _lost(now: Situation, to: Assignment, left: float) -> Decision:
         )
     if now.frozen and (worker is None or worker.state is not State.LOST):
         sentence = f"{lost}; most workers vanished at once, so the relay takes itself for cut off and moves nothing."
-        return Decision(Stage.FROZEN, sentence, tell=(*told, Tell("Frozen", sentence, "Warning")), look_again=15.0)
+        return Decision(Stage.FROZEN, sentence, tell=(*told, EventNote("Frozen", sentence, "Warning")), look_again=15.0)
     return _place(now, {to.cluster: "it is lost"}, Stage.WORKER_LOST, f"{lost}.")
 
 
@@ -234,7 +228,7 @@ def _out_of_sight(now: Situation, to: Assignment) -> Decision:
         f"{to.cluster} no longer serves namespace {place}, and what may run there cannot be seen; "
         f"have it serve {place} again, or declare it lost."
     )
-    return Decision(Stage.MIRRORING, sentence, tell=(Tell("NotServed", sentence, "Warning"),))
+    return Decision(Stage.MIRRORING, sentence, tell=(EventNote("NotServed", sentence, "Warning"),))
 
 
 def _reachable(now: Situation, name: str) -> bool:
@@ -251,13 +245,13 @@ def _return(now: Situation, mirror: Mirror) -> Decision:
     wait = _PATIENCE[now.adapter.haste(now.obj, status)] * now.settings.coalesce
     if now.waited < wait:
         return Decision(stage, sentence, look_again=wait - now.waited, holding=True)
-    told: tuple[Tell, ...] = ()
+    told: tuple[EventNote, ...] = ()
     if mirror.facts.started is not None and now.job.started is None:
-        told = (Tell("Started", f"Started on {mirror.worker}"),)
+        told = (EventNote("Started", f"Started on {mirror.worker}"),)
     end = mirror.facts.end
     if end is not None:
         how = "Complete" if end.succeeded else f"Failed ({end.reason})"
-        told = (*told, Tell("Finished", f"{how} on {mirror.worker}", "Normal" if end.succeeded else "Warning"))
+        told = (*told, EventNote("Finished", f"{how} on {mirror.worker}", "Normal" if end.succeeded else "Warning"))
     return Decision(stage, sentence, WriteStatus(status), told)
 
 

@@ -15,13 +15,11 @@ from functools import partial
 import msgspec
 import structlog
 
-from jobrelay.kube import Cache, Clock, Forbidden, MethodNotAllowed, NotFound, Object
+from jobrelay.kube import Cache, Clock, EventNote, EventRecorder, Forbidden, MethodNotAllowed, NotFound, Object
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import EVENTS_CORE
-from jobrelay.relay.decide import Tell
 from jobrelay.relay.knowledge import Kind, origin_key
-from jobrelay.relay.telling import Telling
 from jobrelay.relay.workers import WorkerLink
 from jobrelay.relay.workers.tasks import until_first
 
@@ -49,8 +47,8 @@ class _Event(msgspec.Struct, frozen=True, rename="camel"):
 class Echoes:
     """Follows the Warning events of one worker."""
 
-    def __init__(self, link: WorkerLink, kinds: Mapping[str, Kind], telling: Telling, clock: Clock) -> None:
-        self._link, self._kinds, self._telling, self._clock = link, kinds, telling, clock
+    def __init__(self, link: WorkerLink, kinds: Mapping[str, Kind], recorder: EventRecorder, clock: Clock) -> None:
+        self._link, self._kinds, self._recorder, self._clock = link, kinds, recorder, clock
 
     async def run(self) -> None:
         """Listen until cancelled, in the namespaces that the worker serves now or in all."""
@@ -84,7 +82,7 @@ class Echoes:
             return
         about = f"{event.involved_object.kind.lower()} {event.involved_object.name}"
         note = f"[{self._link.name}] {about}: {event.message}"
-        self._telling.tell(original, [Tell(event.reason or "WorkerEvent", note, "Warning")])
+        self._recorder.record(original, [EventNote(event.reason or "WorkerEvent", note, "Warning")])
 
     def _originals(self, about: _Involved) -> Iterator[Object]:
         for kind in self._kinds.values():

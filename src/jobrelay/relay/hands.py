@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import structlog
 
-from jobrelay.kube import Object
+from jobrelay.kube import EventRecorder, Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.echoes import Echoes
 from jobrelay.relay.knowledge import Kind, Knowledge, origin_key
@@ -20,7 +20,6 @@ from jobrelay.relay.metrics import Metrics
 from jobrelay.relay.mirrors import Mirrors
 from jobrelay.relay.names import ORIGIN_UID
 from jobrelay.relay.originals import Originals, Task
-from jobrelay.relay.telling import Telling
 from jobrelay.relay.workers import WorkerLink
 
 __all__ = ["ASSIGNED", "Hands", "assigned_cluster"]
@@ -72,9 +71,15 @@ class Hands:
     """Keeps one hand on every worker."""
 
     def __init__(
-        self, knowledge: Knowledge, telling: Telling, metrics: Metrics, *, leads: Callable[[], bool], grace: float
+        self,
+        knowledge: Knowledge,
+        recorder: EventRecorder,
+        metrics: Metrics,
+        *,
+        leads: Callable[[], bool],
+        grace: float,
     ) -> None:
-        self._known, self._telling, self._metrics = knowledge, telling, metrics
+        self._known, self._recorder, self._metrics = knowledge, recorder, metrics
         self._leads, self._grace = leads, grace
         self._hands: dict[str, _Hand] = {}
         self._originals: Originals | None = None
@@ -131,7 +136,7 @@ class Hands:
         mirrors = Mirrors(
             self._known,
             link,
-            self._telling,
+            self._recorder,
             self._metrics,
             look=originals.look,
             leads=self._leads,
@@ -160,7 +165,7 @@ class Hands:
     def _link_changed(self, hand: _Hand) -> None:
         if hand.link.connected and not hand.connected:
             hand.connected = True
-            hand.listen(Echoes(hand.link, self._known.kinds, self._telling, self._known.clock))
+            hand.listen(Echoes(hand.link, self._known.kinds, self._recorder, self._known.clock))
             self._survey(hand)
         elif hand.connected and not hand.link.connected:
             hand.connected = False

@@ -16,18 +16,27 @@ from typing import Any
 import structlog
 
 from jobrelay.control import Controller, Result, WorkQueue
-from jobrelay.kube import AlreadyExists, Conflict, KubeError, NotFound, Object, StatusError, Unauthorized, merge_patch
+from jobrelay.kube import (
+    AlreadyExists,
+    Conflict,
+    EventNote,
+    EventRecorder,
+    KubeError,
+    NotFound,
+    Object,
+    StatusError,
+    Unauthorized,
+    merge_patch,
+)
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.assignment import epoch_of
-from jobrelay.relay.decide import Tell
 from jobrelay.relay.knowledge import Kind, Knowledge
 from jobrelay.relay.metrics import Metrics
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.names import ORIGIN, ORIGIN_UID
 from jobrelay.relay.originals import PUT_OFF, Task
 from jobrelay.relay.situation import Mirror, Situation
-from jobrelay.relay.telling import Telling
 from jobrelay.relay.tend import Create, Delete, Tending, Update, marks, tend, unclaimed
 from jobrelay.relay.workers import WorkerLink
 
@@ -57,14 +66,14 @@ class Mirrors:
         self,
         knowledge: Knowledge,
         link: WorkerLink,
-        telling: Telling,
+        recorder: EventRecorder,
         metrics: Metrics,
         *,
         look: Callable[[Task], None],
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
-        self._known, self._link, self._telling, self._metrics = knowledge, link, telling, metrics
+        self._known, self._link, self._recorder, self._metrics = knowledge, link, recorder, metrics
         self._look, self._leads = look, leads
         self._probes: set[Task] = set()
         self._asking: dict[str, dict[Task, None]] = {}
@@ -196,7 +205,7 @@ class Mirrors:
         self._metrics.mirrors.labels(self._link.name, "create", "success").inc()
         self._link.mirrors[resource].observe(created)
         note = f"Mirror created {'again ' if again else ''}on {self._link.name}"
-        self._telling.tell(obj, [Tell("MirrorCreated", note, "Warning" if again else "Normal")])
+        self._recorder.record(obj, [EventNote("MirrorCreated", note, "Warning" if again else "Normal")])
 
     def _may_pass(self, task: Task, situation: Situation, error: KubeError) -> None:
         """Notes a failure; too many of them count as a refusal."""
@@ -230,7 +239,7 @@ class Mirrors:
         where = f"{found.namespace}/{found.name} on {self._link.name}"
         message = f"someone removed the label {ORIGIN} from {where}; put it back, or delete that object"
         self._known.memories.of(situation.obj.uid).trouble = message
-        self._telling.tell(situation.obj, [Tell("MirrorUnmarked", message, "Warning")])
+        self._recorder.record(situation.obj, [EventNote("MirrorUnmarked", message, "Warning")])
         self.controller.queue.add_after(task, self._known.settings.ask_again)
 
     def _refused(self, situation: Situation, error: KubeError, *, alike: bool, ask_again: float | None = None) -> None:
@@ -246,7 +255,7 @@ class Mirrors:
         if alike:
             self._shapes[situation.demand.shape] = refusal
         self._metrics.refusals.labels(self._link.name, reason).inc()
-        self._telling.tell(situation.obj, [Tell("Refused", f"{self._link.name}: {message}", "Warning")])
+        self._recorder.record(situation.obj, [EventNote("Refused", f"{self._link.name}: {message}", "Warning")])
 
     # Changing and removing
 
@@ -270,7 +279,7 @@ class Mirrors:
             memory.trouble = str(error)
             self._metrics.mirrors.labels(self._link.name, "update", "refused").inc()
             note = f"{self._link.name} refused a change of the mirror: {error}"
-            self._telling.tell(situation.obj, [Tell("ForwardRefused", note, "Warning")])
+            self._recorder.record(situation.obj, [EventNote("ForwardRefused", note, "Warning")])
             return
         self._metrics.mirrors.labels(self._link.name, "update", "success").inc()
         self._link.mirrors[resource].observe(new)

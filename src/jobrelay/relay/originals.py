@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 import structlog
 
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
-from jobrelay.kube import Client, Invalid, NotFound, Object, merge_patch
+from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, assignment_of
-from jobrelay.relay.decide import Commit, Decision, Probe, Stage, Tell, WriteStatus, decide
+from jobrelay.relay.decide import Commit, Decision, Probe, Stage, WriteStatus, decide
 from jobrelay.relay.knowledge import Kind, Knowledge
 from jobrelay.relay.metrics import Metrics
 from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.situation import Situation
-from jobrelay.relay.telling import Telling
 from jobrelay.relay.waiting import Waiting
 from jobrelay.workloads import status_patch
 
@@ -45,7 +44,7 @@ class Originals:
         self,
         knowledge: Knowledge,
         client: Client,
-        telling: Telling,
+        recorder: EventRecorder,
         metrics: Metrics,
         *,
         nudge: Callable[[Task, str], None],
@@ -53,7 +52,7 @@ class Originals:
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
-        self._known, self._client, self._telling, self._metrics = knowledge, client, telling, metrics
+        self._known, self._client, self._recorder, self._metrics = knowledge, client, recorder, metrics
         self._nudge, self._probe, self._leads = nudge, probe, leads
         clock = knowledge.clock
         queue: WorkQueue[Task] = WorkQueue(clock=clock, max_delay=30.0)
@@ -253,7 +252,9 @@ class Originals:
             original=obj.decode().get("status"),
             mirror=mirror.decode().get("status"),
         )
-        self._telling.tell(obj, [Tell("StatusRefused", f"The API server refused the whole status: {error}", "Warning")])
+        self._recorder.record(
+            obj, [EventNote("StatusRefused", f"The API server refused the whole status: {error}", "Warning")]
+        )
 
     def _observe(self, task: Task, new: Object) -> None:
         self._own_write = True
@@ -262,7 +263,7 @@ class Originals:
         finally:
             self._own_write = False
 
-    def _tell(self, obj: Object, tells: tuple[Tell, ...], situation: Situation) -> None:
+    def _tell(self, obj: Object, tells: tuple[EventNote, ...], situation: Situation) -> None:
         if not tells:
             return
         memory = self._known.memories.of(obj.uid)
@@ -270,7 +271,7 @@ class Originals:
         fresh = [tell for tell in tells if memory.told.get(tell.reason) != run]
         for tell in fresh:
             memory.told[tell.reason] = run
-        self._telling.tell(obj, fresh)
+        self._recorder.record(obj, fresh)
         if any(tell.reason == "Finished" for tell in tells):
             self._known.memories.forget(obj.uid)
 

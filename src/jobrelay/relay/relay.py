@@ -23,7 +23,6 @@ from jobrelay.relay.originals import Originals, Task
 from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.telling import Telling
 from jobrelay.relay.workers import Connect, ObjectSource, Registry, Source, Timing, Way, over_network, trimmed
 from jobrelay.relay.workers.renewal import Renewal
 from jobrelay.relay.workers.timing import PATIENT
@@ -36,6 +35,9 @@ log = structlog.get_logger(__name__)
 REQUEST_TIMEOUT = 15.0
 GRACE = 5.0
 """How long work that has begun may take to end when the relay is stopped, if nobody else takes over."""
+
+EVENTS_PER_SECOND = 20.0
+"""Above this rate, what happened to one workload is written as one Event."""
 
 SILENCE = 150.0
 """How long the management cluster may say nothing on a watch; it sends a bookmark about every minute."""
@@ -93,14 +95,13 @@ class Relay:
         self.knowledge = Knowledge(
             settings, self.registry, kinds, NamespacePolicies(namespaces, policy or parse_policy(DEFAULT)), clock
         )
-        recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
-        self._telling = Telling(recorder, clock)
+        self._recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock, rate=EVENTS_PER_SECOND)
         grace = GRACE if election is None else min(GRACE, election.spare / 2)
-        self.hands = Hands(self.knowledge, self._telling, self.metrics, leads=self.leads, grace=grace)
+        self.hands = Hands(self.knowledge, self._recorder, self.metrics, leads=self.leads, grace=grace)
         self.originals = Originals(
             self.knowledge,
             client,
-            self._telling,
+            self._recorder,
             self.metrics,
             nudge=self.hands.nudge,
             probe=self.hands.probe,
@@ -117,7 +118,7 @@ class Relay:
         if isinstance(source, ObjectSource):
             renewal = Renewal(client, source.secret, self.registry.links, metrics, clock=clock, writes=self.leads)
             self.manager.add(renewal, Group.LEADER)
-        for part in (recorder, self._telling, self.hands, self.originals.controller):
+        for part in (self._recorder, self.hands, self.originals.controller):
             self.manager.add(part, Group.LEADER)
 
     def leads(self) -> bool:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.figures import Figures, queue_figures
 from jobrelay.control import Controller, Group, Manager
-from jobrelay.kube import Cache, Client, Resource
+from jobrelay.kube import CORE_V1, Cache, Client, EventRecorder, Resource
 from jobrelay.kube.clock import Clock, SystemClock
 from jobrelay.kube.transport import Transport
 
@@ -39,9 +38,9 @@ class Context:
         """A client that says it is this program."""
         return Client(self._transport, clock=self.clock, user_agent=program, timeout=self._timeout)
 
-    def recorder(self, component: str) -> Recorder:
+    def recorder(self, component: str) -> EventRecorder:
         """A recorder of events in the name of one controller; it is run with the controllers."""
-        made = Recorder(self.client, component, clock=self.clock)
+        made = EventRecorder(self.client, component, api=CORE_V1, clock=self.clock)
         self.manager.add(made)
         return made
 

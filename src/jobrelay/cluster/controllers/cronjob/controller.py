@@ -16,7 +16,7 @@ from jobrelay.cluster.controllers.cronjob.schedule import until_next
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.cron import ScheduleError, parse_schedule
 from jobrelay.kinds.times import format_time
-from jobrelay.kube import Key, Object, Reference
+from jobrelay.kube import Key, Object, ObjectReference
 from jobrelay.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, StatusError
 from jobrelay.kube.resource import CRONJOBS, JOBS
 from jobrelay.kube.store import is_newer
@@ -81,7 +81,7 @@ class CronJobController:
 
     def _tell(self, cronjob: Object, kind: str, reason: str, message: str) -> None:
         version = cronjob.metadata.resource_version
-        self._recorder.event(Reference.of(cronjob), kind, reason, message, version=version)
+        self._recorder.event(ObjectReference.of(cronjob), kind, reason, message, version=version)
 
     async def _create(self, key: Key, cronjob: Object, job: Obj) -> Object | None:
         name = job["metadata"]["name"]

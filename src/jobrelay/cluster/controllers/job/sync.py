@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.job.claim import adoption, release
 from jobrelay.cluster.controllers.job.decision import Decision, decide
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
@@ -22,7 +21,7 @@ from jobrelay.cluster.controllers.job.records import Record
 from jobrelay.cluster.controllers.job.tracking import Closing, Done, Report, close, report
 from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Status
 from jobrelay.kinds.selectors import selector_from_object
-from jobrelay.kube import Client, Invalid, NotFound, Object
+from jobrelay.kube import Client, EventRecorder, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.resource import JOBS, PODS
 
@@ -45,7 +44,7 @@ class AdoptionRefused(Exception):
 @dataclass(frozen=True, slots=True)
 class Tools:
     client: Client
-    recorder: Recorder
+    recorder: EventRecorder
     clock: Clock
     metrics: JobMetrics
 
