@@ -59,7 +59,9 @@ def make_authority(common: str) -> KeyPair:
         digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
         data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
-    builder = _builder(name, key, name, key).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = _builder(name, key, name, key).add_extension(
+        x509.BasicConstraints(ca=True, path_length=None), critical=True
+    )
     builder = builder.add_extension(usage, critical=True)
     return _pem(builder.sign(key, hashes.SHA256()), key)
 

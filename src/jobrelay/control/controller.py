@@ -13,10 +13,11 @@ cancelled too.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
+
+import structlog
 
 from jobrelay.kube.cache import Cache
 from jobrelay.kube.clock import Clock, SystemClock, deadline
@@ -28,7 +29,7 @@ from .reconciler import Reconcile, Result, TerminalError
 
 __all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 LOW_PRIORITY = -100
 
@@ -100,7 +101,7 @@ class Controller(Generic[K]):
             async with deadline(self._clock, self._grace):
                 await asyncio.wait(workers)
         except TimeoutError:
-            log.warning("%s: reconciles were cut off after %g s of grace", self.name, self._grace)
+            log.warning("reconciles cancelled after the grace period", controller=self.name, seconds=self._grace)
         finally:
             for worker in workers:
                 worker.cancel()
@@ -128,15 +129,15 @@ class Controller(Generic[K]):
         except TerminalError as error:
             self.metrics.terminal += 1
             self.queue.forget(key)
-            log.error("%s: %s cannot be reconciled: %s", self.name, key, error)
+            log.error("terminal error of a reconcile", controller=self.name, key=str(key), error=str(error))
         except Conflict as error:
             self.metrics.conflicts += 1
             self.queue.add_failed(key)
-            log.debug("%s: %s changed meanwhile: %s", self.name, key, error)
-        except Exception as error:  # the boundary of a reconcile: one key's failure must not end the others' worker
+            log.debug("conflict, reconciling again", controller=self.name, key=str(key), error=str(error))
+        except Exception:  # the boundary of a reconcile: one key's failure must not end the others' worker
             self.metrics.failed += 1
             delay = self.queue.add_failed(key)
-            log.warning("%s: %s failed, next try in %.3g s: %r", self.name, key, delay, error, exc_info=True)
+            log.warning("reconcile failed", controller=self.name, key=str(key), retry_in=delay, exc_info=True)
         else:
             self._succeeded(key, result or Result())
 

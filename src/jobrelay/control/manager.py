@@ -11,17 +11,18 @@ plane is worse than none, and whoever supervises the process will start it again
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
+
+import structlog
 
 from jobrelay.kube.clock import Clock, SystemClock, deadline
 from jobrelay.kube.lease import LeaderElection
 
 __all__ = ["Group", "Manager", "Runnable"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class Group(IntEnum):
@@ -127,14 +128,14 @@ class Manager:
                 await asyncio.wait(running.tasks)
         except TimeoutError:
             late = [task.get_name() for task in running.tasks if not task.done()]
-            log.warning("still running %g s after being stopped: %s", self._grace, ", ".join(late))
+            log.warning("still running after the grace period", seconds=self._grace, runnables=late)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A runnable that returns is finished; one that raises ends everything."""
         error = None if task.cancelled() else task.exception()
         if error is None or self._failed is None or self._failed.done():
             return
-        log.error("%s failed: %r", task.get_name(), error)
+        log.error("runnable failed", runnable=task.get_name(), error=repr(error))
         self._failed.set_exception(error)
 
     async def _unless_failed(self, work: Awaitable[None]) -> None:

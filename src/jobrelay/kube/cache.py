@@ -18,10 +18,11 @@ pause that grows until a watch has brought something or lasted.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from random import Random
+
+import structlog
 
 from .backoff import Backoff
 from .client import Client
@@ -34,7 +35,7 @@ from .watch import EventType, WatchEvent
 
 __all__ = ["Cache"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _GRACE = 30.0
 _TOO_SHORT = 1.0
@@ -153,7 +154,7 @@ class Cache(Store):
     async def _recover(self, error: KubeError) -> None:
         """Note a failure, forget what it proves wrong, and pause."""
         if isinstance(error, BadRequest | Invalid) and self._watch_list and not self._version:
-            log.debug("%s: initial events are not served over a watch, listing instead", self.resource)
+            log.debug("server does not send initial events, listing instead", resource=str(self.resource))
             self._watch_list = False
             return
         if isinstance(error, Expired):
@@ -164,7 +165,7 @@ class Cache(Store):
         if isinstance(error, self._final):
             raise error
         pause = max(self._backoff.next(), _asked_for(error))
-        log.info("watch of %s failed, next try in %.1f s: %s", self.resource, pause, error)
+        log.info("watch failed", resource=str(self.resource), retry_in=pause, error=str(error))
         await sleep(self._clock, pause)
 
     def _leave(self) -> None:

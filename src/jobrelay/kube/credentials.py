@@ -8,17 +8,18 @@ learns whether a second try with another one makes sense.
 from __future__ import annotations
 
 import base64
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import structlog
 
 from .clock import Clock, SystemClock
 from .errors import CredentialsError
 
 __all__ = ["ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _REREAD_AFTER = 60.0
 
@@ -110,7 +111,7 @@ class TokenFile:
             token = self._path.read_text().strip()
         except OSError as error:
             if known is not None:
-                log.warning("token file %s: %s; using the token read before", self._path, error.strerror)
+                log.warning("token file not read, using the last token", path=str(self._path), error=error.strerror)
                 return known
             raise CredentialsError(f"cannot read the token file {self._path}: {error.strerror}") from error
         if not token:

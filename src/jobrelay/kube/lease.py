@@ -12,12 +12,12 @@ ends first, and only then is the Lease handed back, so that the successor need n
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import Any
 
 import msgspec
+import structlog
 
 from jobrelay.kinds.times import format_micro_time
 
@@ -29,7 +29,7 @@ from .resource import LEASES
 
 __all__ = ["LeaderElection", "LeadershipLost"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _JITTER = 1.2
 
@@ -75,6 +75,7 @@ class LeaderElection:
         self.name = name
         self.namespace = namespace
         self.identity = identity
+        self._key = f"{namespace}/{name}"
         self._client = client
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
@@ -121,13 +122,13 @@ class LeaderElection:
             await _cancel(renewing)
             await self._release()
         if leading.cancelled():
-            raise LeadershipLost(f"lease {self.namespace}/{self.name} was not renewed by {self.identity} in time")
+            raise LeadershipLost(f"lease {self._key} was not renewed by {self.identity} in time")
         leading.result()
 
     async def _acquire(self) -> None:
         while not await self._try():
             await sleep(self._clock, self._retry_period * (1 + self._random.random() * (_JITTER - 1)))
-        log.info("%s leads by lease %s/%s", self.identity, self.namespace, self.name)
+        log.info("leader election won", lease=self._key, identity=self.identity)
 
     async def _renew(self) -> None:
         """Keep the Lease; returns when it is lost."""
@@ -137,7 +138,7 @@ class LeaderElection:
                 return
 
     def _lose(self) -> None:
-        log.warning("%s lost lease %s/%s", self.identity, self.namespace, self.name)
+        log.warning("leadership lost", lease=self._key, identity=self.identity)
         self._renewed_at = None
         if self._on_lost is not None:
             self._on_lost()
@@ -152,7 +153,7 @@ class LeaderElection:
             async with deadline(self._clock, left):
                 taken = await self._take()
         except (KubeError, TimeoutError) as error:
-            log.info("lease %s/%s: %s", self.namespace, self.name, str(error) or "no answer in time")
+            log.info("lease not written", lease=self._key, error=str(error) or "no answer in time")
             self._observed_stale()
             return False
         if taken:
@@ -230,9 +231,7 @@ class LeaderElection:
             async with deadline(self._clock, self._renew_deadline):
                 self._observe(await self._client.update(LEASES, body))
         except (KubeError, TimeoutError) as error:
-            log.info(
-                "lease %s/%s was not handed back: %s", self.namespace, self.name, str(error) or "no answer in time"
-            )
+            log.info("lease not released", lease=self._key, error=str(error) or "no answer in time")
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

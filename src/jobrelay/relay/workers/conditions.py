@@ -7,12 +7,12 @@ differ from what stands there, only by the leader, and not more often than peopl
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 import msgspec
+import structlog
 
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Cache, Client, Clock, Key, KubeError, Object, merge_patch
@@ -22,7 +22,7 @@ from jobrelay.relay.workers.spec import Refused
 
 __all__ = ["ConditionWriter", "conditions"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _LOOK_EVERY = 1.0
 _STATUS_EVERY = 5.0
@@ -98,7 +98,7 @@ class ConditionWriter:
                 try:
                     await self._write(cache, obj, link)
                 except KubeError as error:
-                    log.info("the conditions of %s were not written: %s", name, error)
+                    log.info("conditions of a worker not written", worker=name, error=str(error))
 
     async def _write(self, cache: Cache, obj: Object, link: WorkerLink) -> None:
         fresh = _merged(obj, conditions(link), self._clock.now())

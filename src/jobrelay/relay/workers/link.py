@@ -12,12 +12,13 @@ begin anew if the server turns out to be another cluster than before.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
+
+import structlog
 
 from jobrelay.kube import (
     Client,
@@ -48,7 +49,7 @@ from jobrelay.relay.workers.timing import PATIENT, Timing
 
 __all__ = ["Loss", "WorkerLink"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ class WorkerLink:
                 except KubeError as error:
                     self._fail(describe(error))
                 except Exception as error:  # the task's boundary: no worker can end it
-                    log.exception("worker %s: unexpected failure", self.name)
+                    log.exception("unexpected failure of a worker's connection", worker=self.name)
                     self._fail(describe(error))
                 await self._pause()
         finally:
@@ -293,7 +294,7 @@ class WorkerLink:
             return
         if self.lost_since is not None:
             self.last_loss = Loss(self.lost_since, self.reason, self._clock.now())
-        log.info("worker %s: connected (%s)", self.name, self.version.git_version if self.version else "")
+        log.info("worker connected", worker=self.name, version=self.version.git_version if self.version else "")
         self.connected, self.lost_since, self.reason = True, None, ""
         self.attempts, self.next_retry = 0, None
         self._backoff.reset()
@@ -301,7 +302,7 @@ class WorkerLink:
 
     def _fail(self, reason: str) -> None:
         if self.connected or self.reason != reason:
-            log.info("worker %s: %s", self.name, reason)
+            log.info("worker not connected", worker=self.name, reason=reason)
         self.attempts += 1
         self.connected, self.reason = False, reason
         self.lost_since = self.lost_since or self._clock.now()

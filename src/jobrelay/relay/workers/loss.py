@@ -8,12 +8,12 @@ undo each other.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from random import Random
 
 import msgspec
+import structlog
 
 from jobrelay.kinds.times import format_micro_time
 from jobrelay.kube import AlreadyExists, Client, Clock, KubeError, NotFound, merge_patch
@@ -24,7 +24,7 @@ from jobrelay.relay.workers.link import Loss
 
 __all__ = ["NAME", "LossRecord"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 NAME = "jobrelay-workers"
 LASTING = 5.0
@@ -82,7 +82,7 @@ class LossRecord:
             try:
                 self._written = await self._read()
             except KubeError as error:
-                log.warning("the record of lost workers cannot be read yet: %s", error)
+                log.warning("record of lost workers not read", error=str(error))
                 await sleep(self._clock, backoff.next())
                 continue
             recorded = {worker: loss for worker, text in self._written.items() if (loss := _parse(worker, text))}
@@ -103,7 +103,7 @@ class LossRecord:
                 await self._write()
                 backoff.reset()
             except KubeError as error:
-                log.warning("losses of workers cannot be recorded: %s", error)
+                log.warning("record of lost workers not written", error=str(error))
                 await sleep(self._clock, backoff.next())
 
     async def _read(self) -> dict[str, str]:
@@ -149,7 +149,7 @@ def _parse(worker: str, text: str) -> Loss | None:
     try:
         entry = msgspec.json.decode(text.encode(), type=_Entry)
     except msgspec.DecodeError as error:
-        log.warning("the recorded loss of %s makes no sense: %s", worker, error)
+        log.warning("recorded loss of a worker is malformed", worker=worker, error=str(error))
         return None
     since = entry.lost_since if entry.lost_since.tzinfo else entry.lost_since.replace(tzinfo=UTC)
     return Loss(since, entry.reason)

@@ -8,11 +8,12 @@ what was known last stays true.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
+
+import structlog
 
 from jobrelay.kube import Cache, Client, Clock, Forbidden, Key, KubeError, Object, Resource, serves
 from jobrelay.kube.backoff import Backoff
@@ -28,7 +29,7 @@ from jobrelay.relay.workers.trim import trimmed
 
 __all__ = ["ObjectSource"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _ASK_AGAIN = 60.0
 
@@ -106,9 +107,9 @@ class ObjectSource:
                 for version, resource in CLUSTERS.items():
                     if await serves(self._client, resource):
                         return version
-                log.warning("the management cluster does not know MultiKueueCluster objects yet")
+                log.warning("management cluster does not serve MultiKueueCluster objects yet")
             except KubeError as error:
-                log.warning("cannot ask the management cluster for its workers: %s", error)
+                log.warning("MultiKueueCluster objects not read", error=str(error))
             await sleep(self._clock, backoff.next())
 
     async def _follow_secrets(self) -> None:
@@ -116,7 +117,7 @@ class ObjectSource:
             try:
                 await self._secrets.run()
             except Forbidden as error:
-                log.warning("kubeconfigs in Secrets cannot be used: %s", error)
+                log.warning("Secrets with kubeconfigs not read", error=str(error))
             await sleep(self._clock, _ASK_AGAIN)
 
     async def _look_at_files(self) -> None:

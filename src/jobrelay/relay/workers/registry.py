@@ -8,11 +8,12 @@ when that was is remembered, by `removed` and beyond a restart, since its worklo
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from random import Random
+
+import structlog
 
 from jobrelay.kube import Client, Clock, KubeError, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
@@ -29,7 +30,7 @@ from jobrelay.relay.workers.timing import PATIENT, Timing
 
 __all__ = ["Registry"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class Registry:
@@ -93,7 +94,7 @@ class Registry:
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
-            log.warning("not all workers were tried within %g s", within)
+            log.warning("not all workers were tried in time", seconds=within)
 
     async def run(self) -> None:
         """Keep up the links to all registered workers until cancelled."""
@@ -127,7 +128,7 @@ class Registry:
             try:
                 return await identity(self._client)
             except KubeError as error:
-                log.warning("the management cluster does not say who it is: %s", error)
+                log.warning("management cluster not identified", error=str(error))
                 await sleep(self._clock, backoff.next())
 
     def _review(self) -> None:

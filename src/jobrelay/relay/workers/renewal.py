@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
+import structlog
 
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client, Clock, KubeError, Object, ProtocolError, merge_patch
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Renewal", "due"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _LOOK_EVERY = 10.0
 _AGAIN = 30.0
@@ -87,10 +87,10 @@ class Renewal:
         except KubeError as error:
             self._metrics.renewals.labels(name, "error").inc()
             ends = format_time(token.expires)
-            log.warning("the token of worker %s, which ends at %s, was not renewed: %s", name, ends, error)
+            log.warning("token of a worker not renewed", worker=name, expires=str(ends), error=str(error))
             return
         self._metrics.renewals.labels(name, "success").inc()
-        log.info("the token of worker %s was renewed", name)
+        log.info("token of a worker renewed", worker=name)
 
     async def _write(self, secret: Object, kubeconfig: bytes) -> None:
         change = {
