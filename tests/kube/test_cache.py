@@ -94,7 +94,7 @@ async def test_a_watch_that_ends_is_continued_at_once_where_it_was(clock: FakeCl
         server.put(path("b"), configmap("b"))
         await clock.settle(100)
         assert recorder.seen == [">a@101", ">b@102"]
-        assert (cache.reconnects, cache.relists, cache.last_error) == (1, 1, None)
+        assert (cache.watches, cache.lists, cache.last_error) == (2, 1, None)
 
 
 async def test_bookmarks_move_the_place_to_continue(clock: FakeClock) -> None:
@@ -131,7 +131,7 @@ async def test_an_expired_version_leads_to_a_relist_that_tells_differences(clock
         server.compact()
         await clock.advance(5)
         assert recorder.seen == ["gone@102>", "changed@103>changed@105"]
-        assert cache.relists == 2
+        assert cache.lists == 2
         assert cache.connected
 
 
@@ -257,7 +257,7 @@ async def test_a_fresh_state_does_not_take_back_an_own_write(clock: FakeClock) -
         recorder.seen.clear()
         stream.send(event("ERROR", {"kind": "Status", "reason": "Expired", "code": 410}))
         await clock.advance(5)
-        assert cache.relists == 2
+        assert cache.lists == 2
         assert recorder.seen == ["gone@6>"]
         assert sorted(obj.resource_version for obj in cache) == ["21", "22"]
 

@@ -12,7 +12,7 @@ import pytest
 from jobrelay.kube import FakeClock, merge_patch
 from jobrelay.kube.resource import ROLEBINDINGS, SECRETS
 from jobrelay.operate.identity import HOME
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workers import ObjectSource
@@ -65,12 +65,12 @@ def test_a_kubeconfig_without_a_user_has_no_token(text: bytes) -> None:
     assert token_in(text) == ""
 
 
-def _renewal(relay: Relay, source: ObjectSource, clock: FakeClock, metrics: Metrics) -> Renewal:
+def _renewal(relay: Relay, source: ObjectSource, clock: FakeClock, metrics: RelayMetrics) -> Renewal:
     client = relay.registry._client
     return Renewal(client, source.secret, relay.registry.links, metrics, clock=clock, writes=lambda: True)
 
 
-def _renewed(metrics: Metrics, worker: str = "worker-1", result: str = "success") -> float:
+def _renewed(metrics: RelayMetrics, worker: str = "worker-1", result: str = "success") -> float:
     return (
         metrics.registry.get_sample_value("jobrelay_token_renewals_total", {"worker": worker, "result": result}) or 0.0
     )
@@ -78,7 +78,7 @@ def _renewed(metrics: Metrics, worker: str = "worker-1", result: str = "success"
 
 async def test_renewal_under_load_loses_nothing(fleet: MakeFleet) -> None:
     """Tokens are renewed all the time while Jobs come and go, each used from the moment it is there."""
-    clock, metrics = FakeClock(datetime.now(UTC) + timedelta(hours=2)), Metrics()
+    clock, metrics = FakeClock(datetime.now(UTC) + timedelta(hours=2)), RelayMetrics()
     async with fleet(1, start=False) as it, joined(it, ttl=3600.0):
         await make_namespaces(it.client, *TEAMS)
         async with installed_relay(it) as (relay, source):
@@ -103,7 +103,7 @@ def _counted(relay: Relay, name: str) -> float:
 
 
 async def test_a_secret_that_join_did_not_mark_is_left_alone() -> None:
-    clock, metrics = FakeClock(datetime.now(UTC) + timedelta(hours=2)), Metrics()
+    clock, metrics = FakeClock(datetime.now(UTC) + timedelta(hours=2)), RelayMetrics()
     async with embedded_fleet(1, start=False) as it, joined(it, ttl=3600.0):
         unmarked = merge_patch({"metadata": {"annotations": {RENEW: None}}})
         await it.client.patch(SECRETS, "worker-1", unmarked, NAMESPACE)
@@ -114,7 +114,7 @@ async def test_a_secret_that_join_did_not_mark_is_left_alone() -> None:
 
 
 async def test_a_worker_that_does_not_give_one_is_asked_again_later() -> None:
-    clock, metrics = FakeClock(datetime.now(UTC) + timedelta(hours=2)), Metrics()
+    clock, metrics = FakeClock(datetime.now(UTC) + timedelta(hours=2)), RelayMetrics()
     async with embedded_fleet(1, start=False) as it, joined(it, ttl=3600.0), installed_relay(it) as (relay, source):
         for obj in (await it.on("worker-1").list(ROLEBINDINGS, HOME)).items:
             await it.on("worker-1").delete(ROLEBINDINGS, obj.name, HOME)

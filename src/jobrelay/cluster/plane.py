@@ -47,7 +47,7 @@ class ControlPlane:
             set_up(self._context)
         pool = node.set_up(self._context, self._nodes)
         self._services.nodes = pool
-        self._services.figures = list(self._context.figures)
+        self._services.collectors = list(self._context.collectors)
         if chosen or pool is not None:
             self._running = asyncio.create_task(self._context.manager.run(), name="controllers")
             self._running.add_done_callback(_tell_end)

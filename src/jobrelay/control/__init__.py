@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .controller import LOW_PRIORITY, Controller, ControllerMetrics, Mapper
 from .manager import Group, Manager, Runnable
+from .metrics import RunnablesCollector
 from .queue import QueueClosed, WorkQueue
 from .reconciler import DONE, Reconcile, Result, TerminalError
 
@@ -19,6 +20,7 @@ __all__ = [
     "Reconcile",
     "Result",
     "Runnable",
+    "RunnablesCollector",
     "TerminalError",
     "WorkQueue",
 ]

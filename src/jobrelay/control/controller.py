@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
 import structlog
@@ -22,6 +22,7 @@ import structlog
 from jobrelay.kube.cache import Cache
 from jobrelay.kube.clock import Clock, SystemClock, deadline
 from jobrelay.kube.errors import Conflict
+from jobrelay.kube.metrics import LatencyHistogram
 from jobrelay.kube.objects import Key, Object
 
 from .queue import QueueClosed, WorkQueue
@@ -32,6 +33,7 @@ __all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
 log = structlog.get_logger(__name__)
 
 LOW_PRIORITY = -100
+_DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 K = TypeVar("K", bound=Hashable)
 Mapper = Callable[[Object | None, Object | None], Iterable[K]]
@@ -40,7 +42,7 @@ Mapper = Callable[[Object | None, Object | None], Iterable[K]]
 
 @dataclass(slots=True)
 class ControllerMetrics:
-    """Counters, plain so that counting costs nothing; an exporter reads them when it is scraped."""
+    """What a controller counts; `jobrelay.control.metrics` exposes it."""
 
     succeeded: int = 0
     requeued: int = 0
@@ -48,7 +50,12 @@ class ControllerMetrics:
     failed: int = 0
     terminal: int = 0
     active: int = 0
-    seconds: float = 0.0
+    durations: LatencyHistogram = field(default_factory=lambda: LatencyHistogram(_DURATIONS))
+
+    @property
+    def errors(self) -> int:
+        """Reconciles that raised, for whatever reason."""
+        return self.failed + self.conflicts + self.terminal
 
 
 class Controller(Generic[K]):
@@ -118,7 +125,7 @@ class Controller(Generic[K]):
             try:
                 await self._handle(key)
             finally:
-                self.metrics.seconds += self._clock.monotonic() - started
+                self.metrics.durations.observe(self._clock.monotonic() - started)
                 self.metrics.active -= 1
                 self.queue.done(key)
 

@@ -76,8 +76,8 @@ class Cache(Store):
         self.synced = asyncio.Event()
         self.last_error: KubeError | None = None
         self.disconnected_since: float | None = None
-        self.relists = 0
-        self.reconnects = 0
+        self.lists = 0
+        self.watches = 0
         self._client = client
         self.namespace = namespace
         self._label_selector = label_selector
@@ -140,8 +140,6 @@ class Cache(Store):
             except asyncio.CancelledError:
                 self._leave()
                 raise
-            else:
-                self.reconnects += 1
 
     def _judge(self, lasted: float, progress: bool) -> None:
         """Whether a watch that the server ended was one: some end as soon as they begin, and must not be hurried after."""
@@ -189,6 +187,7 @@ class Cache(Store):
         )
         try:
             async with deadline(self._clock, seconds + _GRACE), watch as events:
+                self.watches += 1
                 if initial:
                     await self._take_initial(events)
                 self._reached()
@@ -231,7 +230,7 @@ class Cache(Store):
     def _reset(self, objects: tuple[Object, ...], version: str) -> None:
         if not version:
             raise ProtocolError(f"the state of {self.resource} came without a resourceVersion")
-        self.relists += 1
+        self.lists += 1
         self._progress += 1
         self._version = version
         if self._rewound:

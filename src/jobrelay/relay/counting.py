@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from jobrelay.kube import KubeError, Request, Response, Transport
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 
 __all__ = ["Counting"]
 
@@ -13,7 +13,7 @@ __all__ = ["Counting"]
 class Counting:
     """Passes requests on, and counts them by cluster, verb and answer."""
 
-    def __init__(self, inner: Transport, cluster: str, metrics: Metrics) -> None:
+    def __init__(self, inner: Transport, cluster: str, metrics: RelayMetrics) -> None:
         self._inner, self._cluster, self._calls = inner, cluster, metrics.calls
 
     async def send(self, request: Request) -> Response:

@@ -16,7 +16,7 @@ from jobrelay.kube import EventRecorder, Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.echoes import Echoes
 from jobrelay.relay.knowledge import Kind, Knowledge, origin_key
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.mirrors import Mirrors
 from jobrelay.relay.names import ORIGIN_UID
 from jobrelay.relay.originals import Originals, Task
@@ -74,7 +74,7 @@ class Hands:
         self,
         knowledge: Knowledge,
         recorder: EventRecorder,
-        metrics: Metrics,
+        metrics: RelayMetrics,
         *,
         leads: Callable[[], bool],
         grace: float,

@@ -32,7 +32,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.knowledge import Kind, Knowledge
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.names import ORIGIN, ORIGIN_UID
 from jobrelay.relay.originals import PUT_OFF, Task
@@ -67,7 +67,7 @@ class Mirrors:
         knowledge: Knowledge,
         link: WorkerLink,
         recorder: EventRecorder,
-        metrics: Metrics,
+        metrics: RelayMetrics,
         *,
         look: Callable[[Task], None],
         leads: Callable[[], bool],

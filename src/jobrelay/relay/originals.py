@@ -14,7 +14,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.decide import Commit, Decision, Probe, Stage, WriteStatus, decide
 from jobrelay.relay.knowledge import Kind, Knowledge
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.situation import Situation
 from jobrelay.relay.waiting import Waiting
@@ -45,7 +45,7 @@ class Originals:
         knowledge: Knowledge,
         client: Client,
         recorder: EventRecorder,
-        metrics: Metrics,
+        metrics: RelayMetrics,
         *,
         nudge: Callable[[Task, str], None],
         probe: Callable[[Task, str], None],

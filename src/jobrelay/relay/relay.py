@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import structlog
 
-from jobrelay.control import Group, Manager
+from jobrelay.control import Group, Manager, RunnablesCollector
 from jobrelay.kube import Cache, Client, Clock, Connection, EventRecorder, LeaderElection, Resource, SystemClock
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.counting import Counting
 from jobrelay.relay.explain import Explanation, explain
 from jobrelay.relay.hands import ASSIGNED, Hands, assigned_cluster
 from jobrelay.relay.knowledge import Kind, Knowledge
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.originals import Originals, Task
 from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
 from jobrelay.relay.policies import NamespacePolicies
@@ -72,7 +72,7 @@ class Relay:
     ) -> None:
         clock = clock or SystemClock()
         self._election = election
-        self.metrics = metrics = Metrics()
+        self.metrics = metrics = RelayMetrics()
         client = Client(Counting(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
         self.registry = Registry(
             client,
@@ -120,6 +120,7 @@ class Relay:
             self.manager.add(renewal, Group.LEADER)
         for part in (self._recorder, self.hands, self.originals.controller):
             self.manager.add(part, Group.LEADER)
+        metrics.registry.register(RunnablesCollector(lambda: self.manager.members))
 
     def leads(self) -> bool:
         """Whether this replica may write at this very moment."""

@@ -16,7 +16,7 @@ from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.crds import Definitions
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import Handlers
-from jobrelay.cluster.apiserver.metrics import Metrics
+from jobrelay.cluster.apiserver.metrics import ApiServerMetrics
 from jobrelay.cluster.apiserver.paths import Paths
 from jobrelay.cluster.apiserver.request import ApiRequest, Info, parse_info
 from jobrelay.cluster.apiserver.resources import Served
@@ -38,7 +38,7 @@ class ApiServer:
     def __init__(self, services: Services, access: Access, address: str) -> None:
         self.services, self.access = services, access
         self.watches = Watches()
-        self.metrics = Metrics(services, self.watches)
+        self.metrics = ApiServerMetrics(services, self.watches)
         self.definitions = Definitions(services, self.watches)
         self.handlers = Handlers(services, self.watches, Reviews(services, access))
         self.subresources = Subresources(self.handlers, access)

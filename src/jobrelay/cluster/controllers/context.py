@@ -6,12 +6,10 @@ any Kubernetes. Caches are made on first use and shared, so that ten controllers
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jobrelay.cluster.controllers.figures import Figures, queue_figures
-from jobrelay.control import Controller, Group, Manager
+from jobrelay.control import Group, Manager, RunnablesCollector
 from jobrelay.kube import CORE_V1, Cache, Client, EventRecorder, Resource
 from jobrelay.kube.clock import Clock, SystemClock
+from jobrelay.kube.metrics import MetricCollector
 from jobrelay.kube.transport import Transport
 
 USER_AGENT = "kube-controller-manager"
@@ -20,7 +18,8 @@ USER_AGENT = "kube-controller-manager"
 class Context:
     """Handed to every controller when it is set up; `manager.run()` then runs them all.
 
-    `timeout` bounds each of their requests; None is for a server in the same process, where no request can get lost. `figures` are what controllers tell whoever asks the API server for metrics.
+    `timeout` bounds each of their requests; None is for a server in the same process, where no request can get lost.
+    `collectors` are their metrics, which the API server shows.
     """
 
     def __init__(self, transport: Transport, *, clock: Clock | None = None, timeout: float | None = 30.0) -> None:
@@ -28,11 +27,8 @@ class Context:
         self._transport, self._timeout = transport, timeout
         self.client = self.client_of(USER_AGENT)
         self.manager = Manager(clock=self.clock)
-        self.figures: list[Figures] = [self._queues]
+        self.collectors: list[MetricCollector] = [RunnablesCollector(lambda: self.manager.members)]
         self._caches: dict[Resource, Cache] = {}
-
-    def _queues(self) -> Iterator[str]:
-        return queue_figures([each for each in self.manager.members if isinstance(each, Controller)])
 
     def client_of(self, program: str) -> Client:
         """A client that says it is this program."""

@@ -27,7 +27,7 @@ from jobrelay.relay.workers.objects import KEY
 from jobrelay.relay.workers.tokens import Token, kubeconfig_with, read_token, request_token, token_in
 
 if TYPE_CHECKING:
-    from jobrelay.relay.metrics import Metrics
+    from jobrelay.relay.metrics import RelayMetrics
     from jobrelay.relay.workers.link import WorkerLink
 
 __all__ = ["Renewal", "due"]
@@ -55,7 +55,7 @@ class Renewal:
         client: Client,
         secret: Callable[[str], Object | None],
         links: Mapping[str, WorkerLink],
-        metrics: Metrics,
+        metrics: RelayMetrics,
         *,
         clock: Clock,
         writes: Callable[[], bool],

@@ -54,7 +54,7 @@ class JobController:
         self._clock = clock
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
-        context.figures.append(self.metrics.lines)
+        context.collectors.append(self.metrics)
         self.records = Records()
         self._recorder = context.recorder(NAME)
         self._tools = Tools(client, self._recorder, clock, self.metrics)
