@@ -15,7 +15,7 @@ from jobrelay.kube.resource import CONFIGMAPS
 
 from .miniserver import MiniServer
 from .scripted import ScriptedTransport, Stream, answer, bookmark, configmap, event, refusal
-from .test_store import Recorder
+from .test_object_index import Recorder
 
 
 def path(name: str) -> str:
@@ -279,7 +279,7 @@ async def test_only_what_is_worth_keeping_is_held(clock: FakeClock) -> None:
 
     stream = initial(event("ADDED", configmap("a", "5", text="long")))
     client = Client(ScriptedTransport(stream.response), clock=clock)
-    cache = Cache(client, CONFIGMAPS, "default", clock=clock, random=Random(1), keep=keep)
+    cache = Cache(client, CONFIGMAPS, "default", clock=clock, random=Random(1), transform=keep)
     task = asyncio.create_task(cache.run())
     stream.send(event("ADDED", configmap("b", "11", text="long")))
     await clock.settle()
@@ -293,7 +293,13 @@ async def test_a_final_failure_ends_the_run_and_is_told(clock: FakeClock) -> Non
     script = ScriptedTransport(refusal(403, "Forbidden"), initial().response)
     told: list[bool] = []
     client = Client(script, clock=clock)
-    cache = Cache(client, CONFIGMAPS, clock=clock, final=(Forbidden,), on_contact=lambda: told.append(cache.connected))
+    cache = Cache(
+        client,
+        CONFIGMAPS,
+        clock=clock,
+        terminal=(Forbidden,),
+        on_connection_change=lambda: told.append(cache.connected),
+    )
     with pytest.raises(Forbidden):
         await cache.run()
     task = asyncio.create_task(cache.run())
@@ -345,7 +351,7 @@ async def test_pauses_grow_while_watches_open_but_bring_nothing(clock: FakeClock
 async def test_a_watch_that_is_quiet_for_too_long_is_opened_anew_without_a_failure(clock: FakeClock) -> None:
     stream, second = initial(), Stream()
     script = ScriptedTransport(stream.response, second.response)
-    cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), silence=100)
+    cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), idle_timeout=100)
     task = asyncio.create_task(cache.run())
     await clock.advance(90)
     stream.send(bookmark("12"))

@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from jobrelay.kube import Client, EventNote, EventRecorder, FakeClock, FaultyTransport, ObjectReference
-from jobrelay.kube.faults import Answer, LoseReply, Refuse
+from jobrelay.kube.fault_injection import AnswerStatus, LoseReply, RefuseConnection
 from jobrelay.kube.objects import decode_object, encode
 
 from .miniserver import MiniServer
@@ -109,7 +109,7 @@ async def test_one_object_cannot_flood(clock: FakeClock) -> None:
 
 async def test_an_unreachable_server_is_tried_again(clock: FakeClock) -> None:
     async with running(clock) as world:
-        world.link.add(Refuse(), times=3)
+        world.link.add(RefuseConnection(), times=3)
         world.recorder.event(JOB, "Normal", "Placed", "x")
         await clock.advance(30)
         assert len(world.events) == 1
@@ -126,7 +126,7 @@ async def test_a_lost_reply_does_not_double_the_event(clock: FakeClock) -> None:
 
 async def test_a_refused_event_is_dropped_and_the_next_goes_on(clock: FakeClock) -> None:
     async with running(clock) as world:
-        world.link.add(Answer(403, "Forbidden"))
+        world.link.add(AnswerStatus(403, "Forbidden"))
         world.recorder.event(JOB, "Normal", "One", "x")
         world.recorder.event(JOB, "Normal", "Two", "x")
         await clock.settle()

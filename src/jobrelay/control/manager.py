@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 import structlog
 
 from jobrelay.kube.clock import Clock, SystemClock, deadline
-from jobrelay.kube.lease import LeaderElection
+from jobrelay.kube.leader_election import LeaderElection
 
 __all__ = ["Group", "Manager", "Runnable"]
 

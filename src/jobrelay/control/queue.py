@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 
 from jobrelay.kube.clock import Clock, SystemClock, Timer
 
-from .heap import KeyedHeap
+from .indexed_heap import IndexedHeap
 
 __all__ = ["QueueClosed", "WorkQueue"]
 
@@ -42,8 +42,8 @@ class WorkQueue(Generic[K]):
         self._max_delay = max_delay
         self._fairness = fairness
         self._picks = 0
-        self._ready: KeyedHeap[K] = KeyedHeap()
-        self._delayed: KeyedHeap[K] = KeyedHeap()
+        self._ready: IndexedHeap[K] = IndexedHeap()
+        self._delayed: IndexedHeap[K] = IndexedHeap()
         self._priority: dict[K, int] = {}
         self._dirty: set[K] = set()
         self._processing: set[K] = set()

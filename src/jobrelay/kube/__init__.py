@@ -40,9 +40,9 @@ from .errors import (
     UnsupportedMediaType,
 )
 from .events import CORE_V1, EVENTS_V1, EventNote, EventRecorder, ObjectReference
-from .faults import FaultyTransport
+from .fault_injection import FaultyTransport
 from .kubeconfig import Kubeconfig
-from .lease import LeaderElection, LeadershipLost
+from .leader_election import LeaderElection, LeadershipLost
 from .objects import Key, Metadata, Object, ObjectList, OwnerReference
 from .patch import Patch, apply_patch, json_patch, merge_patch, strategic_patch
 from .resource import Resource

@@ -26,11 +26,11 @@ import structlog
 
 from .backoff import Backoff
 from .client import Client
-from .clock import Clock, SystemClock, deadline, quiet_deadline, sleep
+from .clock import Clock, SystemClock, deadline, idle_deadline, sleep
 from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, StatusError, TransportTimeout
+from .object_index import ObjectIndex, is_newer, is_older
 from .objects import Key, Object
 from .resource import Resource
-from .store import Store, is_newer, is_older
 from .watch import EventType, WatchEvent
 
 __all__ = ["Cache"]
@@ -44,7 +44,7 @@ _PROVEN = 10.0
 _LONGEST_PATIENCE = 60.0
 
 
-class Cache(Store):
+class Cache(ObjectIndex):
     """Holds the objects of one resource, optionally of one namespace or behind selectors, and keeps them current.
 
     `run()` does the work until cancelled. Until `synced` is set the cache is still filling up. `keep` makes of each
@@ -66,10 +66,10 @@ class Cache(Store):
         random: Random | None = None,
         backoff: Backoff | None = None,
         watch_timeout: int = 300,
-        keep: Callable[[Object], Object] | None = None,
-        silence: float | None = None,
-        final: tuple[type[KubeError], ...] = (),
-        on_contact: Callable[[], None] | None = None,
+        transform: Callable[[Object], Object] | None = None,
+        idle_timeout: float | None = None,
+        terminal: tuple[type[KubeError], ...] = (),
+        on_connection_change: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
         self.resource = resource
@@ -86,11 +86,11 @@ class Cache(Store):
         self._random = random or Random()
         self._backoff = backoff or Backoff(random=self._random)
         self._watch_timeout = watch_timeout
-        self._keep = keep or _as_it_is
-        self._final = final
-        self._silence = silence
+        self._transform = transform or _unchanged
+        self._terminal = terminal
+        self._idle_timeout = idle_timeout
         self._heard_at = 0.0
-        self._on_contact = on_contact or _nobody
+        self._on_connection_change = on_connection_change or _ignore
         self._watch_list = True
         self._version = ""
         self._rewound = False
@@ -114,7 +114,7 @@ class Cache(Store):
     def observe(self, obj: Object) -> None:
         """Take over the reply to an own write, unless the watch has already shown what came of it."""
         if is_newer(obj.resource_version, self._version) and not self._is_outdated(obj):
-            self.put(self._keep(obj))
+            self.put(self._transform(obj))
 
     def start_over(self) -> None:
         """Read the state afresh with the next watch and believe it, whatever versions were seen before.
@@ -159,8 +159,8 @@ class Cache(Store):
             self._version = ""
         self.last_error = error
         self._leave()
-        self._on_contact()
-        if isinstance(error, self._final):
+        self._on_connection_change()
+        if isinstance(error, self._terminal):
             raise error
         pause = max(self._backoff.next(), _asked_for(error))
         log.info("watch failed", resource=str(self.resource), retry_in=pause, error=str(error))
@@ -199,7 +199,7 @@ class Cache(Store):
         """Apply events until the watch ends, or is so quiet that its connection may be dead."""
         self._heard_at = self._clock.monotonic()
         with suppress(TimeoutError):
-            async with quiet_deadline(self._clock, self._silence, lambda: self._heard_at):
+            async with idle_deadline(self._clock, self._idle_timeout, lambda: self._heard_at):
                 async for event in events:
                     self._heard_at = self._clock.monotonic()
                     self._apply(event)
@@ -211,7 +211,7 @@ class Cache(Store):
             label_selector=self._label_selector,
             field_selector=self._field_selector,
         )
-        self._reset(tuple(map(self._keep, state.items)), state.resource_version)
+        self._reset(tuple(map(self._transform, state.items)), state.resource_version)
 
     async def _take_initial(self, events: AsyncIterator[WatchEvent]) -> None:
         """Collect everything that exists, up to the bookmark that says so."""
@@ -223,7 +223,7 @@ class Cache(Store):
             if event.type is EventType.DELETED:
                 fresh.pop(event.object.key, None)
             elif event.type is not EventType.BOOKMARK:
-                fresh[event.object.key] = self._keep(event.object)
+                fresh[event.object.key] = self._transform(event.object)
         self._watch_list = False
         raise ProtocolError("the watch ended before its initial events did")
 
@@ -240,7 +240,7 @@ class Cache(Store):
         self.replace((*(obj for obj in objects if obj.key not in ahead), *ahead.values()))
         if not self.synced.is_set():
             self.synced.set()
-            self._on_contact()
+            self._on_connection_change()
 
     def _apply(self, event: WatchEvent) -> None:
         obj = event.object
@@ -254,9 +254,9 @@ class Cache(Store):
         if event.type is EventType.BOOKMARK or self._is_outdated(obj):
             return
         if event.type is EventType.DELETED:
-            self.discard(obj.key, self._keep(obj))
+            self.discard(obj.key, self._transform(obj))
         elif not self._is_held(obj):
-            self.put(self._keep(obj))
+            self.put(self._transform(obj))
 
     def _is_held(self, obj: Object) -> bool:
         """Whether this very version was observed when it was written."""
@@ -272,7 +272,7 @@ class Cache(Store):
         if self.disconnected_since is not None:
             self.disconnected_since = None
             self.last_error = None
-            self._on_contact()
+            self._on_connection_change()
 
 
 def _asked_for(error: KubeError) -> float:
@@ -280,9 +280,9 @@ def _asked_for(error: KubeError) -> float:
     return min(error.retry_after or 0.0, _LONGEST_PATIENCE) if isinstance(error, StatusError) else 0.0
 
 
-def _nobody() -> None:
+def _ignore() -> None:
     pass
 
 
-def _as_it_is(obj: Object) -> Object:
+def _unchanged(obj: Object) -> Object:
     return obj

@@ -134,7 +134,7 @@ class Client:
     ) -> Object:
         """Create an object, or with `name` and `subresource` post to a part of one (a binding, an eviction)."""
         raw = encode(body)
-        path = resource.path(namespace or _place(raw, resource), name, subresource)
+        path = resource.path(namespace or _namespace_of(raw, resource), name, subresource)
         return decode_object(await self.call("POST", path, _write_query(field_manager, dry_run), raw))
 
     async def update(
@@ -379,16 +379,16 @@ def _bounded(clock: Clock, request: Request, within: float | None) -> AbstractAs
     return nullcontext() if within is None else _Bounded(clock, request, within)
 
 
-class _Kind(msgspec.Struct):
+class _KindView(msgspec.Struct):
     kind: str = ""
 
 
-class _Place(msgspec.Struct):
+class _MetadataView(msgspec.Struct):
     metadata: dict[str, Any] = {}
 
 
-_kind_decoder = msgspec.json.Decoder(_Kind)
-_place_decoder = msgspec.json.Decoder(_Place)
+_kind_decoder = msgspec.json.Decoder(_KindView)
+_metadata_decoder = msgspec.json.Decoder(_MetadataView)
 
 
 def _is_status(raw: bytes) -> bool:
@@ -398,10 +398,10 @@ def _is_status(raw: bytes) -> bool:
         raise ProtocolError(f"not an answer to a deletion: {error}") from error
 
 
-def _place(raw: bytes, resource: Resource) -> str | None:
+def _namespace_of(raw: bytes, resource: Resource) -> str | None:
     if not resource.namespaced:
         return None
-    return _place_decoder.decode(raw).metadata.get("namespace")
+    return _metadata_decoder.decode(raw).metadata.get("namespace")
 
 
 def _invited_wait(error: StatusError) -> float | None:

@@ -23,7 +23,7 @@ __all__ = [
     "SystemClock",
     "Timer",
     "deadline",
-    "quiet_deadline",
+    "idle_deadline",
     "sleep",
 ]
 
@@ -110,7 +110,7 @@ def deadline(clock: Clock, seconds: float) -> Deadline:
 
 
 @asynccontextmanager
-async def quiet_deadline(clock: Clock, seconds: float | None, heard_at: Callable[[], float]) -> AsyncIterator[None]:
+async def idle_deadline(clock: Clock, seconds: float | None, heard_at: Callable[[], float]) -> AsyncIterator[None]:
     """A deadline that moves: raises TimeoutError `seconds` after the monotonic time `heard_at`; None is never."""
     if seconds is None:
         yield

@@ -25,14 +25,14 @@ from jobrelay.kinds import yaml
 from .connection import Connection
 from .credentials import ANONYMOUS, Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
 from .errors import ConfigError
-from .execplugin import ExecConfig, ExecPlugin
+from .exec_plugin import ExecConfig, ExecPlugin
 
 __all__ = ["Kubeconfig", "default_paths"]
 
 T = TypeVar("T")
 
 
-class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     """`clusters[].cluster`"""
 
     server: str = ""
@@ -51,7 +51,7 @@ _USER_KEYS = {
 }
 
 
-class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name, name.replace("_", "-"))):
+class KubeconfigUser(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name, name.replace("_", "-"))):
     """`users[].user`"""
 
     client_certificate: str = ""
@@ -69,7 +69,7 @@ class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name,
     auth_provider: dict[str, Any] | None = None
 
 
-class Context(msgspec.Struct, frozen=True):
+class KubeconfigContext(msgspec.Struct, frozen=True):
     """`contexts[].context`"""
 
     cluster: str = ""
@@ -79,17 +79,17 @@ class Context(msgspec.Struct, frozen=True):
 
 class _NamedCluster(msgspec.Struct, frozen=True):
     name: str
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class _NamedUser(msgspec.Struct, frozen=True):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(msgspec.Struct, frozen=True):
     name: str
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class _File(msgspec.Struct, frozen=True, rename="kebab"):
@@ -100,7 +100,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Generic[T]):
+class _NamedEntry(Generic[T]):
     """A value and the file it was found in, None for inline text."""
 
     value: T
@@ -124,9 +124,9 @@ class Kubeconfig:
     current_context: str = ""
     exec_allowed: frozenset[str] = frozenset()
     """Commands that an inline kubeconfig may run after all."""
-    _clusters: dict[str, _Entry[Cluster]] = field(default_factory=dict)
-    _users: dict[str, _Entry[User]] = field(default_factory=dict)
-    _contexts: dict[str, _Entry[Context]] = field(default_factory=dict)
+    _clusters: dict[str, _NamedEntry[KubeconfigCluster]] = field(default_factory=dict)
+    _users: dict[str, _NamedEntry[KubeconfigUser]] = field(default_factory=dict)
+    _contexts: dict[str, _NamedEntry[KubeconfigContext]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, paths: Sequence[Path], *, must_exist: bool = False) -> Kubeconfig:
@@ -173,12 +173,14 @@ class Kubeconfig:
             headers=_impersonation(user.value) if user else {},
         )
 
-    def entries(self, context: str | None = None) -> tuple[Cluster, User]:
+    def entries(self, context: str | None = None) -> tuple[KubeconfigCluster, KubeconfigUser]:
         """What is written about the cluster and the user of a context, for whoever has to judge it."""
         _, cluster, user = self._chosen(context)
-        return cluster.value, user.value if user else User()
+        return cluster.value, user.value if user else KubeconfigUser()
 
-    def _chosen(self, context: str | None) -> tuple[Context, _Entry[Cluster], _Entry[User] | None]:
+    def _chosen(
+        self, context: str | None
+    ) -> tuple[KubeconfigContext, _NamedEntry[KubeconfigCluster], _NamedEntry[KubeconfigUser] | None]:
         name = context or self.current_context
         if not name:
             raise ConfigError(f"no current-context is set\nhint: name one of {self._names(self._contexts)}")
@@ -190,11 +192,11 @@ class Kubeconfig:
     def _merge(self, text: bytes, path: Path | None) -> None:
         file = _parse(text, str(path) if path else "the inline kubeconfig")
         for cluster in file.clusters or ():
-            self._clusters.setdefault(cluster.name, _Entry(cluster.cluster, path))
+            self._clusters.setdefault(cluster.name, _NamedEntry(cluster.cluster, path))
         for user in file.users or ():
-            self._users.setdefault(user.name, _Entry(user.user or User(), path))
+            self._users.setdefault(user.name, _NamedEntry(user.user or KubeconfigUser(), path))
         for context in file.contexts or ():
-            self._contexts.setdefault(context.name, _Entry(context.context, path))
+            self._contexts.setdefault(context.name, _NamedEntry(context.context, path))
         self.current_context = self.current_context or file.current_context or ""
 
     @staticmethod
@@ -212,7 +214,7 @@ def _parse(text: bytes, where: str) -> _File:
         raise ConfigError(f"{where} is not a kubeconfig: {error}") from error
 
 
-def _pick(entries: Mapping[str, _Entry[T]], name: str, what: str) -> _Entry[T]:
+def _pick(entries: Mapping[str, _NamedEntry[T]], name: str, what: str) -> _NamedEntry[T]:
     try:
         return entries[name]
     except KeyError:
@@ -221,7 +223,7 @@ def _pick(entries: Mapping[str, _Entry[T]], name: str, what: str) -> _Entry[T]:
         ) from None
 
 
-def _data(entry: _Entry[Any], name: str) -> bytes | None:
+def _data(entry: _NamedEntry[Any], name: str) -> bytes | None:
     """What `name-data` holds or, if it is absent, the file `name` points to."""
     attribute = name.replace("-", "_")
     encoded, path = getattr(entry.value, f"{attribute}_data"), getattr(entry.value, attribute)
@@ -239,13 +241,15 @@ def _data(entry: _Entry[Any], name: str) -> bytes | None:
         raise ConfigError(f"{name} in {entry.where}: cannot read {resolved}: {error.strerror}") from error
 
 
-def _resolve(entry: _Entry[Any], name: str, path: str) -> Path:
+def _resolve(entry: _NamedEntry[Any], name: str, path: str) -> Path:
     if entry.file is None:
         raise ConfigError(f"{name} names a file, which an inline kubeconfig may not\nhint: embed it as {name}-data")
     return entry.file.parent / path
 
 
-def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None, exec_allowed: frozenset[str]) -> Credentials:
+def _credentials(
+    user: _NamedEntry[KubeconfigUser], cluster: KubeconfigCluster, ca: bytes | None, exec_allowed: frozenset[str]
+) -> Credentials:
     """The first that is given of token file, token, password, exec plugin and certificate, as kubectl ranks them."""
     value, certificate = user.value, _certificate(user)
     if value.token_file:
@@ -268,7 +272,7 @@ def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None, exec_al
     return StaticCredentials(Credential(None, certificate))
 
 
-def _certificate(user: _Entry[User]) -> Certificate | None:
+def _certificate(user: _NamedEntry[KubeconfigUser]) -> Certificate | None:
     chain, key = _data(user, "client-certificate"), _data(user, "client-key")
     if chain is None and key is None:
         return None
@@ -285,7 +289,7 @@ def _located(plugin: ExecConfig, file: Path | None) -> ExecConfig:
     return msgspec.structs.replace(plugin, command=str(file.parent / plugin.command))
 
 
-def _cluster_info(cluster: Cluster, ca: bytes | None) -> dict[str, Any]:
+def _cluster_info(cluster: KubeconfigCluster, ca: bytes | None) -> dict[str, Any]:
     info: dict[str, Any] = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
@@ -296,7 +300,7 @@ def _cluster_info(cluster: Cluster, ca: bytes | None) -> dict[str, Any]:
     return {key: value for key, value in info.items() if value}
 
 
-def _impersonation(user: User) -> dict[str, str | list[str]]:
+def _impersonation(user: KubeconfigUser) -> dict[str, str | list[str]]:
     headers: dict[str, str | list[str]] = {
         "Impersonate-User": user.impersonate,
         "Impersonate-Uid": user.impersonate_uid,

@@ -133,7 +133,7 @@ class ObjectList(msgspec.Struct, frozen=True, gc=False):
     continue_token: str = ""
 
 
-class _Thin(msgspec.Struct, rename="camel", gc=False):
+class _ObjectHeader(msgspec.Struct, rename="camel", gc=False):
     metadata: Metadata
     kind: str = ""
     api_version: str = ""
@@ -183,10 +183,10 @@ def decode_list(raw: bytes, resource: Resource) -> ObjectList:
 
 def _object(raw: bytes, resource: Resource | None) -> Object:
     try:
-        thin = _decoder(_Thin).decode(raw)
+        header = _decoder(_ObjectHeader).decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a Kubernetes object: {error}") from error
-    if resource is not None and not thin.kind:
+    if resource is not None and not header.kind:
         head = _encoder.encode({"kind": resource.kind, "apiVersion": resource.api_version})
         raw = head[:-1] + b"," + raw.lstrip()[1:]
-    return Object(thin.metadata, raw)
+    return Object(header.metadata, raw)

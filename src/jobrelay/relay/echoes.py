@@ -61,8 +61,8 @@ class Echoes:
             namespace,
             field_selector="type=Warning",
             clock=self._clock,
-            keep=_light,
-            final=_REFUSALS,
+            transform=_light,
+            terminal=_REFUSALS,
         )
         cache.subscribe(partial(self._heard, cache))
         while True:

@@ -88,7 +88,7 @@ class Relay:
         self.manager = Manager(election=election, clock=clock)
 
         def cache(resource: Resource) -> Cache:
-            return Cache(client, resource, clock=clock, keep=trimmed, silence=SILENCE)
+            return Cache(client, resource, clock=clock, transform=trimmed, idle_timeout=SILENCE)
 
         namespaces = cache(NAMESPACES)
         kinds = {str(each.resource): Kind(each, cache(each.resource)) for each in adapters}

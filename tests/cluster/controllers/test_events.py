@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from jobrelay.kube import CORE_V1, EventRecorder, FaultyTransport, ObjectReference
-from jobrelay.kube.faults import LoseReply, Refuse
+from jobrelay.kube.fault_injection import LoseReply, RefuseConnection
 
 from .running import World
 
@@ -68,7 +68,7 @@ async def test_an_object_may_say_25_things() -> None:
 
 
 async def test_an_event_is_tried_again_when_nobody_answers() -> None:
-    assert [event["message"] for event in await written(["a", "b"], fault=Refuse())] == ["a", "b"]
+    assert [event["message"] for event in await written(["a", "b"], fault=RefuseConnection())] == ["a", "b"]
 
 
 async def test_an_event_whose_answer_was_lost_is_not_written_twice() -> None:

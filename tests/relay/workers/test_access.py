@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube.execplugin import ExecPlugin
+from jobrelay.kube.exec_plugin import ExecPlugin
 from jobrelay.relay.workers import Refused, Way
 from jobrelay.relay.workers.access import from_file, from_text
 

@@ -6,7 +6,7 @@ import pytest
 
 from jobrelay.cluster import Cluster
 from jobrelay.kube import FakeClock
-from jobrelay.kube.faults import Answer, Hang
+from jobrelay.kube.fault_injection import AnswerStatus, Hang
 from jobrelay.kube.resource import JOBS, NODES, PODS, SERVICEACCOUNTS, Resource
 from jobrelay.relay.model import State
 from jobrelay.relay.workers import Loss, Refused, WorkerSpec
@@ -100,14 +100,14 @@ async def test_a_loss_from_before_goes_on_until_the_worker_answers(clock: FakeCl
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Answer(401, "Unauthorized"), "it does not accept our credentials (401)"),
-        (Answer(429, "TooManyRequests", retry_after=1), "it is overloaded (429)"),
-        (Answer(503, "ServiceUnavailable"), "it answers with 503"),
-        (Answer(500, "InternalError"), "it answers with 500"),
-        (Answer(410, "Expired"), "it no longer has the history"),
+        (AnswerStatus(401, "Unauthorized"), "it does not accept our credentials (401)"),
+        (AnswerStatus(429, "TooManyRequests", retry_after=1), "it is overloaded (429)"),
+        (AnswerStatus(503, "ServiceUnavailable"), "it answers with 503"),
+        (AnswerStatus(500, "InternalError"), "it answers with 500"),
+        (AnswerStatus(410, "Expired"), "it no longer has the history"),
     ],
 )
-async def test_each_trouble_has_its_words_and_passes(clock: FakeClock, fault: Answer, words: str) -> None:
+async def test_each_trouble_has_its_words_and_passes(clock: FakeClock, fault: AnswerStatus, words: str) -> None:
     async with worker(clock) as w:
         w.faults.add(fault, times=None)
         w.faults.partition()
@@ -135,7 +135,7 @@ async def test_new_credentials_are_used_without_letting_go(clock: FakeClock) -> 
 
 async def test_new_credentials_that_do_not_work_are_noticed_at_once(clock: FakeClock) -> None:
     async with worker(clock) as w:
-        w.faults.add(Answer(401, "Unauthorized"), times=None)
+        w.faults.add(AnswerStatus(401, "Unauthorized"), times=None)
         w.link.respecify(WorkerSpec("w1", way("2")))
         await settle(clock)
         assert not w.link.connected
@@ -163,7 +163,7 @@ async def test_room_is_counted_from_nodes(clock: FakeClock) -> None:
 
 async def test_room_that_may_not_be_seen_is_unknown_and_harmless(clock: FakeClock) -> None:
     async with worker(clock) as w:
-        w.faults.add(Answer(403, "Forbidden", "nodes are secret"), "GET /api/v1/nodes*", times=None)
+        w.faults.add(AnswerStatus(403, "Forbidden", "nodes are secret"), "GET /api/v1/nodes*", times=None)
         w.link.respecify(WorkerSpec("w1", way("2", "https://other")))
         await advance(clock, 3)
         assert w.link.connected

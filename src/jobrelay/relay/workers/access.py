@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from jobrelay.kube import ConfigError, Kubeconfig
-from jobrelay.kube.kubeconfig import Cluster, User
+from jobrelay.kube.kubeconfig import KubeconfigCluster, KubeconfigUser
 from jobrelay.relay.workers.spec import Access, Refused, Way
 
 __all__ = ["BAD", "INSECURE", "bad", "from_file", "from_text"]
@@ -56,7 +56,7 @@ def bad(problem: str) -> Refused:
     return Refused(BAD, _PREFIX + " ".join(problem.replace("\nhint:", "; hint:").split()))
 
 
-def _insecure(cluster: Cluster) -> str:
+def _insecure(cluster: KubeconfigCluster) -> str:
     try:
         server = urlsplit(cluster.server)
         host, _ = server.hostname, server.port
@@ -71,7 +71,7 @@ def _insecure(cluster: Cluster) -> str:
     return ""
 
 
-def _unsafe(cluster: Cluster, user: User, allow_exec: frozenset[str]) -> str:
+def _unsafe(cluster: KubeconfigCluster, user: KubeconfigUser, allow_exec: frozenset[str]) -> str:
     if user.token_file:
         return "tokenFile is not allowed; embed the token"
     if cluster.certificate_authority:

@@ -60,10 +60,10 @@ class CapacityFeed:
             field_selector=field_selector,
             clock=self._clock,
             random=self._random,
-            keep=keep,
-            silence=self._timing.silence,
-            final=_REFUSALS,
-            on_contact=self._note,
+            transform=keep,
+            idle_timeout=self._timing.silence,
+            terminal=_REFUSALS,
+            on_connection_change=self._note,
         )
 
     @property

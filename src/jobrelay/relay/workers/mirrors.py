@@ -57,10 +57,10 @@ class Mirrors(Mapping[Resource, ScopedCache]):
             label_selector=self._label_selector,
             clock=self._clock,
             random=self._random,
-            keep=partial(_sound, resource),
-            silence=self._timing.silence,
-            final=_NOT_TO_BE_HAD,
-            on_contact=self._contact,
+            transform=partial(_sound, resource),
+            idle_timeout=self._timing.silence,
+            terminal=_NOT_TO_BE_HAD,
+            on_connection_change=self._contact,
         )
 
     def __getitem__(self, resource: Resource) -> ScopedCache:

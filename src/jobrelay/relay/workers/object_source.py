@@ -61,9 +61,9 @@ class ObjectSource:
             namespace,
             clock=clock,
             random=self._random,
-            keep=trimmed,
-            final=(Forbidden,),
-            on_contact=self._review,
+            transform=trimmed,
+            terminal=(Forbidden,),
+            on_connection_change=self._review,
         )
         self.clusters: Cache | None = None
         """The MultiKueueClusters, once it is known which version is served."""
@@ -96,7 +96,12 @@ class ObjectSource:
 
     def _cache(self, resource: Resource) -> Cache:
         return Cache(
-            self._client, resource, clock=self._clock, random=self._random, keep=trimmed, on_contact=self._review
+            self._client,
+            resource,
+            clock=self._clock,
+            random=self._random,
+            transform=trimmed,
+            on_connection_change=self._review,
         )
 
     async def _served(self) -> str:

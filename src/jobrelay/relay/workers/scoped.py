@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jobrelay.kube import Cache, KubeError, Object
-from jobrelay.kube.store import Store
+from jobrelay.kube.object_index import ObjectIndex
 
 __all__ = ["ScopedCache"]
 
 
-class ScopedCache(Store):
+class ScopedCache(ObjectIndex):
     """Holds what all its parts hold; `make` makes the cache of one namespace, or of all for None."""
 
     def __init__(self, make: Callable[[str | None], Cache]) -> None:

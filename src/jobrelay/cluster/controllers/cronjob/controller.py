@@ -18,8 +18,8 @@ from jobrelay.kinds.cron import ScheduleError, parse_schedule
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Key, Object, ObjectReference
 from jobrelay.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, StatusError
+from jobrelay.kube.object_index import is_newer
 from jobrelay.kube.resource import CRONJOBS, JOBS
-from jobrelay.kube.store import is_newer
 
 Obj = dict[str, Any]
 

@@ -18,8 +18,8 @@ from jobrelay.cluster.controllers.job.backoff import Backoff
 from jobrelay.cluster.controllers.job.pods import is_active, is_tracked
 from jobrelay.cluster.controllers.job.situation import Memory
 from jobrelay.cluster.controllers.job.views import Pod, Time
+from jobrelay.kube.object_index import is_newer
 from jobrelay.kube.objects import Key
-from jobrelay.kube.store import is_newer
 
 
 @dataclass(slots=True)

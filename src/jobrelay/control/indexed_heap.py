@@ -11,14 +11,14 @@ import itertools
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["KeyedHeap"]
+__all__ = ["IndexedHeap"]
 
 K = TypeVar("K", bound=Hashable)
 
 _SWEEP_FROM = 64
 
 
-class KeyedHeap(Generic[K]):
+class IndexedHeap(Generic[K]):
     """Keys ordered by rank, the lowest first; equal ranks in the order they were pushed."""
 
     def __init__(self) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.control.heap import KeyedHeap
+from jobrelay.control.indexed_heap import IndexedHeap
 
 
-def drain(heap: KeyedHeap[str]) -> list[str]:
+def drain(heap: IndexedHeap[str]) -> list[str]:
     order = []
     while (first := heap.first()) is not None:
         order.append(first[0])
@@ -15,14 +15,14 @@ def drain(heap: KeyedHeap[str]) -> list[str]:
 
 
 def test_lowest_rank_first_then_first_come() -> None:
-    heap: KeyedHeap[str] = KeyedHeap()
+    heap: IndexedHeap[str] = IndexedHeap()
     for key, rank in [("b", 1), ("c", 1), ("a", 0)]:
         heap.push(key, rank)
     assert drain(heap) == ["a", "b", "c"]
 
 
 def test_a_new_rank_replaces_the_old() -> None:
-    heap: KeyedHeap[str] = KeyedHeap()
+    heap: IndexedHeap[str] = IndexedHeap()
     heap.push("a", 5)
     heap.push("b", 3)
     heap.push("a", 1)
@@ -32,14 +32,14 @@ def test_a_new_rank_replaces_the_old() -> None:
 
 
 def test_oldest_ignores_rank() -> None:
-    heap: KeyedHeap[str] = KeyedHeap()
+    heap: IndexedHeap[str] = IndexedHeap()
     heap.push("a", 9)
     heap.push("b", 1)
     assert heap.oldest() == "a"
 
 
 def test_removed_entries_are_swept_out() -> None:
-    heap: KeyedHeap[int] = KeyedHeap()
+    heap: IndexedHeap[int] = IndexedHeap()
     for number in range(10_000):
         heap.push(number % 3, number)
     assert len(heap._heap) <= 64 + 1
@@ -47,7 +47,7 @@ def test_removed_entries_are_swept_out() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 20)))))
 def test_it_behaves_like_a_sorted_dict(operations: list[tuple[int, int | None]]) -> None:
-    heap: KeyedHeap[int] = KeyedHeap()
+    heap: IndexedHeap[int] = IndexedHeap()
     model: dict[int, int] = {}
     for key, rank in operations:
         if rank is None:

@@ -7,7 +7,15 @@ import pytest
 
 from jobrelay.kube import ConnectError, FakeClock, FaultyTransport, Request, TransportError
 from jobrelay.kube.errors import error_from_response
-from jobrelay.kube.faults import Answer, Cut, Delay, Hang, LoseReply, Refuse, Repeat
+from jobrelay.kube.fault_injection import (
+    AnswerStatus,
+    CutStream,
+    Delay,
+    Hang,
+    LoseReply,
+    RefuseConnection,
+    RepeatChunks,
+)
 
 from .scripted import ScriptedTransport, Stream, answer
 
@@ -23,7 +31,7 @@ async def test_without_rules_everything_passes() -> None:
 async def test_a_refused_request_has_no_effect() -> None:
     script = ScriptedTransport(answer({}))
     faulty = FaultyTransport(script)
-    faulty.add(Refuse())
+    faulty.add(RefuseConnection())
     with pytest.raises(ConnectError):
         await faulty.send(POST)
     assert script.requests == []
@@ -40,7 +48,7 @@ async def test_a_lost_reply_leaves_its_effect() -> None:
 
 async def test_rules_match_and_are_used_up() -> None:
     faulty = FaultyTransport(ScriptedTransport(*[answer({}) for _ in range(3)]))
-    faulty.add(Refuse(), "POST */pods", times=1)
+    faulty.add(RefuseConnection(), "POST */pods", times=1)
     await faulty.send(GET)
     with pytest.raises(ConnectError):
         await faulty.send(POST)
@@ -50,7 +58,7 @@ async def test_rules_match_and_are_used_up() -> None:
 
 async def test_an_injected_answer_is_a_status() -> None:
     faulty = FaultyTransport(ScriptedTransport())
-    faulty.add(Answer(429, "TooManyRequests", retry_after=3))
+    faulty.add(AnswerStatus(429, "TooManyRequests", retry_after=3))
     error = await error_from_response(await faulty.send(GET))
     assert (error.code, error.reason, error.retry_after) == (429, "TooManyRequests", 3)
 
@@ -76,7 +84,7 @@ async def test_hang_never_answers(clock: FakeClock) -> None:
 
 async def test_a_stream_is_cut_after_some_chunks() -> None:
     faulty = FaultyTransport(ScriptedTransport(Stream(b"a", b"b", b"c").response))
-    faulty.add(Cut(2))
+    faulty.add(CutStream(2))
     chunks = (await faulty.send(GET)).chunks()
     assert [await anext(chunks), await anext(chunks)] == [b"a", b"b"]
     with pytest.raises(TransportError):
@@ -85,13 +93,13 @@ async def test_a_stream_is_cut_after_some_chunks() -> None:
 
 async def test_a_clean_cut_looks_like_an_end() -> None:
     faulty = FaultyTransport(ScriptedTransport(Stream(b"a", b"b").response))
-    faulty.add(Cut(1, clean=True))
+    faulty.add(CutStream(1, clean=True))
     assert await (await faulty.send(GET)).read() == b"a"
 
 
 async def test_repeat_doubles_chunks() -> None:
     faulty = FaultyTransport(ScriptedTransport(Stream(b"a", b"b").end().response))
-    faulty.add(Repeat())
+    faulty.add(RepeatChunks())
     assert await (await faulty.send(GET)).read() == b"aabb"
 
 
@@ -121,7 +129,7 @@ async def test_healing_a_sound_link_changes_nothing(clock: FakeClock) -> None:
 async def test_chance_is_decided_by_the_given_generator() -> None:
     async def outcome(seed: int) -> list[bool]:
         faulty = FaultyTransport(ScriptedTransport(*[answer({}) for _ in range(20)]), random=Random(seed))
-        faulty.add(Answer(500), times=None, chance=0.5)
+        faulty.add(AnswerStatus(500), times=None, chance=0.5)
         return [(await faulty.send(GET)).status == 500 for _ in range(20)]
 
     assert await outcome(1) == await outcome(1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobrelay.kube import Client, FakeClock, FaultyTransport, LeaderElection, LeadershipLost
-from jobrelay.kube.faults import Hang, LoseReply, Refuse
+from jobrelay.kube.fault_injection import Hang, LoseReply, RefuseConnection
 
 from .miniserver import MiniServer
 
@@ -129,8 +129,8 @@ async def test_a_hanging_server_costs_leadership_in_time(clock: FakeClock) -> No
     assert not one.election.is_leader
 
 
-@pytest.mark.parametrize("fault", [Refuse(), LoseReply()])
-async def test_a_short_disturbance_is_survived(clock: FakeClock, fault: Refuse | LoseReply) -> None:
+@pytest.mark.parametrize("fault", [RefuseConnection(), LoseReply()])
+async def test_a_short_disturbance_is_survived(clock: FakeClock, fault: RefuseConnection | LoseReply) -> None:
     one = Candidate(MiniServer(), clock, "one")
     await clock.settle()
     one.link.add(fault, times=3)

@@ -4,8 +4,8 @@
 tried in the order they were added, the first that matches a request and is not used up decides, and any chance comes
 from an injected random generator: the same script over the same requests always does the same.
 
-The faults tell apart what matters to correctness: `Refuse` fails before the request has any effect, `LoseReply` after
-it had its effect, and `Cut` in the middle of a stream. `partition()` is the whole link failing until `heal()`.
+The faults tell apart what matters to correctness: `RefuseConnection` fails before the request has any effect, `LoseReply` after
+it had its effect, and `CutStream` in the middle of a stream. `partition()` is the whole link failing until `heal()`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,21 @@ from .clock import Clock, SystemClock, sleep
 from .errors import ConnectError, TransportError
 from .transport import Request, Response, Transport
 
-__all__ = ["Answer", "Cut", "Delay", "Fault", "FaultyTransport", "Hang", "LoseReply", "Refuse", "Repeat"]
+__all__ = [
+    "AnswerStatus",
+    "CutStream",
+    "Delay",
+    "Fault",
+    "FaultyTransport",
+    "Hang",
+    "LoseReply",
+    "RefuseConnection",
+    "RepeatChunks",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
+class RefuseConnection:
     """The connection is refused: the request has no effect."""
 
 
@@ -49,7 +59,7 @@ class Hang:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerStatus:
     """The server answers with a Status instead of doing anything."""
 
     status: int
@@ -59,7 +69,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutStream:
     """The body ends after `chunks` chunks: by an error, or `clean` as if complete."""
 
     chunks: int = 0
@@ -67,11 +77,11 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatChunks:
     """Every chunk of the body arrives twice: events are repeated."""
 
 
-Fault: TypeAlias = Refuse | LoseReply | Delay | Hang | Answer | Cut | Repeat
+Fault: TypeAlias = RefuseConnection | LoseReply | Delay | Hang | AnswerStatus | CutStream | RepeatChunks
 
 
 @dataclass(slots=True)
@@ -111,7 +121,7 @@ class FaultyTransport:
         self._rules.clear()
 
     def partition(self) -> None:
-        """Cut the link: open streams break, new requests are refused."""
+        """Break the link: open streams break, new requests are refused."""
         self._severed.set()
 
     def heal(self) -> None:
@@ -130,11 +140,11 @@ class FaultyTransport:
 
     async def _misbehave(self, fault: Fault, request: Request) -> Response:
         match fault:
-            case Refuse():
+            case RefuseConnection():
                 raise ConnectError(f"{request}: injected refusal")
             case Hang():
                 await asyncio.get_running_loop().create_future()
-            case Answer():
+            case AnswerStatus():
                 return _answer(fault)
             case Delay(seconds):
                 await sleep(self._clock, seconds)
@@ -143,9 +153,9 @@ class FaultyTransport:
             case LoseReply():
                 await response.close()
                 raise TransportError(f"{request}: injected loss of the reply")
-            case Cut(chunks, clean):
+            case CutStream(chunks, clean):
                 response = _wrap(response, _cut(response.chunks(), chunks, clean))
-            case Repeat():
+            case RepeatChunks():
                 response = _wrap(response, _repeat(response.chunks()))
         return self._severable(response)
 
@@ -157,7 +167,7 @@ def _wrap(response: Response, body: AsyncIterator[bytes]) -> Response:
     return Response(response.status, response.headers, body, response.close)
 
 
-def _answer(fault: Answer) -> Response:
+def _answer(fault: AnswerStatus) -> Response:
     status = {
         "kind": "Status",
         "apiVersion": "v1",

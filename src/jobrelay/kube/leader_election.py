@@ -38,15 +38,15 @@ class LeadershipLost(KubeError):
     """The Lease could not be renewed in time; whatever led must have stopped."""
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     lease_transitions: int | None = None
     acquire_time: str | None = None
 
 
-class _Lease(msgspec.Struct, frozen=True):
-    spec: _Spec = _Spec()
+class _LeaseView(msgspec.Struct, frozen=True):
+    spec: _LeaseSpec = _LeaseSpec()
 
 
 class LeaderElection:
@@ -181,8 +181,8 @@ class LeaderElection:
             self._observed = None
 
     @property
-    def _spec(self) -> _Spec:
-        return self._observed.decode(_Lease).spec if self._observed else _Spec()
+    def _spec(self) -> _LeaseSpec:
+        return self._observed.decode(_LeaseView).spec if self._observed else _LeaseSpec()
 
     @property
     def _held_by_another(self) -> bool:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.kube import Key, Object
+from jobrelay.kube.object_index import ObjectIndex, is_newer
 from jobrelay.kube.objects import decode_object, encode
-from jobrelay.kube.store import Store, is_newer
 
 from .scripted import configmap
 
@@ -16,7 +16,7 @@ def make(name: str = "a", version: str = "1", uid: str = "", **data: str) -> Obj
 class Recorder:
     """Notes changes as readable strings."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectIndex) -> None:
         self.seen: list[str] = []
         self.stop = store.subscribe(self)
 
@@ -27,7 +27,7 @@ class Recorder:
 
 
 def test_changes_are_told_as_pairs() -> None:
-    store = Store()
+    store = ObjectIndex()
     recorder = Recorder(store)
     store.put(make("a", "1"))
     store.put(make("a", "2"))
@@ -36,7 +36,7 @@ def test_changes_are_told_as_pairs() -> None:
 
 
 def test_the_same_version_again_is_not_a_change() -> None:
-    store = Store()
+    store = ObjectIndex()
     recorder = Recorder(store)
     store.put(make("a", "2"))
     store.put(make("a", "2"))
@@ -45,7 +45,7 @@ def test_the_same_version_again_is_not_a_change() -> None:
 
 
 def test_another_uid_is_a_deletion_and_an_addition() -> None:
-    store = Store()
+    store = ObjectIndex()
     recorder = Recorder(store)
     store.put(make("a", "1", uid="one"))
     store.put(make("a", "5", uid="two"))
@@ -53,7 +53,7 @@ def test_another_uid_is_a_deletion_and_an_addition() -> None:
 
 
 def test_replace_tells_only_differences() -> None:
-    store = Store()
+    store = ObjectIndex()
     for name in ("gone", "same", "new"):
         store.put(make(name, "1"))
     recorder = Recorder(store)
@@ -63,13 +63,13 @@ def test_replace_tells_only_differences() -> None:
 
 
 def test_a_late_subscriber_hears_what_is_there() -> None:
-    store = Store()
+    store = ObjectIndex()
     store.put(make("a"))
     assert Recorder(store).seen == [">a@1"]
 
 
 def test_unsubscribing_ends_the_news() -> None:
-    store = Store()
+    store = ObjectIndex()
     recorder = Recorder(store)
     recorder.stop()
     store.put(make("a"))
@@ -77,7 +77,7 @@ def test_unsubscribing_ends_the_news() -> None:
 
 
 def test_indexes_follow_changes() -> None:
-    store = Store()
+    store = ObjectIndex()
     store.put(make("a", "1", colour="red"))
     store.add_index("colour", lambda obj: obj.decode()["data"].values())
     store.put(make("b", "2", colour="red"))
@@ -89,14 +89,14 @@ def test_indexes_follow_changes() -> None:
 
 
 def test_an_index_name_is_taken_once() -> None:
-    store = Store()
+    store = ObjectIndex()
     store.add_index("x", lambda obj: ())
     with pytest.raises(ValueError, match="already"):
         store.add_index("x", lambda obj: ())
 
 
 def test_reading() -> None:
-    store = Store()
+    store = ObjectIndex()
     store.put(make("a"))
     assert len(store) == 1
     assert Key("default", "a") in store

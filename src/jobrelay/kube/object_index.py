@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 from .objects import Key, Object
 
-__all__ = ["Handler", "Indexer", "Store", "is_newer", "is_older"]
+__all__ = ["ChangeHandler", "IndexFunc", "ObjectIndex", "is_newer", "is_older"]
 
-Handler: TypeAlias = Callable[[Object | None, Object | None], None]
-Indexer: TypeAlias = Callable[[Object], Iterable[str]]
+ChangeHandler: TypeAlias = Callable[[Object | None, Object | None], None]
+IndexFunc: TypeAlias = Callable[[Object], Iterable[str]]
 
 
 def is_newer(version: str, than: str) -> bool:
@@ -32,7 +32,7 @@ def is_older(version: str, than: str) -> bool:
 
 
 class _Index:
-    def __init__(self, indexer: Indexer) -> None:
+    def __init__(self, indexer: IndexFunc) -> None:
         self.indexer = indexer
         self.keys: dict[str, dict[Key, None]] = {}
         self._values: dict[Key, tuple[str, ...]] = {}
@@ -53,13 +53,13 @@ class _Index:
             self.keys.setdefault(value, {})[key] = None
 
 
-class Store:
+class ObjectIndex:
     """A readable collection of objects by key."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, Object] = {}
         self._indexes: dict[str, _Index] = {}
-        self._handlers: dict[int, Handler] = {}
+        self._handlers: dict[int, ChangeHandler] = {}
         self._subscriptions = 0
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Store:
     def get(self, key: Key) -> Object | None:
         return self._objects.get(key)
 
-    def add_index(self, name: str, indexer: Indexer) -> None:
+    def add_index(self, name: str, indexer: IndexFunc) -> None:
         """Keep objects findable by the values `indexer` returns for them."""
         if name in self._indexes:
             raise ValueError(f"there is already an index named {name!r}")
@@ -87,7 +87,7 @@ class Store:
         """The objects that have this value in this index."""
         return tuple(self._objects[key] for key in self._indexes[name].keys.get(value, ()))
 
-    def subscribe(self, handler: Handler) -> Callable[[], None]:
+    def subscribe(self, handler: ChangeHandler) -> Callable[[], None]:
         """Tell `handler` of every object there is, then of every change; returns how to stop that."""
         for obj in self:
             handler(None, obj)

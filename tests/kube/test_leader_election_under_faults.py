@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobrelay.kube import FakeClock
-from jobrelay.kube.faults import Answer, Delay, Fault, Hang, LoseReply, Refuse
+from jobrelay.kube.fault_injection import AnswerStatus, Delay, Fault, Hang, LoseReply, RefuseConnection
 
 from .miniserver import MiniServer
-from .test_lease import Candidate
+from .test_leader_election import Candidate
 
-FAULTS: list[Fault] = [Refuse(), LoseReply(), Hang(), Delay(3), Delay(12), Answer(500, "InternalError")]
+FAULTS: list[Fault] = [RefuseConnection(), LoseReply(), Hang(), Delay(3), Delay(12), AnswerStatus(500, "InternalError")]
 STEPS = st.lists(
     st.tuples(
         st.integers(0, 2),

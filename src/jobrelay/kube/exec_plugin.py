@@ -42,7 +42,7 @@ class ExecConfig(msgspec.Struct, frozen=True, rename="camel"):
     interactive_mode: str = ""
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _ExecCredentialStatus(msgspec.Struct, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
@@ -52,7 +52,7 @@ class _Status(msgspec.Struct, rename="camel"):
 class _ExecCredential(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: str = ""
-    status: _Status | None = None
+    status: _ExecCredentialStatus | None = None
 
 
 class ExecPlugin:
@@ -138,7 +138,7 @@ class ExecPlugin:
             raise self._failed(f"did not print an ExecCredential: {error}") from error
         if answer.api_version != self._config.api_version:
             raise self._failed(f"is configured for {self._config.api_version} but answered {answer.api_version!r}")
-        status = answer.status or _Status()
+        status = answer.status or _ExecCredentialStatus()
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._failed("returned only one of certificate and key")
         if not status.token and not status.client_key_data:
