@@ -1,4 +1,8 @@
-"""Running reconcilers: work queue, controllers, and the manager that owns their lifetimes."""
+"""Running reconcilers, as controller-runtime does.
+
+A `Controller` watches `Cache`s and calls a reconcile function with the keys of changed objects, from a `WorkQueue`. A
+`Manager` starts caches and controllers in order and stops them in reverse.
+"""
 
 from __future__ import annotations
 

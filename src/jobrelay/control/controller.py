@@ -1,13 +1,9 @@
-"""Workers that take keys from a queue and reconcile them.
+"""Controllers: workers that take keys from a queue and reconcile them.
 
-A controller joins three things: caches that say what changed (`watch`), a queue that remembers which keys to look at,
-and a reconcile function. Several workers share the queue; the queue keeps them off each other's keys.
+Several workers share one queue, which never gives a key to two of them. Objects that exist when a cache is first filled
+are queued with low priority: after a restart there are many of them, and new changes should not wait for all of them.
 
-Objects that were already there when a cache first filled are queued with low priority: after a restart they are many,
-and what happens now should not wait behind them.
-
-Cancelling `run` stops the intake at once and gives running reconciles `grace` seconds to finish before they are
-cancelled too.
+When `run` is cancelled, no more keys are taken and running reconciles have `grace` seconds before they are cancelled.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ _DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.
 
 K = TypeVar("K", bound=Hashable)
 Mapper = Callable[[Object | None, Object | None], Iterable[K]]
-"""From a change (old, new) to the keys that should be looked at because of it."""
+"""Maps a change (old, new) to the keys to reconcile because of it."""
 
 
 @dataclass(slots=True)
@@ -59,7 +55,11 @@ class ControllerMetrics:
 
 
 class Controller(Generic[K]):
-    """Reconciles keys of one kind with a few workers."""
+    """Calls `reconcile` for keys, with up to `workers` at a time.
+
+    `timeout` bounds each reconcile, `grace` what is running when `run` is cancelled. `queue` is the place to add keys
+    without a cache.
+    """
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Controller(Generic[K]):
         self._grace = grace
 
     def watch(self, cache: Cache, mapper: Mapper[K] | None = None) -> Callable[[], None]:
-        """Queue the keys that `mapper` finds for each change of a cache, by default the object's own key."""
+        """Queue the keys that `mapper` returns for each change of a cache, by default the object's own key."""
         keys = mapper or cast("Mapper[K]", own_key)
 
         def changed(old: Object | None, new: Object | None) -> None:
@@ -130,7 +130,7 @@ class Controller(Generic[K]):
                 self.queue.done(key)
 
     async def _handle(self, key: K) -> None:
-        """Reconcile one key; whatever it raises ends here."""
+        """Reconcile one key and handle its result or exception."""
         try:
             result = await self._bounded(key)
         except TerminalError as error:
@@ -141,7 +141,7 @@ class Controller(Generic[K]):
             self.metrics.conflicts += 1
             self.queue.add_failed(key)
             log.debug("conflict, reconciling again", controller=self.name, key=str(key), error=str(error))
-        except Exception:  # the boundary of a reconcile: one key's failure must not end the others' worker
+        except Exception:  # one key's failure must not end the worker
             self.metrics.failed += 1
             delay = self.queue.add_failed(key)
             log.warning("reconcile failed", controller=self.name, key=str(key), retry_in=delay, exc_info=True)

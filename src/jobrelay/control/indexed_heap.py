@@ -1,7 +1,7 @@
 """A heap whose entries can be replaced and removed by key.
 
-The standard heap cannot remove from its middle, so removed entries stay behind and are skipped when they surface. They
-are swept out when they outnumber the living, which keeps every operation logarithmic and memory proportional to use.
+`heapq` cannot remove from the middle, so removed entries stay in the heap and are skipped at its top. When they are
+more than half, the heap is rebuilt, which keeps operations logarithmic and memory proportional to the number of keys.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["IndexedHeap"]
 
 K = TypeVar("K", bound=Hashable)
 
-_SWEEP_FROM = 64
+_REBUILD_FROM = 64
 
 
 class IndexedHeap(Generic[K]):
-    """Keys ordered by rank, the lowest first; equal ranks in the order they were pushed."""
+    """Keys ordered by rank, the lowest first; equal ranks in the order of `push`."""
 
     def __init__(self) -> None:
         self._entries: dict[K, tuple[float, int, K]] = {}
@@ -33,7 +33,7 @@ class IndexedHeap(Generic[K]):
         return key in self._entries
 
     def rank(self, key: K) -> float | None:
-        """The rank of a key, None if it is not here."""
+        """The rank of a key, None if it is not in the heap."""
         entry = self._entries.get(key)
         return entry[0] if entry else None
 
@@ -41,12 +41,12 @@ class IndexedHeap(Generic[K]):
         """Add a key, or give it a new rank."""
         entry = self._entries[key] = (rank, next(self._order), key)
         heapq.heappush(self._heap, entry)
-        if len(self._heap) > max(_SWEEP_FROM, 2 * len(self._entries)):
+        if len(self._heap) > max(_REBUILD_FROM, 2 * len(self._entries)):
             self._heap = list(self._entries.values())
             heapq.heapify(self._heap)
 
     def discard(self, key: K) -> None:
-        """Remove a key if it is here."""
+        """Remove a key if it is in the heap."""
         self._entries.pop(key, None)
 
     def first(self) -> tuple[K, float] | None:
@@ -59,7 +59,7 @@ class IndexedHeap(Generic[K]):
         return None
 
     def oldest(self) -> K:
-        """The key that has been here longest, whatever its rank."""
+        """The key that was pushed first, whatever its rank."""
         return next(iter(self._entries))
 
     def clear(self) -> None:

@@ -1,7 +1,11 @@
-"""Talking to any Kubernetes API: a real cluster, an embedded one, or a script in a test.
+"""A client for any Kubernetes API: a real cluster, an embedded one, or a script in a test.
 
-Start with a transport (`connect` makes one from a kubeconfig), put a `Client` on it, and a `Cache` on that for every
-kind you follow. The HTTP library is imported only when a network transport is made.
+`connect` opens a `Client` from a kubeconfig. A `Cache` on a client holds the objects of one kind and follows their
+changes. `EventRecorder` writes Events, `LeaderElection` holds a Lease. The HTTP library is imported when the first
+network connection is made.
+
+    async with connect() as client:
+        jobs = await client.list(JOBS, "default")
 """
 
 from __future__ import annotations

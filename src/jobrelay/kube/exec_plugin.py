@@ -1,7 +1,7 @@
-"""Credentials from a program: `users[].user.exec` of a kubeconfig.
+"""Credentials from an exec plugin: `users[].user.exec` of a kubeconfig.
 
-The plugin is run with `KUBERNETES_EXEC_INFO` in its environment and prints an `ExecCredential`. What it prints is kept
-until it expires or the server refuses it, and requests that need it meanwhile wait for one run, not each for their own.
+The plugin is run with `KUBERNETES_EXEC_INFO` in its environment and prints an `ExecCredential`. That is used until it
+expires or the server rejects it. Concurrent requests wait for one run of the plugin.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
 
 
 class ExecPlugin:
-    """Runs a credential plugin when a credential is needed."""
+    """Runs a credential plugin when there is no valid credential."""
 
     def __init__(
         self, config: ExecConfig, cluster: dict[str, Any] | None = None, *, clock: Clock | None = None

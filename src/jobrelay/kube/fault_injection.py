@@ -1,11 +1,11 @@
-"""A transport that misbehaves on purpose.
+"""A transport that injects faults, for tests.
 
-`FaultyTransport` wraps another and lets a script decide which requests go wrong and how. Faults are values; rules are
-tried in the order they were added, the first that matches a request and is not used up decides, and any chance comes
-from an injected random generator: the same script over the same requests always does the same.
+`FaultyTransport` wraps another transport. Rules say which requests get which fault. They are tried in the order in
+which they were added, and the first that matches and is not used up applies. Randomness comes from an injected
+generator, so the same rules over the same requests give the same faults.
 
-The faults tell apart what matters to correctness: `RefuseConnection` fails before the request has any effect, `LoseReply` after
-it had its effect, and `CutStream` in the middle of a stream. `partition()` is the whole link failing until `heal()`.
+`RefuseConnection` fails before the request has an effect, `LoseReply` after it, and `CutStream` in the middle of a
+stream. `partition()` fails everything until `heal()`.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RefuseConnection:
-    """The connection is refused: the request has no effect."""
+    """The connection is refused; the request has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoseReply:
-    """The request is carried out, but its answer is lost."""
+    """The request has its effect, but the response is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The request sets off late."""
+    """The request is sent after some seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer ever comes; the request has no effect."""
+    """There is never a response; the request has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatus:
-    """The server answers with a Status instead of doing anything."""
+    """The response is an error Status; the request has no effect."""
 
     status: int
     reason: str = ""
@@ -70,7 +70,7 @@ class AnswerStatus:
 
 @dataclass(frozen=True, slots=True)
 class CutStream:
-    """The body ends after `chunks` chunks: by an error, or `clean` as if complete."""
+    """The body ends after `chunks` chunks: with an error, or with `clean` as if it were complete."""
 
     chunks: int = 0
     clean: bool = False
@@ -78,7 +78,7 @@ class CutStream:
 
 @dataclass(frozen=True, slots=True)
 class RepeatChunks:
-    """Every chunk of the body arrives twice: events are repeated."""
+    """Each chunk of the body arrives twice, so that events are repeated."""
 
 
 Fault: TypeAlias = RefuseConnection | LoseReply | Delay | Hang | AnswerStatus | CutStream | RepeatChunks
@@ -102,43 +102,43 @@ class _Rule:
 
 
 class FaultyTransport:
-    """Passes requests on to `inner`, except where a rule says otherwise."""
+    """Passes requests on to `inner`, with the faults that rules inject."""
 
     def __init__(self, inner: Transport, *, clock: Clock | None = None, random: Random | None = None) -> None:
         self._inner = inner
         self._clock = clock or SystemClock()
         self._random = random or Random(0)
         self._rules: list[_Rule] = []
-        self._severed = asyncio.Event()
+        self._partitioned = asyncio.Event()
         self.injected = 0
 
     def add(self, fault: Fault, match: str = "*", *, times: int | None = 1, chance: float = 1.0) -> None:
-        """Inject `fault` into requests that look like `match`, a glob over `METHOD path`, that many `times`."""
+        """Inject `fault` into the first `times` requests that match a glob over `METHOD path`; None is all of them."""
         self._rules.append(_Rule(fault, match, times, chance))
 
     def clear(self) -> None:
-        """Forget all rules."""
+        """Remove all rules."""
         self._rules.clear()
 
     def partition(self) -> None:
-        """Break the link: open streams break, new requests are refused."""
-        self._severed.set()
+        """Disconnect: open streams fail and new requests are refused."""
+        self._partitioned.set()
 
     def heal(self) -> None:
-        """Mend the link; what broke stays broken."""
-        if self._severed.is_set():
-            self._severed = asyncio.Event()
+        """Connect again; streams that have failed stay failed."""
+        if self._partitioned.is_set():
+            self._partitioned = asyncio.Event()
 
     async def send(self, request: Request) -> Response:
-        if self._severed.is_set():
+        if self._partitioned.is_set():
             raise ConnectError(f"{request}: injected partition")
         rule = next((rule for rule in self._rules if rule.applies(request, self._random)), None)
         if rule is None:
-            return self._severable(await self._inner.send(request))
+            return self._until_partition(await self._inner.send(request))
         self.injected += 1
-        return await self._misbehave(rule.fault, request)
+        return await self._inject(rule.fault, request)
 
-    async def _misbehave(self, fault: Fault, request: Request) -> Response:
+    async def _inject(self, fault: Fault, request: Request) -> Response:
         match fault:
             case RefuseConnection():
                 raise ConnectError(f"{request}: injected refusal")
@@ -157,10 +157,10 @@ class FaultyTransport:
                 response = _wrap(response, _cut(response.chunks(), chunks, clean))
             case RepeatChunks():
                 response = _wrap(response, _repeat(response.chunks()))
-        return self._severable(response)
+        return self._until_partition(response)
 
-    def _severable(self, response: Response) -> Response:
-        return _wrap(response, _until(response.chunks(), self._severed))
+    def _until_partition(self, response: Response) -> Response:
+        return _wrap(response, _until(response.chunks(), self._partitioned))
 
 
 def _wrap(response: Response, body: AsyncIterator[bytes]) -> Response:
@@ -200,9 +200,9 @@ async def _repeat(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def _until(chunks: AsyncIterator[bytes], severed: asyncio.Event) -> AsyncIterator[bytes]:
-    """Pass chunks on until the link is severed, which also wakes a reader that waits for the next one."""
-    cut = asyncio.ensure_future(severed.wait())
+async def _until(chunks: AsyncIterator[bytes], partitioned: asyncio.Event) -> AsyncIterator[bytes]:
+    """Pass chunks on until a partition, which also interrupts a reader that waits for the next one."""
+    cut = asyncio.ensure_future(partitioned.wait())
     try:
         while True:
             reading = asyncio.ensure_future(_next(chunks))

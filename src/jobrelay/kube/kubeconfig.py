@@ -1,11 +1,9 @@
 """Reading kubeconfig files as kubectl does.
 
-Several files merge: for each name, and for the current context, the first file that mentions it wins. Relative paths
-inside a file are relative to that file. A kubeconfig that does not come from the user's own disk, such as one kept in
-a Secret, is read with `Kubeconfig.inline`: it may carry data only, since a path in it would read our files and an exec
-entry would run a program of somebody else's choosing.
-
-Every error says what is wrong and where, and where possible what to do about it.
+Several files are merged: for each name, and for the current context, the first file that has it wins. Relative paths
+are relative to their file. A kubeconfig that does not come from the user's own disk, such as one in a Secret, is read
+with `Kubeconfig.inline`. It may contain only data, because a path in it would read files of this machine and an exec
+entry would run a program that somebody else has chosen.
 """
 
 from __future__ import annotations
@@ -112,7 +110,7 @@ class _NamedEntry(Generic[T]):
 
 
 def default_paths(environ: Mapping[str, str] = os.environ) -> list[Path]:
-    """The files kubectl reads when none is named."""
+    """The files that kubectl reads by default."""
     listed = [Path(path) for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     return listed or [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
 
@@ -123,14 +121,14 @@ class Kubeconfig:
 
     current_context: str = ""
     exec_allowed: frozenset[str] = frozenset()
-    """Commands that an inline kubeconfig may run after all."""
+    """Exec plugins that an inline kubeconfig may run."""
     _clusters: dict[str, _NamedEntry[KubeconfigCluster]] = field(default_factory=dict)
     _users: dict[str, _NamedEntry[KubeconfigUser]] = field(default_factory=dict)
     _contexts: dict[str, _NamedEntry[KubeconfigContext]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, paths: Sequence[Path], *, must_exist: bool = False) -> Kubeconfig:
-        """Read and merge files, skipping those that are not there unless they must be."""
+        """Read and merge files; missing ones are skipped unless `must_exist`."""
         merged = cls()
         for path in paths:
             try:
@@ -146,18 +144,18 @@ class Kubeconfig:
 
     @classmethod
     def inline(cls, text: bytes, *, exec_allowed: frozenset[str] = frozenset()) -> Kubeconfig:
-        """Read a kubeconfig that came from elsewhere: it may neither name files nor run programs but those allowed."""
+        """Read a kubeconfig that is not trusted: it may not name files, nor run programs except those allowed."""
         config = cls(exec_allowed=exec_allowed)
         config._merge(text, None)
         return config
 
     @property
     def contexts(self) -> list[str]:
-        """The names of all contexts, in the order found."""
+        """The names of all contexts, in the order of the files."""
         return list(self._contexts)
 
     def connection(self, context: str | None = None) -> Connection:
-        """How to reach the cluster of a context, by default the current one."""
+        """The connection of a context, by default of the current one."""
         chosen, cluster, user = self._chosen(context)
         if not cluster.value.server:
             raise ConfigError(f"cluster {chosen.cluster!r} in {cluster.where} has no server")
@@ -174,7 +172,7 @@ class Kubeconfig:
         )
 
     def entries(self, context: str | None = None) -> tuple[KubeconfigCluster, KubeconfigUser]:
-        """What is written about the cluster and the user of a context, for whoever has to judge it."""
+        """The entries of the cluster and the user of a context, as they are written."""
         _, cluster, user = self._chosen(context)
         return cluster.value, user.value if user else KubeconfigUser()
 
@@ -224,7 +222,7 @@ def _pick(entries: Mapping[str, _NamedEntry[T]], name: str, what: str) -> _Named
 
 
 def _data(entry: _NamedEntry[Any], name: str) -> bytes | None:
-    """What `name-data` holds or, if it is absent, the file `name` points to."""
+    """The decoded `name-data` or, without it, the content of the file that `name` points to."""
     attribute = name.replace("-", "_")
     encoded, path = getattr(entry.value, f"{attribute}_data"), getattr(entry.value, attribute)
     if encoded:
@@ -250,7 +248,7 @@ def _resolve(entry: _NamedEntry[Any], name: str, path: str) -> Path:
 def _credentials(
     user: _NamedEntry[KubeconfigUser], cluster: KubeconfigCluster, ca: bytes | None, exec_allowed: frozenset[str]
 ) -> Credentials:
-    """The first that is given of token file, token, password, exec plugin and certificate, as kubectl ranks them."""
+    """The first of token file, token, password, exec plugin and certificate, in kubectl's order."""
     value, certificate = user.value, _certificate(user)
     if value.token_file:
         if user.file is None:
@@ -283,7 +281,7 @@ def _certificate(user: _NamedEntry[KubeconfigUser]) -> Certificate | None:
 
 
 def _located(plugin: ExecConfig, file: Path | None) -> ExecConfig:
-    """A command with a slash is relative to its kubeconfig, one without is looked up in PATH."""
+    """A command with a slash is relative to its kubeconfig; one without is found on PATH."""
     if file is None or "/" not in plugin.command:
         return plugin
     return msgspec.structs.replace(plugin, command=str(file.parent / plugin.command))

@@ -1,12 +1,12 @@
 """Leader election on a `coordination.k8s.io/v1` Lease.
 
-The candidate that managed to write its name into the Lease leads, for as long as it keeps renewing. Clocks of
-different machines are never compared: a candidate takes over only when it has watched the Lease stand unchanged, by
-its own monotonic clock, for the duration the holder promised. The times written into the Lease are for people.
+The candidate whose name is in the Lease leads as long as it renews the Lease. Clocks of different machines are never
+compared: a candidate takes over only after it has seen the Lease unchanged for `leaseDurationSeconds` by its own
+monotonic clock. The times in the Lease are for people.
 
-The leader for its part gives up `renew_deadline` after its last success, counted from before that request was sent,
-and that is shorter than `lease_duration`; so it has stopped before anyone else may start. On a clean stop the work
-ends first, and only then is the Lease handed back, so that the successor need not wait.
+The leader stops `renew_deadline` seconds after its last successful renewal, counted from before that request was sent.
+That is shorter than `lease_duration`, so it has stopped before another candidate may begin. On a clean stop the work
+ends first and the Lease is released after it, so that the successor does not have to wait.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JITTER = 1.2
 
 
 class LeadershipLost(KubeError):
-    """The Lease could not be renewed in time; whatever led must have stopped."""
+    """The Lease was not renewed in time; what the leader ran has been cancelled."""
 
 
 class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,9 +50,10 @@ class _LeaseView(msgspec.Struct, frozen=True):
 
 
 class LeaderElection:
-    """One candidate for the leadership that the Lease `namespace/name` stands for.
+    """One candidate for the Lease `namespace/name`.
 
-    `annotations` are written on the Lease while this candidate leads, so that others find out how to reach the leader.
+    `on_lost` is called when leadership is lost, before the leader's work is cancelled. `annotations` are on the Lease
+    while this candidate leads, so that others can find the leader.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class LeaderElection:
         self._clock = clock or SystemClock()
         self._random = random or Random()
         self.known = asyncio.Event()
-        """Set once it has turned out who leads."""
+        """Set once the holder of the Lease is known."""
         self._on_lost = on_lost
         self._annotations = dict(annotations or {})
         self._observed: Object | None = None
@@ -92,23 +93,23 @@ class LeaderElection:
 
     @property
     def spare(self) -> float:
-        """How many seconds lie between a leader's giving up and the earliest moment at which another may begin."""
+        """Seconds between the moment a leader stops and the earliest moment at which another may begin."""
         return self._lease_duration - self._renew_deadline
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate may act as leader at this very moment."""
+        """Whether this candidate leads at this moment."""
         return self._renewed_at is not None and self._clock.monotonic() < self._renewed_at + self._renew_deadline
 
     @property
     def leader(self) -> str:
-        """Who held the Lease when it was last seen."""
+        """The identity of the last known holder of the Lease."""
         return self._spec.holder_identity or ""
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for leadership, then run `lead` while it lasts.
+        """Wait for leadership, then run `lead`.
 
-        Returns when `lead` does. Raises `LeadershipLost` after `lead` was cancelled because leadership ended.
+        Returns when `lead` returns. If leadership is lost, cancels `lead` and raises `LeadershipLost`.
         """
         await self._acquire()
         leading = asyncio.ensure_future(lead())
@@ -131,7 +132,7 @@ class LeaderElection:
         log.info("leader election won", lease=self._key, identity=self.identity)
 
     async def _renew(self) -> None:
-        """Keep the Lease; returns when it is lost."""
+        """Renew the Lease until it is lost."""
         while True:
             await sleep(self._clock, self._retry_period)
             if not await self._try() and (not self.is_leader or self.leader not in ("", self.identity)):
@@ -144,7 +145,7 @@ class LeaderElection:
             self._on_lost()
 
     async def _try(self) -> bool:
-        """Try once to take or renew the Lease, within the time that is left."""
+        """Try once to acquire or renew the Lease, within the time that is left."""
         started = self._clock.monotonic()
         left = self._renew_deadline
         if self._renewed_at is not None:
@@ -176,7 +177,7 @@ class LeaderElection:
         return True
 
     def _observed_stale(self) -> None:
-        """After a failed write the next try reads first; who was seen to hold the Lease, and since when, stays."""
+        """Make the next attempt read the own Lease first, since a failed write may have changed it."""
         if self._observed is not None and self.leader == self.identity:
             self._observed = None
 
@@ -218,7 +219,7 @@ class LeaderElection:
         }
 
     async def _release(self) -> None:
-        """Hand the Lease back, if it is still ours; failing to is harmless, it expires."""
+        """Release the Lease if it is still held; if that fails, it expires."""
         ours = self.is_leader and self.leader == self.identity
         self._renewed_at = None
         if self._observed is None or not ours:

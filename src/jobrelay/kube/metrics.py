@@ -1,8 +1,8 @@
 """Metrics for Prometheus from plain counters.
 
-Code that is called for every request or reconcile counts in plain integers. A collector, an object whose `collect` makes
-prometheus_client's metric families of them, reads these when somebody asks. The library takes about 20 ms to import, so
-that is put off until then.
+Code that is called for every request or reconcile counts in plain integers. A collector, an object whose `collect`
+makes prometheus_client's metric families of them, reads these when somebody asks. The library takes about 20 ms to
+import, so that is put off until then.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The objects a watch cache holds, their indexes, and who wants to know about changes.
+"""Objects by key with secondary indexes and change handlers; client-go calls it an Indexer.
 
-Everything here is synchronous: one call makes one change, and every handler has heard of it before the call returns.
-A handler therefore sees each change exactly once and in order, as the pair (old, new): (None, new) for an addition,
-(old, None) for a deletion, both for a modification. Handlers should only note what changed, typically by putting a key
-on a work queue; an exception from a handler is a bug and is not caught here.
+Each change calls all handlers before it returns, so a handler sees each change once and in order, as (old, new):
+(None, new) for an addition, (old, None) for a deletion. Handlers should be quick, typically adding a key to a work
+queue. Their exceptions are not caught.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ IndexFunc: TypeAlias = Callable[[Object], Iterable[str]]
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether a resourceVersion lies after another; versions that are not numbers can only differ."""
+    """Whether a resourceVersion is after another; if they are not numbers, whether they differ."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether a resourceVersion is known to lie before another, which takes numbers."""
+    """Whether both resourceVersions are numbers and the first is before the other."""
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
@@ -54,7 +53,7 @@ class _Index:
 
 
 class ObjectIndex:
-    """A readable collection of objects by key."""
+    """Objects by key; `add_index` makes them also findable by other values."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, Object] = {}
@@ -69,14 +68,14 @@ class ObjectIndex:
         return key in self._objects
 
     def __iter__(self) -> Iterator[Object]:
-        """The objects at this moment; the store may change while they are walked."""
+        """The present objects; the index may change during the iteration."""
         return iter(tuple(self._objects.values()))
 
     def get(self, key: Key) -> Object | None:
         return self._objects.get(key)
 
     def add_index(self, name: str, indexer: IndexFunc) -> None:
-        """Keep objects findable by the values `indexer` returns for them."""
+        """Index objects by the values that `indexer` returns for them."""
         if name in self._indexes:
             raise ValueError(f"there is already an index named {name!r}")
         index = self._indexes[name] = _Index(indexer)
@@ -84,11 +83,11 @@ class ObjectIndex:
             index.update(key, obj)
 
     def by_index(self, name: str, value: str) -> tuple[Object, ...]:
-        """The objects that have this value in this index."""
+        """The objects with this value in this index."""
         return tuple(self._objects[key] for key in self._indexes[name].keys.get(value, ()))
 
     def subscribe(self, handler: ChangeHandler) -> Callable[[], None]:
-        """Tell `handler` of every object there is, then of every change; returns how to stop that."""
+        """Call `handler` for each present object, then for each change; returns a function that ends this."""
         for obj in self:
             handler(None, obj)
         self._subscriptions += 1
@@ -101,9 +100,9 @@ class ObjectIndex:
         return unsubscribe
 
     def put(self, obj: Object) -> None:
-        """Add or replace one object; the same version again changes nothing.
+        """Add or replace one object; does nothing if it is not newer.
 
-        Another uid under a known key means that a deletion was not seen, so it is told before the addition.
+        Another uid for a known key means that a deletion was missed, so handlers get that first.
         """
         old = self._objects.get(obj.key)
         if old is not None and old.uid != obj.uid:
@@ -113,13 +112,13 @@ class ObjectIndex:
             self._change(obj.key, old, obj)
 
     def discard(self, key: Key, last: Object | None = None) -> None:
-        """Remove one object, telling handlers its `last` state if that is known to be newer than the held one."""
+        """Remove one object; handlers get its `last` state if it is given."""
         held = self._objects.get(key)
         if held is not None:
             self._change(key, held, None, last)
 
     def replace(self, objects: Iterable[Object]) -> None:
-        """Make the store hold exactly these objects, telling handlers only the differences, deletions first."""
+        """Replace all objects; handlers get only the differences, deletions first."""
         fresh = {obj.key: obj for obj in objects}
         for key in [key for key in self._objects if key not in fresh]:
             self.discard(key)

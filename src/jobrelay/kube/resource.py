@@ -1,8 +1,7 @@
-"""A kind is a value.
+"""Kinds of objects as values.
 
-`Resource` says where objects of one kind live: group, version, plural and scope. That is all the client needs to
-build any path, so custom resources are as first-class as built-ins: write `Resource("ray.io", "v1", "rayjobs",
-"RayJob")` and use it.
+A `Resource` has the group, version, plural, kind and scope from which the client builds paths. Custom resources work
+like built-in ones: `Resource("ray.io", "v1", "rayjobs", "RayJob")`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Where objects of one kind live in the API."""
+    """A kind of objects, and where the API serves them."""
 
     group: str
     version: str
@@ -61,9 +60,9 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of the collection, of one object, or of a part of one.
+        """The URL path of the collection, of one object, or of a subresource.
 
-        Without a namespace, a namespaced collection means all namespaces.
+        The path of a namespaced collection without a namespace is that of all namespaces.
         """
         self._check_scope(namespace, name)
         path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

@@ -1,10 +1,10 @@
-"""The server's own figures, under Kubernetes' names and labels where it has some.
+"""The metrics of the API server, under Kubernetes' names and labels where it has some.
 
-In the path of a request there are only plain counters: one lookup of its series, one addition for its code, one for its
-duration. Everything else (objects, open watches, the store, the process) is looked up when somebody asks for the text.
+The path of a request has only plain counters: it finds its counts, adds one to its code and one to its duration. All else
+(objects, open watches, the store) is read when somebody asks for the metrics.
 
-Labels can take only values that the server itself knows: a request for a resource or path that is not served is counted
-without naming it, so that no client can make the number of series grow.
+Labels only have values that the server knows: a request for a resource or path that is not served is counted without
+naming it, so that no client can make the number of series grow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 BUCKETS: Final = (0.005, 0.025, 0.1, 0.4, 1.0, 5.0, 30.0)
 _VERBS: Final = {
-    "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE", "watch": "WATCH",
+    "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE", "watch":
+    "WATCH",
 }  # fmt: skip
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
@@ -100,7 +101,7 @@ class ApiServerMetrics:
         series.durations.observe(seconds)
 
     def _of(self, request: ApiRequest, info: Info) -> RequestCounts:
-        """The series that a request belongs to; for the most common requests it is remembered by what they have in common."""
+        """The counts of requests like this one; for common requests they are found by what these have in common."""
         common = (
             info.verb,
             info.group,

@@ -4,11 +4,13 @@
                             (under load)       new, repeated,
                                                combined, too many
 
-`EventRecorder.event` never waits and never raises: no operation may fail because an Event about it could not be written.
+`EventRecorder.event` never waits and never raises: no operation may fail because an Event about it could not be
+written.
 
 There are two APIs for Events, and Kubernetes' components use both. `EVENTS_V1` (`events.k8s.io/v1`, as kube-scheduler)
 counts repetitions in a series that is written at most every 30 seconds. `CORE_V1` (`v1`, as kube-controller-manager)
-follows client-go's `tools/record`: each repetition raises the count of the first Event, and many similar ones are combined.
+follows client-go's `tools/record`: each repetition raises the count of the first Event, and many similar ones are
+combined.
 """
 
 from __future__ import annotations
