@@ -24,8 +24,6 @@ __all__ = [
     "LIMITRANGES",
     "NAMESPACES",
     "NODES",
-    "PERSISTENTVOLUMECLAIMS",
-    "PODDISRUPTIONBUDGETS",
     "PODS",
     "PRIORITYCLASSES",
     "RESOURCEQUOTAS",
@@ -94,7 +92,6 @@ CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-PERSISTENTVOLUMECLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 LIMITRANGES = Resource("", "v1", "limitranges", "LimitRange")
 RESOURCEQUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 EVENTS_CORE = Resource("", "v1", "events", "Event")
@@ -115,7 +112,6 @@ CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 CLUSTERROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTERROLEBINDINGS = Resource(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False

@@ -1,6 +1,6 @@
 """The metrics of the API server, under Kubernetes' names and labels where it has some.
 
-The path of a request has only plain counters: it finds its counts, adds one to its code and one to its duration. All else
+The path of a request has only plain counters: it finds its counts, adds one to its code and one to its duration. The rest
 (objects, open watches, the store) is read when somebody asks for the metrics.
 
 Labels only have values that the server knows: a request for a resource or path that is not served is counted without
