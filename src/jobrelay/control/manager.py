@@ -68,12 +68,14 @@ class Manager:
         self._grace = grace
         self._members: dict[Group, list[Runnable]] = {group: [] for group in Group}
         self._running: list[_Running] = []
-        self._failed: asyncio.Future[None] | None = None
+        self._started = False
+        self._failed = asyncio.Event()
+        self._error: BaseException | None = None
         self.ready = asyncio.Event()
 
     def add(self, runnable: Runnable, group: Group = Group.CONTROLLERS) -> None:
         """Add a runnable to a group; only before `run` is called."""
-        if self._failed is not None:
+        if self._started:
             raise RuntimeError("the manager is already running")
         self._members[group].append(runnable)
 
@@ -84,7 +86,8 @@ class Manager:
 
     async def run(self) -> None:
         """Run all runnables until cancelled or until one of them fails."""
-        self._failed = asyncio.get_running_loop().create_future()
+        self._started, self._error = True, None
+        self._failed.clear()
         try:
             for group in (Group.SERVERS, Group.CACHES, Group.CONTROLLERS):
                 await self._start(group)
@@ -94,8 +97,6 @@ class Manager:
             self.ready.clear()
             while self._running:
                 await self._stop(self._running.pop())
-            if not self._failed.cancel():
-                self._failed.exception()
 
     async def _lead(self) -> None:
         """Run the leader's group: always, or while this process leads."""
@@ -137,24 +138,24 @@ class Manager:
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Stop the manager if a runnable raised; one that returned is done."""
         error = None if task.cancelled() else task.exception()
-        if error is None or self._failed is None or self._failed.done():
+        if error is None or self._error is not None:
             return
         log.error("runnable failed", runnable=task.get_name(), error=repr(error))
-        self._failed.set_exception(error)
+        self._error = error
+        self._failed.set()
 
     async def _unless_failed(self, work: Awaitable[None]) -> None:
         """Wait for something, unless a runnable fails meanwhile."""
-        assert self._failed is not None
-        task = asyncio.ensure_future(work)
+        task, failed = asyncio.ensure_future(work), asyncio.ensure_future(self._failed.wait())
         try:
-            await asyncio.wait({task, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-            if self._failed.done():
-                self._failed.result()
+            await asyncio.wait({task, failed}, return_when=asyncio.FIRST_COMPLETED)
+            if self._error is not None:
+                raise self._error
             await task
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+            task.cancel()
+            failed.cancel()
+            await asyncio.gather(task, failed, return_exceptions=True)
 
 
 def _name(runnable: Runnable) -> str:
