@@ -26,7 +26,7 @@ from jobrelay.operate.leaving import Leaving, leave
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.relay import find_origin
-from jobrelay.relay.workers.objects import CLUSTERS
+from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.relay.workers.tokens import read_token, token_in
 from tests.relay.fleets import NAMESPACE, Fleet, fleet
 

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
+from jobrelay.control import Runnable
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.names import RELAY
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.workers import Timing, Way, WorkerSpec
+from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSpec
 
 NAMESPACE = "jobrelay-system"
 ORIGIN = "tests"
@@ -79,9 +80,12 @@ class ListedWorkers:
     async def run(self) -> None:
         await asyncio.Event().wait()
 
+    def leader_runnables(self, *_: object) -> Sequence[Runnable]:
+        return ()
+
 
 def _spec(name: str, order: int) -> WorkerSpec:
-    return WorkerSpec(name, Way(Connection(f"https://{name}"), name), order)
+    return WorkerSpec(name, UsableKubeconfig(Connection(f"https://{name}"), name), order)
 
 
 class Fleet:
@@ -115,9 +119,9 @@ class Fleet:
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)
 
-    def connect(self, connection: Connection) -> Transport:
-        """The way to a worker."""
-        return self.links[connection.server.removeprefix("https://")]
+    def connect(self, worker: str, connection: Connection) -> Transport:
+        """Reach a worker over its faulty transport."""
+        return self.links[worker]
 
     async def kill(self) -> None:
         """End the relay in the middle of whatever it does."""

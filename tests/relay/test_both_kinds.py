@@ -18,7 +18,7 @@ RESTARTED = "its clusters are stopped and started again; tests/real/test_outages
 EMBEDDED_ONLY = {
     "workers.test_conditions": FAKE_TIME,
     "workers.test_install": FAKE_TIME,
-    "workers.test_link": FAKE_TIME,
+    "workers.test_connection": FAKE_TIME,
     "workers.test_loss": FAKE_TIME,
     "workers.test_network": RESTARTED,
     "workers.test_registry": FAKE_TIME,

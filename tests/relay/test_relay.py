@@ -12,7 +12,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES, PODS
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.model import State
-from jobrelay.relay.originals import Task
+from jobrelay.relay.workload_kind import WorkloadRef
 from tests.relay.fleets import Fleet, MakeFleet, job
 
 
@@ -364,7 +364,7 @@ async def left(it: Fleet, worker: str) -> bool:
 
 def explained(it: Fleet) -> Explanation | None:
     assert it.relay is not None
-    return it.relay.explain(Task("jobs.batch", Key("default", "train")))
+    return it.relay.explain(WorkloadRef("jobs.batch", Key("default", "train")))
 
 
 async def stage(it: Fleet, name: str) -> bool:
@@ -385,4 +385,4 @@ async def test_a_burst_is_spread_over_workers_by_what_was_promised_to_them(fleet
 
 async def rooms_are_known(it: Fleet) -> bool:
     assert it.relay is not None
-    return all(link.capacity.is_known for link in it.relay.registry.links.values())
+    return all(link.capacity.is_known for link in it.relay.registry.workers.values())

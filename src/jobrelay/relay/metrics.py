@@ -1,15 +1,15 @@
-"""What the relay counts, by worker and result, in a registry of its own."""
+"""The relay's metrics, by worker and result, in a registry of their own."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-__all__ = ["Metrics"]
+__all__ = ["RelayMetrics"]
 
 _LAG = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Metrics:
+class RelayMetrics:
     """All names begin with `jobrelay_`."""
 
     def __init__(self) -> None:

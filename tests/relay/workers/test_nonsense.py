@@ -10,9 +10,9 @@ import pytest
 
 from jobrelay.kube import FakeClock, Request, Response
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.workers import WorkerLink, WorkerSpec
+from jobrelay.relay.workers import WorkerConnection, WorkerSpec
 
-from .support import advance, running, way
+from .support import advance, kubeconfig_access, running
 
 MANY = 10 * 1024 * 1024
 END = {
@@ -61,12 +61,12 @@ FINE = msgspec.json.encode({"metadata": {"name": "kube-system", "uid": "u"}, "gi
     ],
 )
 async def test_nonsense_is_named_and_does_no_harm(clock: FakeClock, liar: Liar, words: str) -> None:
-    link = WorkerLink(
-        WorkerSpec("w1", way()),
+    link = WorkerConnection(
+        WorkerSpec("w1", kubeconfig_access()),
         resources=[JOBS],
         origin="o",
         clock=clock,
-        connect=lambda connection: liar,
+        connect=lambda name, connection: liar,
         random=Random(1),
     )
     async with running(link.run()):

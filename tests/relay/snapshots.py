@@ -16,7 +16,7 @@ from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
 from jobrelay.relay.placement import DEFAULT, parse_policy
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.situation import Mirror, Situation
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -108,22 +108,22 @@ def refusal(message: str = "quota exceeded") -> Refusal:
     return Refusal(message, NOW + timedelta(seconds=30))
 
 
-def situation(
+def snapshot(
     original: Object,
     workers: Sequence[WorkerFacts] = (),
     mirrors: Mapping[str, Object] | None = None,
     *,
     refusals: Mapping[str, Refusal] | None = None,
-    proven: bool = True,
+    accepted: bool = True,
     removed: Mapping[str, datetime] | None = None,
     namespace: Mapping[str, str] | None = None,
     waited: float = 10.0,
     now: datetime = NOW,
     **settings: Any,
-) -> Situation:
-    """All that is known; every worker has taken such a Job before unless `proven` is off."""
+) -> WorkloadSnapshot:
+    """All that is known; every worker has taken such a Job before unless `accepted` is off."""
     shape = ADAPTER.demand(original).shape
-    return Situation(
+    return WorkloadSnapshot(
         ADAPTER,
         original,
         ADAPTER.read(original),
@@ -135,7 +135,7 @@ def situation(
         POLICY,
         now,
         refusals or {},
-        {each.name: {shape: None} for each in workers} if proven else {},
+        {each.name: {shape: None} for each in workers} if accepted else {},
         namespace or {},
         waited,
     )
