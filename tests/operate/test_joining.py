@@ -54,7 +54,7 @@ async def test_a_worker_is_registered_with_its_namespaces_and_a_token_to_renew()
         assert secret.metadata.annotations == {RENEW: "true"}
         token = read_token(token_in(await worker_kubeconfig(it)))
         assert token is not None
-        assert (token.life, token.namespace) == (3600, HOME)
+        assert (token.lifetime, token.namespace) == (3600, HOME)
 
 
 async def test_all_rights_are_in_single_namespaces_unless_asked() -> None:

@@ -90,7 +90,7 @@ async def test_what_is_gone_in_one_of_them_is_gone(clock: FakeClock) -> None:
 async def test_a_namespace_without_rights_is_named_and_the_others_are_served(clock: FakeClock) -> None:
     async with link_to(clock, ("a", "b"), ("a",)) as (link, _, _):
         assert link.connected
-        assert link.unavailable[JOBS].startswith("in namespace b: it forbids this (403)")
+        assert link.mirrors.unavailable[JOBS].startswith("in namespace b: it forbids this (403)")
 
 
 async def test_a_namespace_that_is_added_is_watched_at_once(clock: FakeClock) -> None:
@@ -100,7 +100,7 @@ async def test_a_namespace_that_is_added_is_watched_at_once(clock: FakeClock) ->
         await advance(clock, 1)
         changes: list[object] = []
         link.mirrors[JOBS].subscribe(lambda old, new: changes.append((old is None, new is None)))
-        link.respecify(replace(link.spec, namespaces=("a", "b")))
+        link.update_spec(replace(link.spec, namespaces=("a", "b")))
         await advance(clock, 2)
         assert {obj.key.namespace for obj in link.mirrors[JOBS]} == {"a", "b"}
         assert changes == [(True, False), (True, False)]
@@ -120,7 +120,7 @@ async def test_from_all_namespaces_to_one_nothing_is_told_but_what_is_let_go(clo
             await advance(clock, 2)
             gone: list[Key] = []
             link.mirrors[JOBS].subscribe(lambda old, new: gone.append(old.key) if old and not new else None)
-            link.respecify(replace(spec, namespaces=("a",)))
+            link.update_spec(replace(spec, namespaces=("a",)))
             await advance(clock, 2)
             assert gone == [Key("default", "ours")]
 
@@ -148,7 +148,7 @@ def test_what_may_run_unseen_is_not_started_again(state: State) -> None:
 def test_what_is_still_seen_goes_on() -> None:
     west = worker("west", namespaces=("a",))
     now = snapshot(original(cluster="west"), [west], {"west": mirror(status=running_status())})
-    assert "It runs on west" in reconcile_original(now).sentence
+    assert "It has been running on west" in reconcile_original(now).sentence
 
 
 def test_a_worker_that_is_declared_lost_lets_go_of_it() -> None:

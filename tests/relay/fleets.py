@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
-from jobrelay.control import Runnable
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.names import RELAY
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSpec
+from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
 
 NAMESPACE = "jobrelay-system"
 ORIGIN = "tests"
@@ -54,7 +53,7 @@ class MakeFleet(Protocol):
     ) -> AbstractAsyncContextManager[Fleet]: ...
 
 
-class ListedWorkers:
+class ListedWorkers(WorkerSource):
     """A source whose list of workers a test changes."""
 
     def __init__(self, names: list[str]) -> None:
@@ -79,9 +78,6 @@ class ListedWorkers:
 
     async def run(self) -> None:
         await asyncio.Event().wait()
-
-    def leader_runnables(self, *_: object) -> Sequence[Runnable]:
-        return ()
 
 
 def _spec(name: str, order: int) -> WorkerSpec:

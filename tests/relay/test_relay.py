@@ -38,6 +38,21 @@ async def test_a_standard_job_runs_where_it_is(fleet: MakeFleet) -> None:
         assert (await it.job("other"))["status"] == {}
 
 
+async def test_the_lag_of_each_status_is_measured_also_after_a_restart(fleet: MakeFleet) -> None:
+    async with fleet(1, coalesce=0.0) as it:
+        await it.submit(seconds=4)
+        await it.runs()
+        await it.kill()
+        await it.start()
+        await it.until(lambda: stage(it, "Running"))
+        await it.finished()
+        assert it.relay is not None
+        sample, labels = it.relay.metrics.registry.get_sample_value, {"worker": "worker-1"}
+        written = sample("jobrelay_statuses_returned_total", labels)
+        assert written
+        assert sample("jobrelay_status_lag_seconds_count", labels) == written
+
+
 async def test_the_deletion_of_a_job_reaches_its_mirror(fleet: MakeFleet) -> None:
     async with fleet() as it:
         await it.submit(seconds=1000)

@@ -1,7 +1,8 @@
 """The worker and epoch of a workload, as written on the original.
 
-The assignment is the only thing that the relay persists about a workload. It is written before anything is created on a worker
-(commit-first), and its epoch grows with each run, so that of two mirrors the one with the lower epoch is the stale one.
+The assignment is the only thing that the relay persists about a workload. It is written before anything is created on a
+worker (commit-first), and its epoch grows with each run, so that of two mirrors the one with the lower epoch is the
+stale one.
 """
 
 from __future__ import annotations

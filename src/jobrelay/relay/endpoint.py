@@ -6,8 +6,9 @@
     /workloads[?namespace=NS]          all delegated workloads, as JSON
     /explain/NAMESPACE/KIND/NAME       why one workload is where it is, as JSON
 
-It is read-only. It listens on the loopback device by default, and its address is written to the relay's Lease, so that whoever
-may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too, from the same caches.
+It is read-only. It listens on the loopback device by default, and its address is written to the relay's Lease, so that
+whoever may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too, from
+the same caches.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A mirror's deadline as a lease.
 
-A fenced mirror carries an `activeDeadlineSeconds` that ends soon, and the relay keeps extending it. When worker and relay
-lose contact, the worker's own Job controller stops the pods at the deadline. So the relay only has to wait that long before it
-may start the workload elsewhere.
+A fenced mirror carries an `activeDeadlineSeconds` that ends soon, and the relay keeps extending it. When worker and
+relay lose contact, the worker's own Job controller stops the pods at the deadline. So the relay only has to wait that
+long before it may start the workload elsewhere.
 
-The deadline is an absolute time: the start of the mirror plus seconds, chosen as the time of sending plus the lease. A renewal
-that arrives late therefore grants nothing more, and the pods are stopped within one lease after the last renewal was sent,
-whatever was lost on the way. Renewals are only sent while the worker answers; so `lost_since + lease` bounds every lease that
-the worker may have received, even across a restart of the relay.
+The deadline is an absolute time: the start of the mirror plus seconds, chosen as the time of sending plus the lease. A
+renewal that arrives late therefore grants nothing more, and the pods are stopped within one lease after the last
+renewal was sent, whatever was lost on the way. Renewals are only sent while the worker answers; so `lost_since + lease`
+bounds every lease that the worker may have received, even across a restart of the relay.
 
 The user's own deadline still counts from the first start: a later run gets what is left of it.
 

@@ -14,8 +14,8 @@ __all__ = ["frozen", "lost_at"]
 def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
     """Whether most workers were lost within `window` seconds.
 
-    Then the relay's own network is the likelier cause, and starting everything again elsewhere would do the most harm. Workers
-    that an operator declared lost are not counted.
+    Then the relay's own network is the likelier cause, and starting everything again elsewhere would do the most harm.
+    Workers that an operator declared lost are not counted.
     """
     counted = [worker for worker in workers if worker.state is not State.LOST]
     losses = sorted(worker.lost_since for worker in counted if worker.lost_since is not None)
@@ -35,8 +35,8 @@ def lost_at(
 ) -> datetime | None:
     """When the workloads of a worker may be started elsewhere; None while it answers.
 
-    `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last lease that
-    its worker may have received has certainly run out.
+    `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
+    lease that its worker may have received has certainly run out.
     """
     worker = workers.get(cluster)
     since = worker.lost_since if worker is not None else removed.get(cluster)

@@ -1,8 +1,8 @@
 """Reconciles the mirrors on one worker: carries out what `reconcile_mirror` decides.
 
 Each worker has its own controller, with its own queue and a limit on concurrent requests, so a worker that hangs delays
-nothing but its own mirrors. A refusal is the worker's answer and sends the workload elsewhere. An error may be transient, and
-is retried a few times before it counts as a refusal.
+nothing but its own mirrors. A refusal is the worker's answer and sends the workload elsewhere. An error may be
+transient, and is retried a few times before it counts as a refusal.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class MirrorController:
         except KubeError as error:
             self._refused(snapshot, error, same_shape=True, retry_after=_RETRY_PROBE)
             return
-        self._state.shape_accepted(self._worker.name, snapshot.demand.shape)
+        self._state.shape_answered(self._worker.name, snapshot.demand.shape, None)
 
     async def _ensure_namespace(self, namespace: str) -> None:
         worker = self._worker
@@ -240,7 +240,7 @@ class MirrorController:
         refusal = Refusal(message, self._state.clock.now() + timedelta(seconds=wait))
         self._state.record(snapshot.original.uid).refused(self._worker.name, refusal)
         if same_shape:
-            self._state.shape_refused(self._worker.name, snapshot.demand.shape, refusal)
+            self._state.shape_answered(self._worker.name, snapshot.demand.shape, refusal)
         self._metrics.refusals.labels(self._worker.name, reason).inc()
         self._telling.tell(snapshot.original, [Tell("Refused", f"{self._worker.name}: {message}", "Warning")])
 

@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 _FIELD_MANAGER = "jobrelay"
 _WORKERS = 32
 NOT_LEADING = Result(requeue_after=0.5)
-"""The renewal of the leader's lease is late. If the lease is lost this controller ends; otherwise the work is still due."""
+"""The renewal of the lease is late. If the lease is lost this controller ends; otherwise the work is still due."""
 
 
 class OriginalController:
@@ -141,8 +141,8 @@ class OriginalController:
         self, ref: WorkloadRef, snapshot: WorkloadSnapshot, status: dict[str, Any]
     ) -> Object | None:
         """Write the status, or the largest part of it that the API server accepts; None if it accepts no part."""
-        mirror = snapshot.mirror
-        new: Object | None
+        mirror, record = snapshot.mirror, self._state.record(snapshot.original.uid)
+        changed_at, new = record.take_mirror_change(), None
         try:
             new = await self._patch_status(snapshot, status)
         except Invalid as error:
@@ -150,10 +150,14 @@ class OriginalController:
                 raise
             self._report_defect(snapshot, mirror.obj, error)
             new = await self._write_part(snapshot, mirror.obj)
+        finally:
+            if new is None and changed_at is not None:
+                record.mirror_changed(changed_at)
         if new is None:
             return None
-        lag = self._state.record(snapshot.original.uid).status_written(self._state.clock.monotonic())
+        record.status_written()
         if mirror is not None:
+            lag = self._state.clock.monotonic() - changed_at if changed_at is not None else None
             self._metrics.returned(mirror.worker, lag)
         self._dispatcher.observe_original(self._state.kinds[ref.kind], new)
         return new

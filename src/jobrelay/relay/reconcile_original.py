@@ -7,8 +7,9 @@
     return       write the mirror's status back
     loss         the worker is lost, drained or refused the workload: place it again
 
-`reconcile_original` is a pure function of a snapshot and is level-based: it does not matter which events were missed. It
-returns at most one write, whose own event leads to the next step. What happens on workers is decided by `reconcile_mirror`.
+`reconcile_original` is a pure function of a snapshot and is level-based: it does not matter which events were missed.
+It returns at most one write, whose own event leads to the next step. What happens on workers is decided by
+`reconcile_mirror`.
 """
 
 from __future__ import annotations
@@ -103,9 +104,8 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
     """The next step for an original."""
     job = snapshot.workload
     if job.managed_by not in snapshot.adapter.managers:
-        return OriginalDecision(
-            Stage.NOT_OURS, f"It is not handed to the relay: spec.managedBy is {job.managed_by or 'not set'}."
-        )
+        sentence = f"It is not delegated to the relay: spec.managedBy is {job.managed_by or 'not set'}."
+        return OriginalDecision(Stage.NOT_OURS, sentence)
     if job.end is not None:
         return OriginalDecision(Stage.FINISHED, _finished(snapshot))
     if job.deleting:
@@ -129,10 +129,10 @@ def _finished(snapshot: WorkloadSnapshot) -> str:
 def _adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     """A mirror has a higher epoch than the assignment, so the assignment was lost: restore it from the mirror."""
     found = Assignment(mirror.worker, mirror.epoch, format_time(snapshot.now))
-    note = f"The assignment was missing or outdated; the mirror of run {mirror.epoch} on {mirror.worker} is taken on"
-    return OriginalDecision(
-        Stage.COMMITTING, f"{note}.", CommitAssignment(found), (Tell("MirrorFound", note, "Warning"),)
-    )
+    where = f"run {mirror.epoch} on {mirror.worker}"
+    note = f"The assignment was missing or outdated; it is restored from the mirror of {where}"
+    told = (Tell("MirrorFound", note, "Warning"),)
+    return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found), told)
 
 
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -150,50 +150,40 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     """Choose a worker and commit to it; `why` says what happened to the previous run."""
     placement = snapshot.place(avoid)
     lead = f"{why} " if why else ""
+    sentence = f"{lead}{placement.sentence}"
     if placement.chosen is None:
         waits = min((refusal.until for refusal in snapshot.refused.values()), default=None)
         again = (waits - snapshot.now).total_seconds() if waits is not None else None
-        told = (Tell("NotPlaced", f"{lead}{placement.sentence}", "Warning"),)
-        return OriginalDecision(
-            stage, f"{lead}{placement.sentence}", events=told, requeue_after=again, placement=placement
-        )
+        told = (Tell("NotPlaced", sentence, "Warning"),)
+        return OriginalDecision(stage, sentence, events=told, requeue_after=again, placement=placement)
     if not snapshot.accepted(placement.chosen):
-        sentence = f"{lead}{placement.chosen} is asked whether it would take it."
+        sentence = f"{lead}{placement.chosen} is asked whether it would accept it."
         return OriginalDecision(Stage.PROBING, sentence, ProbeWorker(placement.chosen), placement=placement)
     before = snapshot.assignment
     epoch = (before.epoch if before is not None else 0) + 1
     new = Assignment(placement.chosen, epoch, format_time(snapshot.now), before.cluster if before is not None else "")
-    told = (Tell("Redispatched" if why else "Placed", f"{lead}{placement.sentence}", "Warning" if why else "Normal"),)
-    return OriginalDecision(
-        Stage.COMMITTING, f"{lead}{placement.sentence}", CommitAssignment(new), told, placement=placement
-    )
+    told = (Tell("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
+    return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
 
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror = snapshot.workers.get(to.cluster), snapshot.mirror
     free_at = lost_at(to.cluster, snapshot.workers, snapshot.removed, snapshot.settings, _grace(snapshot))
     if worker is None and free_at is None:
-        return OriginalDecision(
-            Stage.WORKER_LOST, f"Its worker {to.cluster} is not registered (yet).", requeue_after=5.0
-        )
+        sentence = f"Its worker {to.cluster} is not registered (yet)."
+        return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
     if free_at is not None:
         return _lost(snapshot, to, (free_at - snapshot.now).total_seconds())
     assert worker is not None
-    if (
-        mirror is not None
-        and mirror.facts.end is not None
-        and snapshot.fenced
-        and stopped_by_lease(snapshot.workload, mirror.facts)
-    ):
-        return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} stopped it when its lease ran out.")
     if mirror is not None and mirror.facts.end is not None:
+        if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
+            return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} stopped it when its lease ran out.")
         return _return(snapshot, mirror)
     if mirror is None and not worker.serves(snapshot.original.namespace):
         return _not_served(snapshot, to)
     if worker.state in (State.DRAINING, State.LOST):
-        moved = _place(
-            snapshot, {to.cluster: f"it is {worker.state}"}, Stage.MOVING, f"{to.cluster} is {worker.state}."
-        )
+        avoid = {to.cluster: f"it is {worker.state}"}
+        moved = _place(snapshot, avoid, Stage.MOVING, f"{to.cluster} is {worker.state}.")
         if isinstance(moved.action, CommitAssignment | ProbeWorker) or mirror is None:
             return moved
     refusal = snapshot.refusal(to.cluster)
@@ -216,32 +206,26 @@ def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDe
     lost = f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
     told: tuple[Tell, ...] = ()
     if gone >= snapshot.settings.loss_told:
-        told = (Tell("WorkerLost", f"{lost}", "Warning"),)
+        told = (Tell("WorkerLost", lost, "Warning"),)
     again = snapshot.settings.loss_told - gone
     if left > 0:
-        when = f"it is started elsewhere at {format_time(snapshot.now + timedelta(seconds=left))} unless that worker returns"
-        return OriginalDecision(
-            Stage.WORKER_LOST, f"{lost}; {when}.", events=told, requeue_after=min(left, again) if again > 0 else left
-        )
+        at = format_time(snapshot.now + timedelta(seconds=left))
+        sentence = f"{lost}; it is started elsewhere at {at} unless that worker returns."
+        again = min(left, again) if again > 0 else left
+        return OriginalDecision(Stage.WORKER_LOST, sentence, events=told, requeue_after=again)
     if snapshot.frozen and (worker is None or worker.state is not State.LOST):
-        sentence = f"{lost}; most workers vanished at once, so the relay takes itself for cut off and moves nothing."
-        return OriginalDecision(
-            Stage.FROZEN, sentence, events=(*told, Tell("Frozen", sentence, "Warning")), requeue_after=15.0
-        )
+        sentence = f"{lost}; most workers were lost at once, so the relay assumes that it is cut off and moves nothing."
+        told = (*told, Tell("Frozen", sentence, "Warning"))
+        return OriginalDecision(Stage.FROZEN, sentence, events=told, requeue_after=15.0)
     return _place(snapshot, {to.cluster: "it is lost"}, Stage.WORKER_LOST, f"{lost}.")
 
 
 def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     """Committed, and the mirror does not exist yet."""
     others = [name for name in snapshot.mirrors if name != to.cluster and _reachable(snapshot, name)]
-    if others:
-        return OriginalDecision(
-            Stage.MOVING, f"It starts on {to.cluster} when its mirror on {', '.join(others)} is gone."
-        )
-    if to.cluster in snapshot.mirrors:
-        return OriginalDecision(
-            Stage.MOVING, f"It starts on {to.cluster} when the mirror of an earlier run there is gone."
-        )
+    first = f"its mirror on {', '.join(others)}" if others else "the mirror of an earlier run there"
+    if others or to.cluster in snapshot.mirrors:
+        return OriginalDecision(Stage.MOVING, f"It starts on {to.cluster} when {first} is gone.")
     if not _reachable(snapshot, to.cluster):
         return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {to.cluster} is connected.")
     failed = f"; the last attempt failed: {snapshot.last_error}" if snapshot.last_error else ""
@@ -287,11 +271,9 @@ def _where(snapshot: WorkloadSnapshot, mirror: Mirror) -> str:
     if facts.end is not None:
         return f"It has ended on {mirror.worker}; its last status is being written."
     if facts.deleting:
-        return (
-            f"Its mirror on {mirror.worker} is being deleted by someone there; it is created again when that is done."
-        )
+        return f"Its mirror on {mirror.worker} is being deleted by someone there; it is created again after that."
     if facts.suspended:
         return f"It is suspended on {mirror.worker}."
     if facts.started is None:
         return f"Its mirror on {mirror.worker} has not been started by the Job controller there yet."
-    return f"It runs on {mirror.worker} since {format_time(facts.started)}."
+    return f"It has been running on {mirror.worker} since {format_time(facts.started)}."

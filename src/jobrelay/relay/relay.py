@@ -1,8 +1,8 @@
 """The relay as a whole: its parts, constructed in the order of their dependencies, and run.
 
-What watches runs in every replica; what writes runs only in the leader, which checks its lease before each write. A leader that
-could not renew its lease stops before another replica may start: running work is cancelled within the spare time of the lease,
-so its last write is over before its successor's first.
+What watches runs in every replica; what writes runs only in the leader, which checks its lease before each write. A
+leader that could not renew its lease stops before another replica may start: running work is cancelled within the spare
+time of the lease, so its last write is over before its successor's first.
 """
 
 from __future__ import annotations

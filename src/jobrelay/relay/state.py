@@ -1,8 +1,8 @@
 """What the relay has learnt from events and replies, in one place.
 
-Per workload a `WorkloadRecord`, per worker the answers by shape, the stale mirrors and the mirrors whose pods are not bound
-yet, over all the assigned work. Everything can be rebuilt from the API, except for records, which may be lost. Only methods of
-this class change it; what they return is read-only.
+Per workload a `WorkloadRecord`, per worker the answers by shape, the stale mirrors and the mirrors whose pods are not
+bound yet, over all the assigned work. Everything can be rebuilt from the API, except for records, which may be lost.
+Only methods of this class change it; what they return is read-only.
 """
 
 from __future__ import annotations
@@ -133,10 +133,8 @@ class RelayState:
         """How many mirrors must be stopped on a worker before it gets new ones."""
         return len(self._stale.get(worker, ()))
 
-    def shape_accepted(self, worker: str, shape: str) -> None:
-        self._shapes.setdefault(worker, {})[shape] = None
-
-    def shape_refused(self, worker: str, shape: str, refusal: Refusal) -> None:
+    def shape_answered(self, worker: str, shape: str, refusal: Refusal | None) -> None:
+        """A worker accepted a workload of this shape (None) or refused it."""
         self._shapes.setdefault(worker, {})[shape] = refusal
 
     def capacity_changed(self, worker: str, capacity: CapacityTracker) -> None:

@@ -1,8 +1,8 @@
 """How much work each worker has been assigned, counted from assignments without asking the workers.
 
-A workload is *live* on a worker from its assignment to its end. Until its pods are bound to nodes the worker's capacity does
-not include them, so their requests are *reserved*. Otherwise a burst of workloads would all be sent to the one worker that
-looks empty.
+A workload is *live* on a worker from its assignment to its end. Until its pods are bound to nodes the worker's capacity
+does not include them, so their requests are *reserved*. Otherwise a burst of workloads would all be sent to the one
+worker that looks empty.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """One workload kind in the relay: its adapter, the cache of its originals, and an index of their mirrors.
 
-A mirror belongs to an original by the uid that it carries. A mirror of an earlier object of the same name has another uid.
+A mirror belongs to an original by the uid that it carries. A mirror of an earlier object of the same name has another
+uid.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def origin_uid(mirror: Object) -> str:
 
 
 class WorkloadKind:
-    """The originals of one kind, and their mirrors by uid and worker. Only `RelayState` changes the index of mirrors."""
+    """The originals of one kind, and their mirrors by uid and worker, which only `RelayState` changes."""
 
     def __init__(self, adapter: Adapter, originals: Cache) -> None:
         self.name, self.adapter, self.originals = str(adapter.resource), adapter, originals

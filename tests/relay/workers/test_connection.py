@@ -177,16 +177,16 @@ async def test_a_kind_that_is_not_there_costs_only_itself(clock: FakeClock) -> N
     rays = Resource("ray.io", "v1", "rayjobs", "RayJob")
     async with worker(clock, resources=[JOBS, rays]) as w:
         assert w.link.connected
-        assert list(w.link.unavailable) == [rays]
+        assert list(w.link.mirrors.unavailable) == [rays]
 
 
 async def test_what_the_operator_wants_is_told(clock: FakeClock) -> None:
     told: list[State] = []
     async with worker(clock) as w:
-        w.link.subscribe(lambda: told.append(w.link.state))
+        w.link.subscribe(lambda: told.append(w.link.spec.state))
         w.link.update_spec(WorkerSpec("w1", kubeconfig_access(), state=State.DRAINING, order=4))
         assert told == [State.DRAINING]
-        assert (w.link.connected, w.link.order) == (True, 4)
+        assert (w.link.connected, w.link.spec.order) == (True, 4)
 
 
 async def test_pods_of_our_mirrors_that_wait_for_a_node_are_counted(clock: FakeClock) -> None:

@@ -21,7 +21,7 @@ async def test_registered_workers_are_connected(clock: FakeClock) -> None:
     async with registered(clock, "w1", "w2") as (_, registry):
         await registry.wait_ready(5)
         assert {name: link.connected for name, link in registry.workers.items()} == {"w1": True, "w2": True}
-        assert [link.order for link in registry.workers.values()] == [0, 1]
+        assert [link.spec.order for link in registry.workers.values()] == [0, 1]
 
 
 async def test_workers_come_and_go(clock: FakeClock) -> None:
@@ -48,8 +48,8 @@ async def test_what_is_written_on_the_object_counts(clock: FakeClock) -> None:
         await made.outside.patch(MKC, "w1", merge_patch({"metadata": {"labels": {"zone": "a"}}}))
         await settle(clock)
         assert registry.workers["w1"] is link
-        assert (link.state, link.cost, link.weight) == (State.CORDONED, Fraction(5, 2), Fraction(3))
-        assert link.labels == {"zone": "a"}
+        assert (link.spec.state, link.spec.cost, link.spec.weight) == (State.CORDONED, Fraction(5, 2), Fraction(3))
+        assert link.spec.labels == {"zone": "a"}
         assert link.connected
 
 
@@ -94,10 +94,10 @@ async def test_a_config_chooses_and_orders(clock: FakeClock) -> None:
         assert not registry.workers
         await made.config("mine", "w3", "unknown", "w1")
         await advance(clock, 2)
-        assert {name: link.order for name, link in registry.workers.items()} == {"w3": 0, "w1": 1}
+        assert {name: link.spec.order for name, link in registry.workers.items()} == {"w3": 0, "w1": 1}
         await made.config("mine", "w1", "w3")
         await settle(clock)
-        assert {name: link.order for name, link in registry.workers.items()} == {"w3": 1, "w1": 0}
+        assert {name: link.spec.order for name, link in registry.workers.items()} == {"w3": 1, "w1": 0}
 
 
 async def test_the_management_cluster_can_be_a_worker(clock: FakeClock) -> None:

@@ -44,7 +44,7 @@ async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[Worke
 async def test_a_role_in_one_namespace_is_enough(clock: FakeClock) -> None:
     async with limited(clock, "team") as (link, outside, _):
         assert link.connected
-        assert not link.unavailable
+        assert not link.mirrors.unavailable
         made = job("ours")
         made["metadata"]["namespace"] = "team"
         await outside.create(JOBS, made)

@@ -1,7 +1,7 @@
 """The workers: how they are registered, reached and watched.
 
-A source names the registered workers and their kubeconfigs; the registry runs one `WorkerConnection` for each. Snapshots take a
-connection's `facts()`, and writes go through its `client`.
+A source names the registered workers and their kubeconfigs; the registry runs one `WorkerConnection` for each.
+Snapshots take a connection's `facts()`, and writes go through its `client`.
 """
 
 from __future__ import annotations

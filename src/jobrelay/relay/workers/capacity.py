@@ -1,7 +1,8 @@
 """Feeds the capacity of a worker from watches of its nodes and pods, where they may be read.
 
-Nothing else depends on these watches: if nodes or pods cannot be read, do not exist or are slow to load, the worker's capacity
-is unknown, which is reported but does not exclude the worker. What was forbidden is tried again later, since roles change.
+Nothing else depends on these watches: if nodes or pods cannot be read, do not exist or are slow to load, the worker's
+capacity is unknown, which is reported but does not exclude the worker. What was forbidden is tried again later, since
+roles change.
 """
 
 from __future__ import annotations
@@ -39,11 +40,8 @@ class CapacityFeed:
         random: Random,
         timing: Timing,
     ) -> None:
-        self._tracker = tracker
-        self._changed = changed
-        self._clock = clock
-        self._random = random
-        self._timing = timing
+        self._tracker, self._changed = tracker, changed
+        self._clock, self._random, self._timing = clock, random, timing
         self._timer: Timer | None = None
         self.nodes = self._cache(client, NODES, node_for_capacity)
         self.pods = self._cache(client, PODS, pod_for_capacity, _RUNNING)

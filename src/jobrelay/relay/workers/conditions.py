@@ -1,8 +1,8 @@
 """The conditions `Active` and `Connected` of MultiKueueClusters.
 
-`Active` is Kueue's, with Kueue's reasons. `Connected` is ours and says more: since when there is no contact, why, the number of
-attempts and the time of the next; or how the last loss ended. Both are computed by a pure function and written only when they
-differ from the object, only by the leader, and at a limited rate.
+`Active` is Kueue's, with Kueue's reasons. `Connected` is ours and says more: since when there is no contact, why, the
+number of attempts and the time of the next; or how the last loss ended. Both are computed by a pure function and
+written only when they differ from the object, only by the leader, and at a limited rate.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def conditions(worker: WorkerConnection) -> tuple[tuple[str, str, str, str], ...
     if not worker.tried:
         return ()
     access = worker.spec.access
-    notes = [*worker.spec.remarks, *(f"{kind}: {why}" for kind, why in worker.unavailable.items())]
+    notes = [*worker.spec.remarks, *(f"{kind}: {why}" for kind, why in worker.mirrors.unavailable.items())]
     if worker.connected:
         last = worker.last_loss
         version = worker.version.git_version if worker.version is not None else ""

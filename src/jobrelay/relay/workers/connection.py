@@ -1,12 +1,12 @@
 """The connection to one worker: a client, caches of what the relay has there, and the worker's health.
 
-`run` connects, watches and reconnects for as long as the worker is registered. A session identifies the server, then follows
-mirrors, nodes and pods, each kind by one watch. Nothing is polled. When a watch breaks, or after long silence, a heartbeat is
-requested: if it succeeds, only the watch was at fault and recovers by itself; if not, the session ends, and the next one starts
-after an exponential, jittered pause.
+`run` connects, watches and reconnects for as long as the worker is registered. A session identifies the server, then
+follows mirrors, nodes and pods, each kind by one watch. Nothing is polled. When a watch breaks, or after long silence,
+a heartbeat is requested: if it succeeds, only the watch was at fault and recovers by itself; if not, the session ends,
+and the next one starts after an exponential, jittered pause.
 
-Caches outlive sessions, so what was seen stays readable while a worker is unreachable, and a short loss needs no new list. They
-are reset if the server turns out to be another cluster than before.
+Caches outlive sessions, so what was seen stays readable while a worker is unreachable, and a short loss needs no new
+list. They are reset if the server turns out to be another cluster than before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
-from jobrelay.relay.model import State, WorkerFacts
+from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.capacity import CapacityFeed
@@ -63,8 +63,9 @@ class Loss:
 class WorkerConnection:
     """Connects to one worker and keeps its state current.
 
-    `home` is the identity of the management cluster, `loss` a loss that began before this process. `claim` is called with the
-    worker's name and each identity that is found, and returns the name of the worker that this cluster is registered as.
+    `home` is the identity of the management cluster, `loss` a loss that began before this process. `claim` is called
+    with the worker's name and each identity that is found, and returns the name of the worker that this cluster is
+    registered as.
     """
 
     def __init__(
@@ -112,31 +113,6 @@ class WorkerConnection:
         self._access_changed = asyncio.Event()
 
     @property
-    def labels(self) -> Mapping[str, str]:
-        return self.spec.labels
-
-    @property
-    def cost(self) -> Fraction:
-        return self.spec.cost
-
-    @property
-    def weight(self) -> Fraction:
-        return self.spec.weight
-
-    @property
-    def state(self) -> State:
-        return self.spec.state
-
-    @property
-    def order(self) -> int:
-        return self.spec.order
-
-    @property
-    def unavailable(self) -> Mapping[Resource, str]:
-        """Kinds that this worker does not serve or that may not be read there, and why."""
-        return self.mirrors.unavailable
-
-    @property
     def tried(self) -> bool:
         """Whether the first attempt to connect is over, successful or not."""
         return self.connected or self.attempts > 0
@@ -154,10 +130,10 @@ class WorkerConnection:
             connected=self.connected,
             lost_since=self.lost_since,
             reason=self.reason,
-            state=self.state,
-            labels=self.labels,
-            cost=self.cost,
-            weight=self.weight,
+            state=self.spec.state,
+            labels=self.spec.labels,
+            cost=self.spec.cost,
+            weight=self.spec.weight,
             capacity=self.capacity.snapshot(),
             live=live,
             reserved=reserved or {},

@@ -1,9 +1,11 @@
 """Checks that a worker is still alive.
 
-Watches last minutes, and a dead connection or a hung server looks like a quiet one. So after some silence, or when a watch has
-broken, the worker's `/readyz` is requested with a short timeout. While events, bookmarks or replies arrive nothing is requested.
+Watches last minutes, and a dead connection or a hung server looks like a quiet one. So after some silence, or when a
+watch has broken, the worker's `/readyz` is requested with a short timeout. While events, bookmarks or replies arrive
+nothing is requested.
 
-After a broken watch the identity is checked too: if the watch can be reopened at once, the server may have been replaced.
+After a broken watch the identity is checked too: if the watch can be reopened at once, the server may have been
+replaced.
 """
 
 from __future__ import annotations
@@ -27,10 +29,8 @@ class Heartbeat:
     def __init__(
         self, transport: WorkerTransport, check_identity: Callable[[], Awaitable[None]], *, clock: Clock, timing: Timing
     ) -> None:
-        self._check_identity = check_identity
-        self._transport = transport
-        self._clock = clock
-        self._quiet = timing.quiet
+        self._transport, self._check_identity = transport, check_identity
+        self._clock, self._quiet = clock, timing.quiet
         self._client = Client(transport, clock=clock, timeout=timing.answer, retries=0)
         self._request = asyncio.Event()
 

@@ -1,7 +1,7 @@
 """Kubeconfigs in files, read again when they change.
 
-Files are polled every few seconds: it works on every file system, costs one `stat` per file, and notices when a mounted Secret
-changes, where a symbolic link is replaced.
+Files are polled every few seconds: it works on every file system, costs one `stat` per file, and notices when a mounted
+Secret changes, where a symbolic link is replaced.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Since when each worker has been lost, across restarts of the relay.
 
-The workloads of a lost worker are started elsewhere after a timeout, which must not begin again when the relay restarts. One
-ConfigMap on the management cluster therefore holds the current losses: {worker: {"lostSince": ..., "reason": ...}}. Short ones are
-never written. Only the leader writes, each worker under its own key by a merge patch, so that writers cannot overwrite each
-other.
+The workloads of a lost worker are started elsewhere after a timeout, which must not begin again when the relay
+restarts. One ConfigMap on the management cluster therefore holds the current losses: {worker: {"lostSince": ...,
+"reason": ...}}. Short ones are never written. Only the leader writes, each worker under its own key by a merge patch,
+so that writers cannot overwrite each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Caches of the mirrors on one worker: one watch per kind, of our own objects only.
 
-A worker that serves only some namespaces is watched in each of them. If it is not so restricted and a watch over all namespaces
-is forbidden, the namespace of its kubeconfig is watched instead. A kind that the worker does not serve, or that may not be read,
-is reported in `unavailable` and tried again later; the worker is used for the others.
+A worker that serves only some namespaces is watched in each of them. If it is not so restricted and a watch over all
+namespaces is forbidden, the namespace of its kubeconfig is watched instead. A kind that the worker does not serve, or
+that may not be read, is reported in `unavailable` and tried again later; the worker is used for the others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Workers registered as MultiKueueCluster objects, with kubeconfigs in Secrets or files.
 
-All three kinds are watched, so every change and every rotation of a Secret takes effect at once. Newer definitions serve v1beta2
-and older ones only v1beta1; the first one that is served is used. While the management cluster is unreachable, the last known
-registrations stay valid.
+All three kinds are watched, so every change and every rotation of a Secret takes effect at once. Newer definitions
+serve v1beta2 and older ones only v1beta1; the first one that is served is used. While the management cluster is
+unreachable, the last known registrations stay valid.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from jobrelay.relay.workers.multikueue import (
     spec_of,
 )
 from jobrelay.relay.workers.signal import Signal
+from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.spec import Access, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.token_renewal import TokenRenewer
@@ -46,7 +47,7 @@ log = logging.getLogger(__name__)
 _RETRY = 60.0
 
 
-class ObjectSource:
+class ObjectSource(WorkerSource):
     """Reads registrations from the management cluster; `config` names the MultiKueueConfig that restricts them."""
 
     def __init__(

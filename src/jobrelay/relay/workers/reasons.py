@@ -42,7 +42,7 @@ _DESCRIPTIONS: tuple[tuple[type[KubeError], str], ...] = (
     (ConnectError, "it cannot be reached"),
     (TransportTimeout, "it does not answer in time"),
     (TransportError, "the connection broke"),
-    (ProtocolError, "it answers nonsense"),
+    (ProtocolError, "it sends invalid responses"),
 )
 
 

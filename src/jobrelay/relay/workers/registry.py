@@ -1,8 +1,8 @@
 """The registered workers: one `WorkerConnection` for each worker that the source names.
 
-A connection stays the same object while its worker is registered, so that a rotation of credentials or a change of annotations
-loses nothing that is known about the worker. A worker that is no longer named is stopped. When that happened is kept in
-`removed`, and across restarts in the `LossRecord`, since its workloads have to move in time.
+A connection stays the same object while its worker is registered, so that a rotation of credentials or a change of
+annotations loses nothing that is known about the worker. A worker that is no longer named is stopped. When that
+happened is kept in `removed`, and across restarts in the `LossRecord`, since its workloads have to move in time.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 class Registry:
     """Owns the connections to all workers; `client` reaches the management cluster.
 
-    `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `namespace` holds the record of
-    losses. `writes` says whether this replica may write at present.
+    `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `namespace` holds the
+    record of losses. `writes` says whether this replica may write at present.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Registry:
         return self._removed
 
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Have `callback` called with the name of each worker that was added, removed or changed; returns how to unsubscribe."""
+        """Have `callback` called with the name of each worker that changed; returns how to unsubscribe."""
         return self._changed.subscribe(callback)
 
     async def wait_ready(self, within: float) -> None:
@@ -163,7 +163,7 @@ class Registry:
         self._owners = {known: owner for known, owner in self._owners.items() if owner != name or known == identity}
         owner = self._workers.get(self._owners.get(identity, ""))
         mine = self._workers.get(name)
-        if owner is None or mine is None or (mine.order, name) <= (owner.order, owner.name):
+        if owner is None or mine is None or (mine.spec.order, name) <= (owner.spec.order, owner.name):
             self._owners[identity] = name
             if owner is not None and owner.name != name:
                 owner.check_now()

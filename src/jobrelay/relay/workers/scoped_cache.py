@@ -1,15 +1,15 @@
 """One kind of object on a worker, over all namespaces or over several, as one collection.
 
-A role in some namespaces does not allow a watch over all of them. Then each namespace has a cache of its own, and this store
-collects what they hold. Namespaces are only added: mirrors in one that the worker no longer serves are followed to their
-end.
+A role in some namespaces does not allow a watch over all of them. Then each namespace has a cache of its own, and this
+store collects what they hold. Namespaces are only added: mirrors in one that the worker no longer serves are followed
+to their end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jobrelay.kube import Cache, KubeError, Object
+from jobrelay.kube import Cache, Object
 from jobrelay.kube.store import Store
 
 __all__ = ["ScopedCache"]
@@ -32,10 +32,6 @@ class ScopedCache(Store):
     def synced(self) -> bool:
         """Whether all parts are synced."""
         return bool(self._parts) and all(part.synced.is_set() for part in self.parts)
-
-    @property
-    def last_error(self) -> KubeError | None:
-        return next((part.last_error for part in self.parts if part.last_error is not None), None)
 
     def scope(self, namespaces: Sequence[str]) -> tuple[Cache, ...]:
         """The caches to run from now on: one for each namespace, or one over all. Call it only while none runs."""

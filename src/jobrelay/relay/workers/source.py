@@ -45,8 +45,8 @@ class WorkerSource(Protocol):
     def leader_runnables(
         self, client: Client, workers: Mapping[str, WorkerConnection], metrics: RelayMetrics, writes: Callable[[], bool]
     ) -> Sequence[Runnable]:
-        """What the leading relay has to run for the workers of this source; `client` reaches the management cluster."""
-        ...
+        """What the leading relay has to run for this source; `client` reaches the management cluster."""
+        return ()
 
 
 def parse_flag(text: str) -> tuple[str, Path]:
@@ -59,7 +59,7 @@ def parse_flag(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-class FlagSource:
+class FlagSource(WorkerSource):
     """Workers named on the command line, in that order; their kubeconfigs are read again when they change."""
 
     def __init__(self, kubeconfigs: Mapping[str, Path], *, clock: Clock | None = None) -> None:
@@ -84,11 +84,6 @@ class FlagSource:
             if refreshed(self._files.values()):
                 self._workers = self._specs()
                 self._changed()
-
-    def leader_runnables(
-        self, client: Client, workers: Mapping[str, WorkerConnection], metrics: RelayMetrics, writes: Callable[[], bool]
-    ) -> Sequence[Runnable]:
-        return ()
 
     def _specs(self) -> dict[str, WorkerSpec]:
         return {

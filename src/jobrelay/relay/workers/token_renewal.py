@@ -1,9 +1,9 @@
 """Renews the tokens of workers before they expire.
 
-`jobrelay worker join` stores a kubeconfig with a token of limited lifetime in a Secret, and marks that Secret. When half of the
-lifetime is over, the leading relay requests the next token from the worker, using the current one, and writes it into the Secret.
-The worker's connection picks it up like any rotation: new requests use it, open watches go on. A worker that cannot be reached is
-asked again for as long as the old token is valid.
+`jobrelay worker join` stores a kubeconfig with a token of limited lifetime in a Secret, and marks that Secret. When
+half of the lifetime is over, the leading relay requests the next token from the worker, using the current one, and
+writes it into the Secret. The worker's connection picks it up like any rotation: new requests use it, open watches go
+on. A worker that cannot be reached is asked again for as long as the old token is valid.
 """
 
 from __future__ import annotations

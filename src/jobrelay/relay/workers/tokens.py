@@ -1,7 +1,7 @@
 """Service account tokens: their claims, requesting new ones, and finding them in kubeconfigs.
 
-A token is parsed but not verified, which is up to the server that issued it. Its claims are only used to know when the next one is
-due.
+A token is parsed but not verified, which is up to the server that issued it. Its claims are only used to know when the
+next one is due.
 """
 
 from __future__ import annotations

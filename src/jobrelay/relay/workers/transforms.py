@@ -1,7 +1,7 @@
 """What caches keep of an object, since they hold tens of thousands of them.
 
-`managedFields` are often half of an object and are not used here. Of pods and nodes only the fields that capacity is computed
-from are kept, under their names in the API.
+`managedFields` are often half of an object and are not used here. Of pods and nodes only the fields that capacity is
+computed from are kept, under their names in the API.
 """
 
 from __future__ import annotations

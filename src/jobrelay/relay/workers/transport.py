@@ -1,9 +1,9 @@
 """The transport to one worker.
 
-All requests to one worker go through one `WorkerTransport`. It records when the worker last answered, so that heartbeats are
-sent only after silence. It limits the size of what is read: of a whole response, or of one event of a watch. And it allows the
-transport below to be replaced: after a rotation of credentials new requests use the new transport, while open watches stay on the
-old one, which is closed after the last of them.
+All requests to one worker go through one `WorkerTransport`. It records when the worker last answered, so that
+heartbeats are sent only after silence. It limits the size of what is read: of a whole response, or of one event of a
+watch. And it allows the transport below to be replaced: after a rotation of credentials new requests use the new
+transport, while open watches stay on the old one, which is closed after the last of them.
 """
 
 from __future__ import annotations
