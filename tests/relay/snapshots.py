@@ -45,6 +45,7 @@ def job(
     annotations: Mapping[str, str] | None = None,
     deleting: bool = False,
     uid: str = "u1",
+    version: str = "10",
     **spec: Any,
 ) -> Object:
     """An original; with `cluster` it is assigned."""
@@ -52,7 +53,7 @@ def job(
     if cluster:
         marks[ASSIGNMENT] = Assignment(cluster, epoch).encode()
     metadata: dict[str, Any] = {
-        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": "10", "generation": 1, "annotations": marks,
+        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1, "annotations": marks,
     }  # fmt: skip
     if deleting:
         metadata["deletionTimestamp"] = format_time(NOW)
@@ -60,14 +61,20 @@ def job(
 
 
 def mirror(
-    *, epoch: int = 1, status: Mapping[str, Any] | None = None, deleting: bool = False, uid: str = "u1", **spec: Any
+    *,
+    epoch: int = 1,
+    status: Mapping[str, Any] | None = None,
+    deleting: bool = False,
+    uid: str = "u1",
+    version: str = "20",
+    **spec: Any,
 ) -> Object:
     """A mirror of `job`."""
     metadata: dict[str, Any] = {
         "name": "train",
         "namespace": "team",
         "uid": f"m{epoch}",
-        "resourceVersion": "20",
+        "resourceVersion": version,
         "generation": 1,
         "labels": {ORIGIN: ORIGIN_OF_TESTS, "kueue.x-k8s.io/multikueue-origin": ORIGIN_OF_TESTS},
         "annotations": {ORIGIN_UID: uid, ORIGIN_NAME: "train", EPOCH: str(epoch)},

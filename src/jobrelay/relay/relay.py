@@ -8,6 +8,7 @@ time of the lease, so its last write is over before its successor's first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 from jobrelay.control import Group, Manager, Runnable
 from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Resource, SystemClock
@@ -48,7 +49,8 @@ async def find_origin(client: Client) -> str:
 class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
-    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker.
+    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker. `random`
+    jitters pauses.
     """
 
     def __init__(
@@ -65,14 +67,15 @@ class Relay:
         election: LeaderElection | None = None,
         identity: str = "jobrelay",
         clock: Clock | None = None,
+        random: Random | None = None,
     ) -> None:
-        clock = clock or SystemClock()
+        clock, random = clock or SystemClock(), random or Random()
         self._election = election
         self.metrics = metrics = RelayMetrics()
         client = Client(MeteredTransport(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
 
         def cache(resource: Resource) -> Cache:
-            return Cache(client, resource, clock=clock, keep=strip_managed_fields, silence=SILENCE)
+            return Cache(client, resource, clock=clock, random=random, keep=strip_managed_fields, silence=SILENCE)
 
         namespaces = cache(NAMESPACES)
         policies = NamespacePolicies(namespaces, policy or parse_policy(DEFAULT))
@@ -85,13 +88,14 @@ class Relay:
             namespace=namespace,
             connect=lambda worker, connection: MeteredTransport(connect(worker, connection), worker, metrics),
             clock=clock,
+            random=random,
             timing=timing,
             writes=self.leads,
         )
         self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock)
         self.dispatcher = Dispatcher(self.state)
         self.snapshots = SnapshotBuilder(self.state, self.registry, policies, self.dispatcher.backlog)
-        recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
+        recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock, random=random)
         telling = Telling(recorder, clock)
         grace = GRACE if election is None else min(GRACE, election.spare / 2)
         self.originals = OriginalController(
