@@ -62,13 +62,6 @@ class OriginalController:
             "originals", self.reconcile, workers=_WORKERS, queue=queue, clock=clock, grace=grace
         )
 
-    async def run(self) -> None:
-        """Reconcile until cancelled."""
-        try:
-            await self.controller.run()
-        finally:
-            self._dispatcher.pending.close()
-
     def decision(self, ref: WorkloadRef) -> tuple[WorkloadSnapshot, OriginalDecision] | None:
         """What is to be done about a workload now, and the snapshot behind it; None if there is no such original."""
         kind = self._state.kinds[ref.kind]

@@ -205,9 +205,9 @@ def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDe
     reason = (worker.reason if worker is not None else "it is no longer registered") or "no answer"
     lost = f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
     told: tuple[Tell, ...] = ()
-    if gone >= snapshot.settings.loss_told:
+    if gone >= snapshot.settings.loss_event_after:
         told = (Tell("WorkerLost", lost, "Warning"),)
-    again = snapshot.settings.loss_told - gone
+    again = snapshot.settings.loss_event_after - gone
     if left > 0:
         at = format_time(snapshot.now + timedelta(seconds=left))
         sentence = f"{lost}; it is started elsewhere at {at} unless that worker returns."

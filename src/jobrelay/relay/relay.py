@@ -106,7 +106,7 @@ class Relay:
         )
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [*(kind.originals for kind in kinds), namespaces, self.registry]
-        writers: list[Runnable] = [recorder, telling, self.workers, self.originals]
+        writers: list[Runnable] = [recorder, telling, self.workers, self.originals.controller]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:

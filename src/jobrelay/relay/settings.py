@@ -32,7 +32,7 @@ class Settings:
     """How long changed counts are held back before they are written."""
     ask_again: float = 60.0
     """When a workload or status that a cluster refused is tried again."""
-    loss_told: float = 10.0
+    loss_event_after: float = 10.0
     """How long a worker must be unreachable before its workloads get an event."""
     freeze_window: float = 60.0
     """Workers that are lost within this time of each other count as lost at once."""

@@ -61,6 +61,7 @@ class WorkerControllers:
             await asyncio.Event().wait()
         finally:
             unsubscribe()
+            self._dispatcher.pending.close()
             for name in list(self._running):
                 self._stop(name)
             await self._tasks.wait()

@@ -47,18 +47,18 @@ def conditions(worker: WorkerConnection) -> tuple[tuple[str, str, str, str], ...
     if worker.connected:
         last = worker.last_loss
         version = worker.version.git_version if worker.version is not None else ""
-        told = [f"Kubernetes {version}" if version else "Connected"]
+        parts = [f"Kubernetes {version}" if version else "Connected"]
         if last is not None and last.until is not None:
-            told.append(f"last loss from {format_time(last.since)} to {format_time(last.until)}: {last.reason}")
-        return ("Active", "True", "Active", "Connected"), ("Connected", "True", "Connected", _text([*told, *notes]))
+            parts.append(f"last loss from {format_time(last.since)} to {format_time(last.until)}: {last.reason}")
+        return ("Active", "True", "Active", "Connected"), ("Connected", "True", "Connected", _text([*parts, *notes]))
     if isinstance(access, RejectedKubeconfig):
         active = ("Active", "False", access.reason, access.message)
         return active, ("Connected", "False", access.reason, _text([_since(worker), *notes]))
-    told = [_since(worker), f"{worker.attempts} failed attempts"]
+    parts = [_since(worker), f"{worker.attempts} failed attempts"]
     if worker.next_retry is not None:
-        told.append(f"next at {format_time(worker.next_retry)}")
+        parts.append(f"next at {format_time(worker.next_retry)}")
     active = ("Active", "False", "ClientConnectionFailed", worker.reason)
-    return active, ("Connected", "False", "Lost", _text([*told, *notes]))
+    return active, ("Connected", "False", "Lost", _text([*parts, *notes]))
 
 
 def _since(worker: WorkerConnection) -> str:
