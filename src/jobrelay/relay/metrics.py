@@ -1,4 +1,4 @@
-"""What the relay counts, by worker and result, in a registry of its own."""
+"""The relay's metrics, by worker and result, in a registry of their own."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RelayMetrics:
             "jobrelay_api_calls_total", "Requests sent", ["cluster", "verb", "code"], registry=registry
         )
 
-        self.queue_depth = Gauge("jobrelay_queue_depth", "Workloads to look at", ["queue"], registry=registry)
+        self.queue_depth = Gauge("jobrelay_queue_depth", "Workloads in a queue", ["queue"], registry=registry)
         self.connected = Gauge("jobrelay_worker_connected", "Whether a worker answers", ["worker"], registry=registry)
         self.live = Gauge("jobrelay_live_workloads", "Unfinished workloads by worker", ["worker"], registry=registry)
 
