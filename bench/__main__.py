@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import lives, placement, relay, scenarios
+from bench import completions, placement, relay, scenarios
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "startup": scenarios.startup,
     "writes": scenarios.writes,
     "watches": scenarios.watches,
-    "lives": lives.lives,
-    "indexed": lives.indexed,
+    "completions": completions.completions,
+    "indexed": completions.indexed,
     "placement": placement.placement,
     "relay": relay.delegated,
     "relay-live": relay.live,

@@ -2,8 +2,8 @@
 
     python -m tests.cluster.crashing STORE
 
-Every tick writes twins, two objects with one text, so that a batch that was kept by half can be told. A line on stdout is an
-acknowledged pair: its number and the version of its second write.
+Every tick writes two objects with the same text, so that a batch of which only half was kept can be detected. A line on
+stdout is an acknowledged pair: its number and the version of its second write.
 """
 
 from __future__ import annotations

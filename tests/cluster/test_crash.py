@@ -77,7 +77,7 @@ async def running_server(folder: pathlib.Path) -> AsyncIterator[asyncio.subproce
 
 
 class Writers:
-    """Clients that count up objects of their own, and remember what the server has acknowledged and what they asked for."""
+    """Clients that increment their own objects, and remember what they sent and what was acknowledged."""
 
     def __init__(self) -> None:
         self.acknowledged: dict[str, int] = {}

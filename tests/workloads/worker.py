@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.job.decision import Decision, decide
-from jobrelay.cluster.controllers.job.situation import Memory
-from jobrelay.cluster.controllers.job.tracking import close
-from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Status
+from jobrelay.cluster.controllers.job.decision import JobDecision, decide
+from jobrelay.cluster.controllers.job.snapshot import SyncState
+from jobrelay.cluster.controllers.job.tracking import PlanOutcome, count_uncounted, list_uncounted
+from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, BatchJobStatus, Job, Pod
 from tests.kinds.workloads import create, update
 
 Obj = dict[str, Any]
@@ -33,7 +33,7 @@ class Worker:
         self.job, errors = create("Job", {**body, "metadata": stamped})
         assert not errors, [str(error) for error in errors]
         self.uid, self.version, self.now = uid, version, now
-        self.memory = Memory()
+        self.state = SyncState()
         self.pods: dict[str, Obj] = {}
         self.made = 0
         self.versions = [self.shown()]
@@ -59,30 +59,31 @@ class Worker:
         if self.finished:
             return
         view = msgspec.json.decode(msgspec.json.encode(self.job), type=Job)
-        decision = decide(view, self._views(), self.memory, self.now)
+        decision = decide(view, self._views(), self.state, self.now)
         self._carry_out(decision)
         if decision.on_hold:
             return
-        reported = decision.outcome
-        if reported.changed:
-            self._write(reported.status)
-            self.memory = Memory(decision.memory)
-        removed = {pod.uid for pod in reported.removals}
+        outcome = PlanOutcome(len(decision.plan.indexes), frozenset(pod.uid for pod in decision.plan.deletes))
+        uncounted = list_uncounted(decision.snapshot, decision.plan, outcome)
+        if uncounted.changed:
+            self._write(uncounted.status)
+            self.state = SyncState(decision.snapshot.backoff)
+        removed = {pod.uid for pod in uncounted.removals}
         for uid in removed:
             self._release(uid)
-        closing = close(reported, removed, self.now)
-        if closing.changed:
-            self._write(closing.status)
+        counted = count_uncounted(uncounted, removed, self.now)
+        if counted.changed:
+            self._write(counted.status)
 
     def _views(self) -> list[Pod]:
         return [msgspec.json.decode(msgspec.json.encode(pod), type=Pod) for pod in self.pods.values()]
 
-    def _carry_out(self, decision: Decision) -> None:
-        for pod in decision.deletes:
+    def _carry_out(self, decision: JobDecision) -> None:
+        for pod in decision.plan.deletes:
             self.pods[pod.uid]["metadata"]["deletionTimestamp"] = text(self.now)
             if not decision.keeps_finalizers:
                 self._release(pod.uid)
-        for body in decision.creates:
+        for body in decision.plan.bodies(decision.snapshot):
             self.made += 1
             uid = f"{self.uid}-{self.made}"
             stamped = {**body["metadata"], "name": uid, "uid": uid, "creationTimestamp": text(self.now)}
@@ -102,7 +103,7 @@ class Worker:
         if deleted and not pod["metadata"]["finalizers"] and pod["status"]["phase"] != "Running":
             del self.pods[uid]
 
-    def _write(self, status: Status) -> None:
+    def _write(self, status: BatchJobStatus) -> None:
         self.job = {**self.job, "status": msgspec.json.decode(msgspec.json.encode(status))}
         self.versions.append(self.shown())
 

@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node import NodeSettings, set_up
 from jobrelay.kube import Connection, find_connection
 from jobrelay.kube.network import NetworkTransport
@@ -23,7 +23,7 @@ from jobrelay.kube.network import NetworkTransport
 async def nodes(connection: Connection, settings: NodeSettings | None = None) -> AsyncIterator[None]:
     """Nodes that run pods while the block runs."""
     async with NetworkTransport(connection) as transport:
-        context = Context(transport)
+        context = ControllerContext(transport)
         set_up(context, settings or NodeSettings(runtime="scripted"))
         running = asyncio.create_task(context.manager.run())
         ready = asyncio.create_task(context.manager.ready.wait())

@@ -5,11 +5,12 @@
     async with Cluster() as cluster:
         client = cluster.client()
 
-`Cluster` is imported when it is first asked for, so that tools which only look at a cluster's folder stay quick.
+`Cluster` is imported on first use, so that commands which only read a cluster's folder start fast.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,17 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "InProcessTransport", "NodeSettings"]
 
 
+_MODULES = {"Cluster": "cluster", "InProcessTransport": "inprocess", "NodeSettings": "node.settings"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "Cluster":
-        from jobrelay.cluster.cluster import Cluster
-
-        return Cluster
-    if name == "InProcessTransport":
-        from jobrelay.cluster.inprocess import InProcessTransport
-
-        return InProcessTransport
-    if name == "NodeSettings":
-        from jobrelay.cluster.node.settings import NodeSettings
-
-        return NodeSettings
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,7 +1,7 @@
-"""What a fresh cluster holds before anyone asks: namespaces, policy, priorities, the API server's own service.
+"""The objects of a new cluster: namespaces, RBAC policy, priority classes, the API server's own Service.
 
-The objects go through the same steps as a client's, but only once per process: further clusters get the same objects with
-uids and times of their own, so a fleet starts fast.
+They are prepared by the same steps as a client's objects, but only once per process: further clusters get copies with
+their own uids and times, so that many clusters start fast.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from jobrelay.kinds.core.serviceaddresses import Pool, begin_create
 from jobrelay.kinds.times import format_time
 
 Obj = dict[str, Any]
-_LATER = "set when a cluster takes the object"
+_LATER = "set when the object is copied into a cluster"
 
 
 def bootstrap(services: Services, port: int) -> None:
-    """Creates what is missing; an object that is there is left as it is."""
+    """Creates the objects that do not exist yet."""
     now = format_time(services.now())
     for key, prepared in _prepared(port):
         metadata = prepared["metadata"]
@@ -43,7 +43,7 @@ def bootstrap(services: Services, port: int) -> None:
 
 @functools.lru_cache(1)
 def _prepared(port: int) -> list[tuple[str, Obj]]:
-    """Every object as it would be stored, with its storage key."""
+    """All objects as they are stored, with their storage keys."""
     table = ResourceTable()
     return [_prepare(table, entry) for entry in facts.bootstrap(port)]
 

@@ -1,10 +1,10 @@
-"""One embedded cluster as a value: start it, use it, stop it.
+"""An embedded cluster that can be started, used and stopped.
 
     async with Cluster() as cluster:                            # in memory, any free port
         await cluster.client().list(JOBS)                       # in this process, without a socket
         kubectl --kubeconfig {cluster.kubeconfig} get ns        # from anywhere on this machine
 
-With a folder, objects, keys and port are kept and found again on the next start.
+With a folder, objects, keys and the port are kept for the next start.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
-from jobrelay.cluster.controllers.catalog import chosen
+from jobrelay.cluster.controllers.catalog import select_controllers
 from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.kubeconfig import kubeconfig
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.cluster.pki import Authority, make_authority
-from jobrelay.cluster.plane import ControlPlane
-from jobrelay.cluster.ports import HOST, listen, listen_anywhere
+from jobrelay.cluster.plane import ControlPlane, StoreControllers
+from jobrelay.cluster.ports import HOST, listen, listen_on_stable_port
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kube import Client, Clock
+from jobrelay.kube.clock import SystemClock
 
 ADMIN: Final = User("kubernetes-admin", ("system:masters",))
 CONTROLLERS: Final = User("system:kube-controller-manager", ("system:masters",))
@@ -50,10 +51,10 @@ _NAMES: Final = (HOST, "::1", "localhost", "kubernetes", "kubernetes.default", "
 class Cluster:
     """An embedded cluster.
 
-    `folder` None keeps everything in a temporary folder that is removed at the end; `memory` keeps no objects on disk.
-    `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or names, as of
-    kube-controller-manager. `nodes` says what pods run on; without it they stay pending. `clock` is the time that the
-    cluster lives in: with a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
+    `folder` None keeps everything in a temporary folder that is removed at the end; `memory` stores no objects on disk.
+    `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or a list of names as
+    in kube-controller-manager. `nodes` describes the nodes; without it pods stay pending. `clock` is the cluster's
+    time: with a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
     """
 
     def __init__(
@@ -80,21 +81,22 @@ class Cluster:
         self._http: HttpServer | None = None
         self._store: Store | None = None
         self._plane: ControlPlane | None = None
-        self._controllers = chosen(controllers)
+        self._store_controllers: StoreControllers | None = None
+        self._controllers = select_controllers(controllers)
         self._nodes = nodes or NodeSettings(runtime="none")
-        self._clock = clock
+        self._clock = clock or SystemClock()
 
     @property
     def api(self) -> ApiServer:
-        """The API server of a cluster that runs."""
+        """The API server; raises RuntimeError while the cluster is not running."""
         if self._api is None:
             raise RuntimeError(f"cluster {self.name} is not running")
         return self._api
 
     def transport(self, user: str | None = None, groups: Sequence[str] = ()) -> InProcessTransport:
-        """A way to the API server without a socket: as the admin, or as whoever is named.
+        """A transport to the API server without a socket, as the admin or as another user.
 
-        `system:anonymous` makes requests without an identity; they may still bring a bearer token of their own.
+        `system:anonymous` sends requests without an identity; they may still carry a bearer token.
         """
         who = ADMIN if user is None else None if user == ANONYMOUS.name else User(user, tuple(groups))
         return InProcessTransport(lambda: self._api, who)
@@ -104,7 +106,7 @@ class Cluster:
         return Client(self.transport(user, groups))
 
     async def start(self) -> None:
-        """Returns when the cluster can be used; raises ClusterError."""
+        """Returns when the cluster is ready for use; raises ClusterError."""
         self._files.open()
         try:
             await self._start()
@@ -133,6 +135,8 @@ class Cluster:
             raise
         self._api, self.url = api, f"https://{address}"
         assert self._plane is not None
+        assert self._store_controllers is not None
+        self._store_controllers.start()
         self._plane.start()
         self._publish(authority)
 
@@ -141,7 +145,7 @@ class Cluster:
             return listen(self._port)
         last = self._files.settings().get("port")
         if not last:
-            return listen(0) if self._temporary else listen_anywhere()
+            return listen(0) if self._temporary else listen_on_stable_port()
         try:
             return listen(last)
         except PortTaken as error:
@@ -151,29 +155,35 @@ class Cluster:
             raise PortTaken(str(error), hint) from error
 
     async def _serve(self, authority: Authority, address: str) -> ApiServer:
-        """The API server over the store, with what a cluster always holds."""
+        """Builds the API server over the store, with the objects that every cluster has."""
         self._store = Store(None if self._memory else SqliteBackend(self._files.store))
-        services = Services(self._store, ResourceTable())
-        if self._clock is not None:
-            services.now = self._clock.now
+        nodes = dataclasses.replace(self._nodes, folder=self._files.path / "pods", api_address=address)
+        transport = InProcessTransport(lambda: self._api, CONTROLLERS)
+        self._plane = ControlPlane(transport, self._controllers, nodes, self._clock)
+        services = Services(
+            self._store,
+            ResourceTable(),
+            now=self._clock.now,
+            nodes=self._plane.nodes,
+            collectors=list(self._plane.collectors),
+        )
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)
         await self._store.settled()
-        transport = InProcessTransport(lambda: self._api, CONTROLLERS)
-        nodes = dataclasses.replace(self._nodes, folder=self._files.path / "pods", api_address=address)
-        self._plane = ControlPlane(
-            services, transport, authority.pair.certificate, self._controllers, nodes, self._clock
-        )
+        self._store_controllers = StoreControllers(services, authority.pair.certificate, self._controllers)
         return api
 
     def _publish(self, authority: Authority) -> None:
-        """Writes down the port, and the kubeconfig that leads to it."""
+        """Saves the port and writes the kubeconfig."""
         self._files.save({"port": int(self.url.rpartition(":")[2]), "memory": self._memory})
         admin = self._files.pair("admin", lambda: authority.client(ADMIN.name, ADMIN.groups))
         write_private(self.kubeconfig, kubeconfig(self.name, self.url, authority.pair.certificate, admin))
 
     async def stop(self) -> None:
-        """Ends watches and requests, commits what is open, and lets go of the folder; stopping twice is fine."""
+        """Ends watches and requests, commits pending writes and unlocks the folder; may be called twice."""
+        if self._store_controllers is not None:
+            self._store_controllers.stop()
+            self._store_controllers = None
         if self._plane is not None:
             await self._plane.stop()
             self._plane = None
@@ -219,5 +229,5 @@ class Cluster:
 
 
 def _temporary_folder() -> pathlib.Path:
-    """A folder that does not exist yet, for a cluster that leaves nothing behind."""
+    """A path that does not exist yet, for a cluster that is removed when it stops."""
     return pathlib.Path(tempfile.gettempdir()) / f"jobrelay-{secrets.token_hex(8)}"

@@ -1,18 +1,18 @@
-"""What can keep a cluster from starting, stopping or being deleted.
+"""Errors of starting, stopping and deleting a cluster.
 
     ClusterError
     ├── FolderError         the folder cannot be used: unwritable, foreign, or of a newer version
     │   └── AlreadyRunning  another process holds the cluster
-    └── PortTaken           the address is in use, or not ours to use
+    └── PortTaken           the port is in use, or may not be used
 
-`hint` says what to do about it, in words that fit both the command and the library.
+`hint` says what to do about it, in terms that fit both the command and the library.
 """
 
 from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """The message says what is wrong; `hint` how to go on."""
+    """The message says what is wrong; `hint` what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -20,11 +20,11 @@ class ClusterError(Exception):
 
 
 class FolderError(ClusterError):
-    """A folder that cannot be used."""
+    """The folder cannot be used."""
 
 
 class AlreadyRunning(FolderError):
-    """The cluster is held by a running process; `pid` is 0 where that is not known."""
+    """Another process runs the cluster; `pid` is 0 if it is unknown."""
 
     def __init__(self, message: str, hint: str = "", *, pid: int = 0) -> None:
         super().__init__(message, hint)
@@ -32,4 +32,4 @@ class AlreadyRunning(FolderError):
 
 
 class PortTaken(ClusterError):
-    """The port cannot be had."""
+    """The port is not available."""

@@ -1,13 +1,13 @@
-"""What a cluster keeps in its folder: the store, its keys, its port, and the admin's kubeconfig beside it.
+"""A cluster's folder: its store, keys and port, and the admin's kubeconfig beside it.
 
     DIR/NAME.kubeconfig      for people and programs, mode 0600
-    DIR/NAME/cluster.json    the marker that makes the folder ours: version, port
+    DIR/NAME/cluster.json    marks the folder as a cluster's: version, port
     DIR/NAME/store.sqlite    the objects
     DIR/NAME/pki/            the authority, the server's certificate, the key of service account tokens
     DIR/NAME/lock            held, with the holder's process id in it, while the cluster runs
-    DIR/NAME/log             what a cluster in the background has to say; log.1 is that of the start before
+    DIR/NAME/log             the output of a cluster in the background; log.1 is that of the start before
 
-Nothing is touched in a folder that is not ours.
+Folders without the marker are never changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KeyPair:
 
 
 def write_private(path: pathlib.Path, data: bytes) -> None:
-    """Writes a file that only its owner can read, as a whole or not at all."""
+    """Writes a file that only its owner can read, atomically."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -60,7 +60,7 @@ class ClusterFolder:
         self._lock = FileLock(self.path / "lock")
 
     def open(self) -> None:
-        """Makes the folder, or finds it as we left it, and takes the lock; raises FolderError."""
+        """Creates the folder if it does not exist, and takes the lock; raises FolderError."""
         self.make()
         try:
             if not self._lock.take():
@@ -73,7 +73,7 @@ class ClusterFolder:
             raise self._unusable(error) from error
 
     def make(self) -> None:
-        """Makes the folder, or checks that it is ours; raises FolderError."""
+        """Creates the folder, or checks that it is a cluster's; raises FolderError."""
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._check_ours()
@@ -81,7 +81,7 @@ class ClusterFolder:
             raise self._unusable(error) from error
 
     def new_log(self) -> int:
-        """A fresh log, opened for writing, for a cluster that will start; raises FolderError, also if it runs."""
+        """Opens a new log for a cluster that is about to start; raises FolderError, also if it is already running."""
         self.make()
         if (pid := self.holder()) is not None:
             raise self._held(pid)
@@ -93,7 +93,7 @@ class ClusterFolder:
             raise self._unusable(error) from error
 
     def close(self) -> None:
-        """Lets others have the folder."""
+        """Releases the lock."""
         self._lock.release()
 
     def _unusable(self, error: OSError) -> FolderError:
@@ -128,7 +128,7 @@ class ClusterFolder:
             return False
 
     def settings(self) -> dict[str, Any]:
-        """What the marker says; {} where there is none. Raises FolderError for a marker that we cannot have written."""
+        """The content of the marker; {} if there is none. Raises FolderError for a marker that is not a cluster's."""
         try:
             found = json.loads(self._marker.read_bytes())
         except FileNotFoundError:
@@ -147,7 +147,7 @@ class ClusterFolder:
         write_private(self._marker, json.dumps(marker, indent=2).encode())
 
     def pair(self, name: str, make: Callable[[], KeyPair]) -> KeyPair:
-        """The certificate and key of that name, made and kept the first time."""
+        """The certificate and key of that name; created the first time."""
         certificate, key = self.pki / f"{name}.crt", self.pki / f"{name}.key"
         if certificate.exists() and key.exists():
             return KeyPair(certificate.read_bytes(), key.read_bytes())
@@ -157,11 +157,11 @@ class ClusterFolder:
         return made
 
     def holder(self) -> int | None:
-        """The process that runs the cluster (0 if it does not say so), or None if nobody does."""
+        """The id of the process that runs the cluster (0 if unknown), or None if none does."""
         return self._lock.holder()
 
     def remove(self) -> None:
-        """Deletes everything of a cluster that is not running; raises FolderError."""
+        """Deletes the folder and kubeconfig of a cluster that is not running; raises FolderError."""
         if not self._marker.exists():
             raise FolderError(f"{self.path} is not the folder of a jobrelay cluster", "nothing was deleted")
         self.open()

@@ -1,6 +1,6 @@
-"""A lock on a file, with the holder's process id in it.
+"""A lock on a file that contains the holder's process id.
 
-It belongs to the open file, not to the process: it is free the moment its holder is gone, however it went, and two
+The lock belongs to the open file, not to the process: it is released when its holder ends, for whatever reason, and two
 holders in one process exclude each other too.
 """
 
@@ -14,7 +14,7 @@ from typing import IO, Final
 
 __all__ = ["FileLock"]
 
-_GLANCES: Final = 5  # a look at the lock by another process holds it for an instant
+_TRIES: Final = 5  # another process that calls `holder` has the lock for an instant
 
 
 class FileLock:
@@ -25,7 +25,7 @@ class FileLock:
         self._file: IO[str] | None = None
 
     def take(self) -> bool:
-        """Take the lock; False if somebody else has it. Raises OSError for a file that cannot be written."""
+        """Takes the lock; False if it is held. Raises OSError for a file that cannot be written."""
         file = self._path.open("a+")
         if not _locked(file):
             file.close()
@@ -37,14 +37,14 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let others have it; releasing twice is fine."""
+        """Releases the lock; may be called twice."""
         if self._file is not None:
             self._file.truncate(0)
             self._file.close()
             self._file = None
 
     def holder(self) -> int | None:
-        """The process that holds it (0 if it does not say so), or None if nobody does."""
+        """The id of the process that holds the lock (0 if unknown), or None if none does."""
         try:
             file = self._path.open("r")
         except OSError:
@@ -59,11 +59,11 @@ class FileLock:
 
 
 def _locked(file: IO[str]) -> bool:
-    for glance in range(_GLANCES):
+    for attempt in range(1, _TRIES + 1):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except OSError:
-            if glance + 1 < _GLANCES:
+            if attempt < _TRIES:
                 time.sleep(0.01)
     return False

@@ -1,4 +1,4 @@
-"""The control plane beside the API server: controllers and nodes, started and stopped together."""
+"""What runs beside the API server: controllers and nodes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import structlog
 
 from jobrelay.cluster import node
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.cluster.controllers.catalog import AT_ONCE, NAMESPACE, THROUGH_API
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.namespaces import Namespaces
+from jobrelay.cluster.controllers.catalog import API_CONTROLLERS, NAMESPACE, STORE_CONTROLLERS
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.namespaces import NamespaceController
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.transport import Transport
@@ -20,47 +20,52 @@ log = structlog.get_logger(__name__)
 
 
 class ControlPlane:
-    """Runs the controllers whose names are given, and the nodes that the settings describe."""
+    """Runs nodes, and those of the named controllers that work through the API.
 
-    def __init__(
-        self,
-        services: Services,
-        transport: Transport,
-        authority: bytes,
-        names: frozenset[str],
-        nodes: NodeSettings,
-        clock: Clock | None = None,
-    ) -> None:
-        self._services, self._names, self._nodes = services, names, nodes
-        self._namespaces = Namespaces(services, authority)
-        self._context = Context(transport, clock=clock, timeout=None)
+    `nodes` and `collectors` are what the API server serves of them: logs and exec, and their part of `/metrics`.
+    """
+
+    def __init__(self, transport: Transport, names: frozenset[str], settings: NodeSettings, clock: Clock) -> None:
+        context = ControllerContext(transport, clock=clock, timeout=None)
+        for name, set_up in API_CONTROLLERS.items():
+            if name in names:
+                set_up(context)
+        self.nodes = node.set_up(context, settings)
+        self.collectors = context.collectors
+        self._manager = context.manager
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        if NAMESPACE in self._names:
-            self._namespaces.start()
-        for name, start in AT_ONCE.items():
-            if name in self._names:
-                start(self._services)
-        chosen = [set_up for name, set_up in THROUGH_API.items() if name in self._names]
-        for set_up in chosen:
-            set_up(self._context)
-        pool = node.set_up(self._context, self._nodes)
-        self._services.nodes = pool
-        self._services.collectors = list(self._context.collectors)
-        if chosen or pool is not None:
-            self._running = asyncio.create_task(self._context.manager.run(), name="controllers")
-            self._running.add_done_callback(_tell_end)
+        if self._manager.members:
+            self._running = asyncio.create_task(self._manager.run(), name="controllers")
+            self._running.add_done_callback(_log_failure)
 
     async def stop(self) -> None:
-        self._namespaces.stop()
         if self._running is not None:
             self._running.cancel()
-            with suppress(asyncio.CancelledError, Exception):  # what ended it was told when it happened
+            with suppress(asyncio.CancelledError, Exception):  # a failure was logged when it happened
                 await self._running
             self._running = None
 
 
-def _tell_end(task: asyncio.Task[None]) -> None:
+class StoreControllers:
+    """Runs those of the named controllers that react to the store's commits."""
+
+    def __init__(self, services: Services, authority: bytes, names: frozenset[str]) -> None:
+        self._services, self._names = services, names
+        self._namespaces = NamespaceController(services, authority)
+
+    def start(self) -> None:
+        if NAMESPACE in self._names:
+            self._namespaces.start()
+        for name, start in STORE_CONTROLLERS.items():
+            if name in self._names:
+                start(self._services)
+
+    def stop(self) -> None:
+        self._namespaces.stop()
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("the controllers have ended", exc_info=error)
+        log.error("the controllers have stopped", exc_info=error)

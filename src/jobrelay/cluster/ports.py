@@ -1,8 +1,8 @@
-"""Finding a port that will still be free at the next start.
+"""Finds a port that will probably still be free at the next start.
 
-The ports that a kernel hands out by itself are also those of outgoing connections, so a cluster that was stopped could find
-its own taken by chance. A first start therefore looks below that range, at random so that clusters of different folders do
-not meet.
+The kernel also uses its ephemeral ports for outgoing connections, so the port of a stopped cluster could be taken by
+chance. A first start therefore chooses a port below that range, at random so that clusters of different folders do not
+collide.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 from jobrelay.cluster.errors import PortTaken
 
 HOST: Final = "127.0.0.1"
-_LASTING: Final = range(16_500, 20_000)
+_BELOW_EPHEMERAL: Final = range(16_500, 20_000)
 _TRIES: Final = 30
 
 
 def listen(port: int) -> socket.socket:
-    """A bound socket; 0 takes any free port. Raises PortTaken."""
+    """A listening socket; port 0 means any free one. Raises PortTaken."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,9 +34,9 @@ def listen(port: int) -> socket.socket:
     return bound
 
 
-def listen_anywhere() -> socket.socket:
-    """A socket on a port that suits a cluster which comes back."""
-    for port in random.sample(_LASTING, _TRIES):
+def listen_on_stable_port() -> socket.socket:
+    """A listening socket on a free port outside the ephemeral range."""
+    for port in random.sample(_BELOW_EPHEMERAL, _TRIES):
         try:
             return listen(port)
         except PortTaken:

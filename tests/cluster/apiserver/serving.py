@@ -20,8 +20,8 @@ from jobrelay.cluster.apiserver.response import Stream
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.bootstrap import bootstrap
-from jobrelay.cluster.controllers.aggregation import Aggregation
-from jobrelay.cluster.controllers.namespaces import Namespaces
+from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
+from jobrelay.cluster.controllers.namespaces import NamespaceController
 from jobrelay.cluster.pki import make_authority
 from jobrelay.cluster.store import Row, Store
 from jobrelay.cluster.store.backend import NoBackend
@@ -117,8 +117,8 @@ def _fresh() -> tuple[int, tuple[Row, ...]]:
         store = Store(Keeper())
         services = Services(store, ResourceTable(), lambda: START)
         bootstrap(services, 6443)
-        Aggregation(services).start()
-        namespaces = Namespaces(services, b"authority")
+        ClusterRoleAggregationController(services).start()
+        namespaces = NamespaceController(services, b"authority")
         namespaces.start()
         for _ in range(4):
             await store.settled()
@@ -154,11 +154,11 @@ class Server:
         self.access = Access(self.services.authorizer, Tokens(_signing_key(), self._lookup, self.services.now))
         self.api = ApiServer(self.services, self.access, "127.0.0.1:6443")
 
-    def start_controllers(self) -> Namespaces:
-        """Namespaces are filled and emptied, roles aggregated, from now on."""
-        namespaces = Namespaces(self.services, b"authority")
+    def start_controllers(self) -> NamespaceController:
+        """NamespaceController are filled and emptied, roles aggregated, from now on."""
+        namespaces = NamespaceController(self.services, b"authority")
         namespaces.start()
-        Aggregation(self.services).start()
+        ClusterRoleAggregationController(self.services).start()
         return namespaces
 
     def _lookup(self, key: str, namespace: str, name: str) -> Obj | None:

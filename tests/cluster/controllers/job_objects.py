@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.job import Job, Memory, Pod, Status
-from jobrelay.cluster.controllers.job.decision import Decision, decide
+from jobrelay.cluster.controllers.job import BatchJobStatus, Job, Pod, SyncState
+from jobrelay.cluster.controllers.job.decision import JobDecision, decide
+from jobrelay.cluster.controllers.job.manage import PodPlan
+from jobrelay.cluster.controllers.job.tracking import PlanOutcome, UncountedUpdate, list_uncounted
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER
 
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
@@ -61,7 +64,8 @@ def pod(
         "name": name, "namespace": "ns", "uid": name, "labels": {"app": "x"} if labels is None else labels,
         "annotations": annotations | ({FAILURES: str(failures)} if failures is not None else {}),
         "finalizers": [TRACKING_FINALIZER] if tracked else [], "ownerReferences": [_OWNER] if owned else [],
-        "creationTimestamp": ago(age), **({"deletionTimestamp": ago(0), "deletionGracePeriodSeconds": 0} if deleting else {}),
+        "creationTimestamp": ago(age),
+        **({"deletionTimestamp": ago(0), "deletionGracePeriodSeconds": 0} if deleting else {}),
     }  # fmt: skip
     shown = [{"type": one, "status": "True", "lastTransitionTime": ago(finished)} for one in conditions]
     if ready:
@@ -74,26 +78,44 @@ def pod(
     return msgspec.json.decode(json.dumps(body), type=Pod)
 
 
-def decision(of: Job, *pods: Pod, memory: Memory | None = None) -> Decision:
-    return decide(of, pods, memory or Memory(), NOW)
+def decision(of: Job, *pods: Pod, state: SyncState | None = None) -> JobDecision:
+    return decide(of, pods, state or SyncState(), NOW)
 
 
-def told(made: Decision) -> dict[str, Any]:
-    """What a decision says, as far as it says anything."""
-    status = made.status
+def creates(made: JobDecision) -> list[dict[str, Any]]:
+    """The pods that a decision creates."""
+    return list(made.plan.bodies(made.snapshot))
+
+
+def outcome(plan: PodPlan) -> PlanOutcome:
+    """The outcome of a plan when every request succeeds."""
+    return PlanOutcome(len(plan.indexes), frozenset(pod.uid for pod in plan.deletes))
+
+
+def first_write(made: JobDecision) -> UncountedUpdate:
+    """The first status write if every request succeeds; it changes nothing while the Job is on hold."""
+    update = list_uncounted(made.snapshot, made.plan, outcome(made.plan))
+    return replace(update, changed=False, removals=()) if made.on_hold else update
+
+
+def summary(made: JobDecision) -> dict[str, Any]:
+    """What a decision leads to; empty parts are left out."""
+    update = first_write(made)
+    status = update.status if update.changed else None
     answer: dict[str, Any] = {
-        "create": [one["metadata"].get("annotations", {}).get(INDEX, "pod") for one in made.creates],
-        "delete": [one.name for one in made.deletes],
-        "adopt": [one.name for one in made.adoptions],
-        "release": [one.name for one in made.releases],
-        "count": [one.name for one in made.removals],
-        "again": made.look_again,
+        "create": [one["metadata"].get("annotations", {}).get(INDEX, "pod") for one in creates(made)],
+        "delete": [one.name for one in made.plan.deletes],
+        "adopt": [one.name for one in made.claims.adopted],
+        "release": [one.name for one in made.claims.released],
+        "count": [one.name for one in update.removals],
+        "again": made.requeue_after,
         "conditions": [f"{one.type}/{one.reason}" for one in status.conditions] if status else [],
-        "events": [event.reason for event in made.events],
+        "events": [event.reason for event in update.events],
     }
     return {key: value for key, value in answer.items() if value}
 
 
-def status(made: Decision) -> Status:
-    assert made.status is not None
-    return made.status
+def status(made: JobDecision) -> BatchJobStatus:
+    update = first_write(made)
+    assert update.changed
+    return update.status

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.kube.clock import FakeClock
@@ -22,7 +22,7 @@ class World:
         self.server = Server()
         self.clock = FakeClock(START)
         self.server.services.now = self.clock.now
-        self.context = Context(InProcessTransport(lambda: self.server.api, ADMIN), clock=self.clock)
+        self.context = ControllerContext(InProcessTransport(lambda: self.server.api, ADMIN), clock=self.clock)
 
     async def pass_(self, seconds: float = 0) -> None:
         """Lets time pass, and everything that follows from it happen."""
@@ -38,7 +38,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(*set_ups: Callable[[Context], None]) -> AsyncIterator[World]:
+async def world(*set_ups: Callable[[ControllerContext], None]) -> AsyncIterator[World]:
     """A world with these controllers and the garbage collector."""
     made = World()
     GarbageCollector(made.server.services).start()

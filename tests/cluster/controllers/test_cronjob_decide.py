@@ -45,7 +45,7 @@ def reasons(plan: Any) -> list[str]:
 def test_before_the_first_time_nothing_happens() -> None:
     plan = decide(cronjob(), [], at(2))
     assert plan.create is None
-    assert plan.look_again == 3 * 60 + 0.1
+    assert plan.requeue_after == 3 * 60 + 0.1
 
 
 def test_a_due_time_makes_its_job() -> None:
@@ -59,7 +59,7 @@ def test_the_latest_of_several_missed_times_counts() -> None:
     assert decide(cronjob(), [], at(17)).due == at(15)
 
 
-def test_very_many_missed_times_are_told() -> None:
+def test_very_many_missed_times_are_reported() -> None:
     assert "TooManyMissedTimes" in reasons(decide(cronjob("* * * * *"), [], at(200)))
 
 
@@ -69,7 +69,7 @@ def test_a_time_is_acted_on_once() -> None:
 
 def test_a_suspended_cronjob_makes_nothing() -> None:
     plan = decide(cronjob(suspend=True), [], at(6))
-    assert (plan.create, plan.look_again) == (None, None)
+    assert (plan.create, plan.requeue_after) == (None, None)
 
 
 def test_a_time_older_than_the_deadline_is_not_seen() -> None:
@@ -99,14 +99,14 @@ def test_a_finished_job_leaves_the_active_list() -> None:
     assert plan.events == [("Normal", "SawCompletedJob", "Saw completed job: a, condition: Complete")]
 
 
-def test_a_job_that_nobody_made_is_told() -> None:
+def test_a_job_that_nobody_made_is_reported() -> None:
     plan = decide(cronjob(), [job("manual")], at(1))
     assert plan.events == [
         ("Warning", "UnexpectedJob", "Saw a job that the controller did not create or forgot: manual")
     ]
 
 
-def test_a_vanished_job_is_told() -> None:
+def test_a_vanished_job_is_reported() -> None:
     plan = decide(cronjob(status={"active": active("a")}), [], at(1))
     assert (plan.status, reasons(plan)) == ({}, ["MissingJob"])
 
@@ -117,7 +117,7 @@ def test_history_limits_keep_the_youngest() -> None:
     assert [gone["metadata"]["name"] for gone in plan.delete] == ["s0", "f0"]
 
 
-def test_an_unknown_zone_is_told() -> None:
+def test_an_unknown_zone_is_reported() -> None:
     plan = decide(cronjob(timeZone="Mars/Olympus"), [], at(6))
     assert plan.events == [
         ("Warning", "UnknownTimeZone", 'invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus')
@@ -141,9 +141,9 @@ def test_what_history_has_no_room_for_leaves_the_active_list_unsaid() -> None:
     assert (reasons(plan), "active" in (plan.status or {})) == ([], False)
 
 
-def test_a_schedule_that_is_never_due_is_told() -> None:
+def test_a_schedule_that_is_never_due_is_reported() -> None:
     plan = decide(cronjob("59 23 31 2 *"), [], at(2))
-    assert (reasons(plan), plan.look_again) == (["InvalidSchedule"], None)
+    assert (reasons(plan), plan.requeue_after) == (["InvalidSchedule"], None)
 
 
 def test_years_of_missed_minutes_are_found_at_once() -> None:

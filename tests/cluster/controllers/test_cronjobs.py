@@ -70,7 +70,7 @@ async def test_a_deleted_cronjob_takes_its_jobs_along() -> None:
         assert await w.names(JOBS) == []
 
 
-async def test_what_happens_is_told() -> None:
+async def test_what_happens_is_reported() -> None:
     async with world(cronjob.set_up) as w:
         await make(w)
         await w.pass_(301)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import JobController
 from jobrelay.kube.metrics import exposition
 
@@ -123,7 +123,7 @@ async def test_the_end_waits_for_terminating_pods() -> None:
 async def test_a_job_that_someone_else_manages_is_left_alone() -> None:
     made: list[JobController] = []
 
-    def set_up(context: Context) -> None:
+    def set_up(context: ControllerContext) -> None:
         made.append(JobController(context))
 
     async with world(set_up) as w:
@@ -174,7 +174,7 @@ async def test_an_orphan_that_matches_is_adopted() -> None:
         assert (pod["metadata"]["ownerReferences"][0]["name"], pod["metadata"]["finalizers"]) == ("j", [TRACKING])
 
 
-async def test_pods_that_cannot_be_created_are_told_and_tried_again() -> None:
+async def test_pods_that_cannot_be_created_are_reported_and_retried() -> None:
     async with job_world() as jobs:
         await jobs.create(template={"spec": {**TEMPLATE["spec"], "serviceAccountName": "later"}})
         (event,) = await jobs.events()
@@ -187,20 +187,21 @@ async def test_pods_that_cannot_be_created_are_told_and_tried_again() -> None:
 async def test_the_metrics_have_their_names() -> None:
     made: list[JobController] = []
 
-    def set_up(context: Context) -> None:
+    def set_up(context: ControllerContext) -> None:
         made.append(JobController(context))
 
     async with world(set_up) as w:
         await w.server.ok("POST", JOBS, {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE, "completions": 0}})
         await w.pass_(3)
     lines = exposition([made[0].metrics]).decode().splitlines()
-    finished = 'job_controller_jobs_finished_total{completion_mode="NonIndexed",reason="CompletionsReached",result="succeeded"} 1.0'
+    labels = 'completion_mode="NonIndexed",reason="CompletionsReached",result="succeeded"'
+    finished = f"job_controller_jobs_finished_total{{{labels}}} 1.0"
     assert finished in lines
     assert any(line.startswith("job_controller_job_sync_duration_seconds_bucket") for line in lines)
 
 
 async def many(jobs: Jobs) -> list[str]:
-    """Creates so many Jobs at once that some have to wait; returns the names of those of which it is not told yet that they started."""
+    """Creates so many Jobs at once that some have to wait; returns the names of those without a start time."""
     bodies = [{"metadata": {"name": f"j-{number}"}, "spec": {"template": TEMPLATE}} for number in range(100)]
     await asyncio.gather(*(jobs.server.ok("POST", JOBS, body) for body in bodies))
     await jobs.settle(0.5)
@@ -210,15 +211,15 @@ async def many(jobs: Jobs) -> list[str]:
 
 async def test_while_many_wait_the_status_of_a_job_that_has_only_started_is_gathered_for_a_second() -> None:
     async with job_world() as jobs:
-        began = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        started_at = jobs.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         assert 20 < len(await many(jobs)) < 100
         assert len(await jobs.pods()) == 100
         await jobs.settle(0.6)
         statuses = [each["status"] for each in (await jobs.world.get(JOBS))["items"]]
-        assert {(status["active"], status["startTime"]) for status in statuses} == {(1, began)}
+        assert {(status["active"], status["startTime"]) for status in statuses} == {(1, started_at)}
 
 
-async def test_a_job_that_is_suspended_before_it_was_told_to_have_started_starts_anew_when_it_is_resumed() -> None:
+async def test_a_job_that_is_suspended_before_it_is_reported_as_started_gets_a_new_start_time() -> None:
     async with job_world() as jobs:
         path = f"{JOBS}/{(await many(jobs))[0]}"
         await jobs.server.ok("PATCH", path, {"spec": {"suspend": True, "activeDeadlineSeconds": 30}}, media=MERGE)

@@ -16,7 +16,7 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from jobrelay.cluster.apiserver.represent import stored
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.store import Change
@@ -129,7 +129,7 @@ class Histories(RuleBasedStateMachine):
         inner = InProcessTransport(lambda: self.world.server.api, ADMIN)
         self.lagging = Lagging(inner)
         self.faulty = FaultyTransport(self.lagging, clock=self.world.clock)
-        context = Context(self.faulty, clock=self.world.clock)
+        context = ControllerContext(self.faulty, clock=self.world.clock)
         set_up(context)
         self.running = asyncio.create_task(context.manager.run())
         await self.world.pass_()

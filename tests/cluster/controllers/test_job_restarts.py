@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobrelay.cluster import Cluster
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import JobController
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.kube import Client, merge_patch
@@ -28,7 +28,7 @@ DELEGATED = {"managedBy": "example.com/me"}
 @asynccontextmanager
 async def controller(w: World) -> AsyncIterator[JobController]:
     """A controller that knows nothing of what one before it did."""
-    context = Context(InProcessTransport(lambda: w.server.api, ADMIN), clock=w.clock)
+    context = ControllerContext(InProcessTransport(lambda: w.server.api, ADMIN), clock=w.clock)
     made = JobController(context)
     running = asyncio.create_task(context.manager.run())
     await w.pass_()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.kube import FaultyTransport
@@ -23,7 +23,7 @@ async def unreliable() -> AsyncIterator[tuple[Jobs, Lagging, FaultyTransport]]:
     w = World()
     lagging = Lagging(InProcessTransport(lambda: w.server.api, ADMIN))
     faulty = FaultyTransport(lagging, clock=w.clock)
-    context = Context(faulty, clock=w.clock)
+    context = ControllerContext(faulty, clock=w.clock)
     set_up(context)
     running = asyncio.create_task(context.manager.run())
     await w.pass_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.errors import BadRequest, NotFound
 from jobrelay.kube.resource import CONFIGMAPS, EVENTS, PODS
 
-from .playing import pod
-from .world import World, lives, mounts, terminated
+from .fake_time import pod
+from .world import World, is_alive, mounts, terminated
 
 
 async def test_a_command_runs_and_its_log_is_kept(world: World) -> None:
@@ -82,6 +83,11 @@ async def test_a_program_that_is_not_there(world: World) -> None:
     assert "executable file not found in $PATH" in ended["message"]
 
 
+async def test_a_missing_path_that_contains_the_word_mount(world: World) -> None:
+    await world.run("", container={"command": ["/no/such/mount-tool"]})
+    assert terminated(await world.ended())["message"].endswith('exec: "/no/such/mount-tool": no such file or directory')
+
+
 async def test_a_container_above_its_memory_limit_is_ended(world: World) -> None:
     container = {"resources": {"limits": {"memory": "4Mi"}}}
     await world.run("x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 100; true", container=container)
@@ -101,14 +107,18 @@ async def test_a_deleted_pod_is_asked_to_end_and_its_children_end_too(world: Wor
     with pytest.raises(NotFound):
         await world.until(lambda pod: False)
     async with asyncio.timeout(5):
-        while any(lives(int(pid)) for pid in pids.read_text().split()):
+        while any(is_alive(int(pid)) for pid in pids.read_text().split()):
             await asyncio.sleep(0.02)
 
 
 async def test_a_failed_container_starts_again(world: World) -> None:
     await world.run("exit 1", restartPolicy="OnFailure")
-    found = await world.until(lambda pod: "waiting" in pod["status"].get("containerStatuses", [{"state": {}}])[0]["state"]
-                              and pod["status"]["containerStatuses"][0]["restartCount"] == 1)  # fmt: skip
+
+    def waits(pod: dict[str, Any]) -> bool:
+        status = (pod["status"].get("containerStatuses") or [{"state": {}}])[0]
+        return "waiting" in status["state"] and status["restartCount"] == 1
+
+    found = await world.until(waits)
     assert found["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
     assert found["status"]["phase"] == "Running"
     assert await world.log(previous=True) == ""

@@ -19,7 +19,7 @@ from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.launcher import Launcher, Process
 from jobrelay.kube import connect
 
-from .world import CONTROLLERS, World, ended, lives, mounts, terminated, written
+from .world import CONTROLLERS, World, ended, is_alive, mounts, terminated, written
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -66,7 +66,7 @@ async def test_nothing_survives_a_stopped_cluster(tmp_path: pathlib.Path) -> Non
             await written(tmp_path / "pids")
         process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 20) == 0
-        assert not [pid for pid in (tmp_path / "pids").read_text().split() if lives(int(pid))]
+        assert not [pid for pid in (tmp_path / "pids").read_text().split() if is_alive(int(pid))]
 
 
 async def test_after_a_crash_a_restarting_pod_runs_again(tmp_path: pathlib.Path) -> None:

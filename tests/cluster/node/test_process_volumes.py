@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.cluster.node.process import payload
+from jobrelay.cluster.node.process import atomicwriter
 from jobrelay.cluster.node.process import pod as worker
 from jobrelay.cluster.node.process.environment import service_env
 from jobrelay.kube.patch import merge_patch
@@ -26,29 +26,31 @@ async def config_map(world: World, **data: str) -> None:
     await world.client.create(CONFIGMAPS, {"metadata": {"name": "cm", "namespace": "default"}, "data": data})
 
 
-def files(**contents: str) -> dict[str, payload.File]:
-    return {name.replace("__", "/"): payload.File(text.encode(), 0o644) for name, text in contents.items()}
+def files(**contents: str) -> dict[str, atomicwriter.FileProjection]:
+    return {
+        name.replace("__", "/"): atomicwriter.FileProjection(text.encode(), 0o644) for name, text in contents.items()
+    }
 
 
 def test_files_are_links_through_one_link(tmp_path: pathlib.Path) -> None:
-    payload.write(tmp_path, files(a="1", below__b="2"))
+    atomicwriter.write(tmp_path, files(a="1", below__b="2"))
     assert (tmp_path / "a").read_text() + (tmp_path / "below" / "b").read_text() == "12"
     assert os.readlink(tmp_path / "a") == "..data/a"
     assert os.readlink(tmp_path / "below") == "..data/below"
 
 
 def test_new_files_replace_old_ones_and_leave_nothing(tmp_path: pathlib.Path) -> None:
-    payload.write(tmp_path, files(a="1", gone="x"))
-    assert payload.write(tmp_path, files(a="2", new="y"))
+    atomicwriter.write(tmp_path, files(a="1", gone="x"))
+    assert atomicwriter.write(tmp_path, files(a="2", new="y"))
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("..")) == ["a", "new"]
     assert (tmp_path / "a").read_text() == "2"
     assert len([path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]) == 1
 
 
 def test_the_same_files_change_nothing(tmp_path: pathlib.Path) -> None:
-    payload.write(tmp_path, files(a="1"))
+    atomicwriter.write(tmp_path, files(a="1"))
     before = os.readlink(tmp_path / "..data")
-    assert not payload.write(tmp_path, files(a="1"))
+    assert not atomicwriter.write(tmp_path, files(a="1"))
     assert os.readlink(tmp_path / "..data") == before
 
 
@@ -113,7 +115,8 @@ async def test_without_mounts_volumes_are_in_variables(tmp_path: pathlib.Path) -
             {"name": "my-data", "emptyDir": {}}, {"name": "s", "secret": {"secretName": "s"}},
         ]  # fmt: skip
         points = [{"name": one["name"], "mountPath": f"/somewhere/{one['name']}"} for one in volumes]
-        script = "cp $JOBRELAY_MOUNT_S/k $JOBRELAY_MOUNT_MY_DATA/c; cat $JOBRELAY_MOUNT_MY_DATA/c; printf bye > $TERMINATION_LOG"
+        script = "cp $JOBRELAY_MOUNT_S/k $JOBRELAY_MOUNT_MY_DATA/c; cat $JOBRELAY_MOUNT_MY_DATA/c; "
+        script += "printf bye > $TERMINATION_LOG"
         await world.run(script, container={"volumeMounts": points}, volumes=volumes)
         assert terminated(await world.ended())["message"] == "bye"
         assert await world.log() == "hidden"

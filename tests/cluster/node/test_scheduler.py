@@ -5,7 +5,7 @@ from typing import Any
 from jobrelay.kube import merge_patch
 from jobrelay.kube.resource import EVENTS, LEASES, NODES, PODS, Resource
 
-from .playing import Nodes, nodes, pod
+from .fake_time import Nodes, nodes, pod
 
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 FOREVER = {"run-seconds": "forever"}

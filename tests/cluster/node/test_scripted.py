@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.node.answers import scripted_log
-from jobrelay.cluster.node.script import script_of
+from jobrelay.cluster.node.logresponses import scripted_log
+from jobrelay.cluster.node.script import parse_script
 from jobrelay.kube.resource import PODS
 
-from .playing import nodes, pod
+from .fake_time import nodes, pod
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 
@@ -27,16 +27,16 @@ def conditions(pod: dict[str, Any]) -> dict[str, tuple[str, str]]:
     ("ranges", "index", "fails"), [("1,3-5", "1", True), ("1,3-5", "2", False), ("1,3-5", "5", True), ("", "0", False)]
 )
 def test_indexes_that_fail(ranges: str, index: str, fails: bool) -> None:
-    script = script_of({"jobrelay.dev/fail-indexes": ranges, INDEX: index}, "Never")
+    script = parse_script({"jobrelay.dev/fail-indexes": ranges, INDEX: index}, "Never")
     assert (script.code("c", 0) != 0) is fails
 
 
 def test_what_cannot_be_read_counts_as_not_given() -> None:
-    assert script_of({"jobrelay.dev/run-seconds": "soon", "jobrelay.dev/exit-code": "-1"}, "Never").run == 0
+    assert parse_script({"jobrelay.dev/run-seconds": "soon", "jobrelay.dev/exit-code": "-1"}, "Never").run == 0
 
 
 def test_one_container_can_end_differently() -> None:
-    script = script_of({"jobrelay.dev/exit-code.a": "3"}, "Never")
+    script = parse_script({"jobrelay.dev/exit-code.a": "3"}, "Never")
     assert (script.code("a", 0), script.code("b", 0)) == (3, 0)
 
 
@@ -47,8 +47,17 @@ async def test_without_a_script_a_pod_succeeds_at_once() -> None:
         assert state(found)["terminated"]["reason"] == "Completed"
         assert conditions(found) == {
             "PodReadyToStartContainers": ("False", ""), "Initialized": ("True", "PodCompleted"),
-            "Ready": ("False", "PodCompleted"), "ContainersReady": ("False", "PodCompleted"), "PodScheduled": ("True", ""),
+            "Ready": ("False", "PodCompleted"), "ContainersReady": ("False", "PodCompleted"),
+            "PodScheduled": ("True", ""),
         }  # fmt: skip
+
+
+async def test_a_label_that_reads_like_a_phase_is_not_one() -> None:
+    async with nodes() as world:
+        body = pod()
+        body["metadata"]["labels"] = {"phase": "Failed"}
+        await world.create(body)
+        await world.phase("Succeeded")
 
 
 async def test_a_pod_runs_for_its_time() -> None:

@@ -18,7 +18,7 @@ from jobrelay.kube import Client
 from jobrelay.kube.errors import NotFound
 from jobrelay.kube.resource import EVENTS, PODS
 
-from .playing import pod
+from .fake_time import pod
 
 CONTROLLERS = "namespace-controller"
 _NEWUSER = 0x10000000
@@ -84,7 +84,7 @@ def terminated(pod: dict[str, Any], index: int = 0) -> dict[str, Any]:
     return found
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -95,7 +95,7 @@ def lives(pid: int) -> bool:
 async def ended(path: pathlib.Path) -> None:
     """Returns when the processes whose ids a file names are no more."""
     async with asyncio.timeout(20):
-        while any(lives(int(pid)) for pid in path.read_text().split()):
+        while any(is_alive(int(pid)) for pid in path.read_text().split()):
             await asyncio.sleep(0.02)
 
 

@@ -98,10 +98,10 @@ def start(
 
 
 def _check_controllers(text: str) -> None:
-    from jobrelay.cluster.controllers.catalog import UnknownController, chosen
+    from jobrelay.cluster.controllers.catalog import UnknownController, select_controllers
 
     try:
-        chosen(text)
+        select_controllers(text)
     except UnknownController as error:
         raise Failure(str(error), "name controllers, or say all or none") from None
 

@@ -1,1 +1,1 @@
-"""The cluster's own controllers: what happens by itself after a write."""
+"""The cluster's own controllers."""

@@ -1,4 +1,4 @@
-"""Aggregated cluster roles: roles whose rules are those of the roles that their selectors choose."""
+"""Aggregated ClusterRoles: their rules are the union of the rules of the roles that their selectors match."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MANAGER: Final = "clusterrole-aggregation-controller"
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 
 
-class Aggregation:
-    """Keeps the rules of aggregated roles in step with the roles they are made of."""
+class ClusterRoleAggregationController:
+    """Keeps the rules of aggregated roles up to date."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -27,14 +27,14 @@ class Aggregation:
 
     def start(self) -> None:
         self._services.store.subscribe(KEY, self._changed)
-        self._settle()
+        self._sync()
 
     def _changed(self, change: Change) -> None:
         if not self._scheduled:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._settle)
+            asyncio.get_running_loop().call_soon(self._sync)
 
-    def _settle(self) -> None:
+    def _sync(self) -> None:
         self._scheduled = False
         roles = [represent.stored(item.raw) for item in self._services.store.snapshot(KEY).walk("")]
         for role in roles:

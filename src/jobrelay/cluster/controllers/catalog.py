@@ -1,4 +1,4 @@
-"""The controllers of a cluster by the names that kube-controller-manager gives them, and how a list of names is read."""
+"""The controllers of a cluster, named as in kube-controller-manager, and how a list of names is parsed."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Final
 
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
-from jobrelay.cluster.controllers.aggregation import Aggregation
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 
-SetUp = Callable[[Context], None]
+SetUp = Callable[[ControllerContext], None]
 Start = Callable[[Services], None]
 
-# Those that react to the store's commits at once.
-AT_ONCE: Final[dict[str, Start]] = {
-    "clusterrole-aggregation-controller": lambda services: Aggregation(services).start(),
+# These react to the store's commits within the same tick.
+STORE_CONTROLLERS: Final[dict[str, Start]] = {
+    "clusterrole-aggregation-controller": lambda services: ClusterRoleAggregationController(services).start(),
     "garbage-collector-controller": lambda services: GarbageCollector(services).start(),
 }
-# Those that work through the API, as they would on any cluster.
-THROUGH_API: Final[dict[str, SetUp]] = {
+# These work through the API, as they would on any cluster.
+API_CONTROLLERS: Final[dict[str, SetUp]] = {
     "cronjob-controller": cronjob.set_up,
     "job-controller": job.set_up,
     "pod-garbage-collector-controller": podgc.set_up,
     "ttl-after-finished-controller": ttl.set_up,
 }
 NAMESPACE: Final = "namespace-controller"
-NAMES: Final = tuple(sorted([*AT_ONCE, *THROUGH_API, NAMESPACE]))
+NAMES: Final = tuple(sorted([*STORE_CONTROLLERS, *API_CONTROLLERS, NAMESPACE]))
 
 
 class UnknownController(ValueError):
-    """A name that no controller has."""
+    """There is no controller of this name."""
 
 
-def chosen(text: str) -> frozenset[str]:
-    """The controllers that `all`, `none` or a list such as `job-controller,cronjob-controller` means."""
+def select_controllers(text: str) -> frozenset[str]:
+    """Parses `all`, `none` or a list such as `job-controller,cronjob-controller`; raises UnknownController."""
     if text == "none":
         return frozenset()
     if text == "all":

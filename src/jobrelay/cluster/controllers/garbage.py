@@ -1,9 +1,10 @@
-"""The garbage collector: objects go when all of their owners are gone.
+"""The garbage collector: deletes objects when all of their owners are gone.
 
-It keeps an index from an owner's uid to its dependents, and back, fed by the store's commits. Three things set it to work: an owner
-that is gone (its dependents are looked at), an owner that is being deleted with `foregroundDeletion` (its dependents go
-first, and the finalizer falls when none of them blocks any more) or with `orphan` (its dependents forget it), and a new
-object whose owner never was. Looking again is always safe: every step starts from what the store holds now.
+It keeps an index from owners to dependents and back, updated from the store's commits. Three events cause work: an
+owner is gone (its dependents are checked); an owner is being deleted with the finalizer `foregroundDeletion` (its
+dependents are deleted first, and the finalizer is removed when none blocks any more) or `orphan` (its dependents lose
+the reference); an object is created whose owner does not exist. Checking an object again is always safe, because every
+step starts from the current content of the store.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer
-from jobrelay.cluster.controllers.own import own_request
+from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.strategy import Obj
 
@@ -56,6 +57,7 @@ class _Thin(msgspec.Struct):
     metadata: _Metadata
 
 
+_RELEVANT = (b'"deletionTimestamp"', b'"ownerReferences"')  # an object without these bytes need not be decoded
 _THIN = msgspec.json.Decoder(_Thin)
 
 
@@ -64,18 +66,20 @@ def _thin(raw: bytes) -> _Metadata:
 
 
 class GarbageCollector:
+    """Collects the garbage of one cluster."""
+
     def __init__(self, services: Services) -> None:
         self._services, self._store = services, services.store
         self._dependents: dict[str, set[Ref]] = {}
         self._owners: dict[Ref, list[_Owner]] = {}
-        self._waiting: dict[Ref, None] = {}
+        self._queue: dict[Ref, None] = {}
         self._scheduled = False
 
     def start(self) -> None:
         self._store.subscribe_all(self._changed)
         for resource in self._store.resources():
             for item in list(self._store.snapshot(resource).walk("")):
-                self._note(Ref(resource, item.namespace, item.name), item)
+                self._index(Ref(resource, item.namespace, item.name), item)
         self._schedule()
 
     # The index.
@@ -83,27 +87,22 @@ class GarbageCollector:
     def _changed(self, resource: str, change: Change) -> None:
         item = change.after or change.before
         assert item is not None
-        self._note(Ref(resource, item.namespace, item.name), change.after)
+        self._index(Ref(resource, item.namespace, item.name), change.after)
         if change.after is None:
-            self._gone(item.namespace, _thin(change.raw))
+            self._deleted(item.namespace, _thin(change.raw))
         self._schedule()
 
-    def _note(self, ref: Ref, after: Item | None) -> None:
+    def _index(self, ref: Ref, after: Item | None) -> None:
         known = self._owners.get(ref, [])
-        deleting = after is not None and b'"deletionTimestamp"' in after.raw
-        if after is not None and (deleting or b'"ownerReferences"' in after.raw):
-            metadata = _thin(after.raw)
-        elif known:
-            metadata = _Metadata()
-        else:
-            return
+        relevant = after is not None and any(field in after.raw for field in _RELEVANT)
+        metadata = _thin(after.raw) if after is not None and relevant else _Metadata()
         owners = metadata.owner_references
         if owners != known:
             self._relate(ref, known, owners)
-        elif not deleting:
-            return  # nothing that concerns owners has changed
+        elif not metadata.deletion_timestamp:
+            return  # neither its owners nor its deletion have changed
         if owners or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
-            self._waiting[ref] = None
+            self._queue[ref] = None
 
     def _relate(self, ref: Ref, before: list[_Owner], after: list[_Owner]) -> None:
         for owner in before:
@@ -115,31 +114,31 @@ class GarbageCollector:
         else:
             del self._owners[ref]
 
-    def _gone(self, namespace: str, metadata: _Metadata) -> None:
-        """An object is gone: its dependents are looked at, and its owners may have waited for that."""
-        self._waiting.update(dict.fromkeys(self._dependents.pop(metadata.uid, ())))
+    def _deleted(self, namespace: str, metadata: _Metadata) -> None:
+        """After an object is gone: checks its dependents, and its owners, which may have waited for it."""
+        self._queue.update(dict.fromkeys(self._dependents.pop(metadata.uid, ())))
         for owner in metadata.owner_references:
             served = self._services.resources.by_kind(owner.api_version, owner.kind)
             if served is not None:
-                self._waiting[Ref(served.key, namespace if served.namespaced else "", owner.name)] = None
+                self._queue[Ref(served.key, namespace if served.namespaced else "", owner.name)] = None
 
     def _schedule(self) -> None:
-        if self._waiting and not self._scheduled:
+        if self._queue and not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._work)
 
     def _work(self) -> None:
         self._scheduled = False
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._queue = self._queue, {}
         for ref in waiting:
             try:
-                self._look(ref)
+                self._check(ref)
             except ApiError as error:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
 
     # One object.
 
-    def _look(self, ref: Ref) -> None:
+    def _check(self, ref: Ref) -> None:
         item = self._store.get(*ref)
         if item is None:
             return
@@ -191,7 +190,7 @@ class GarbageCollector:
         self._delete(ref, metadata, foreground=foreground)
 
     def _state(self, ref: Ref, owner: _Owner) -> str:
-        """Whether an owner is solid, absent, waiting for its dependents, or of a kind that is not served."""
+        """Whether an owner is solid, absent, waiting for its dependents, or of an unknown kind."""
         served = self._services.resources.by_kind(owner.api_version, owner.kind)
         if served is None or (served.namespaced and not ref.namespace):
             return "unknown"
@@ -213,7 +212,7 @@ class GarbageCollector:
         served = self._served(ref)
         if served is not None:
             options = DeleteOptions(propagation=policy, uid=metadata.uid)
-            Deleter(self._services, own_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
+            Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
 
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
         def change(metadata: dict[str, Any]) -> None:
@@ -232,7 +231,7 @@ class GarbageCollector:
         served = self._served(ref)
         if served is None or self._store.get(*ref) is None:
             return
-        writer = Writer(self._services, own_request(ref.namespace), served, WriteOptions())
+        writer = Writer(self._services, internal_request(ref.namespace), served, WriteOptions())
 
         def make(old: Obj | None) -> Obj:
             assert old is not None

@@ -1,9 +1,9 @@
-"""The life of a namespace: what it gets when it is made, and how it empties itself when it is deleted.
+"""The namespace controller: fills new namespaces, and empties deleted ones.
 
-Both react to the store's commits. A new namespace gets its `default` service account and the authority's certificate at once.
-A deleted one is emptied five seconds later, as on Kubernetes, and then every second until nothing is left; objects with
-finalizers are marked and waited for. Pods go first, with the time that they need to end, and all else stays until they are
-gone: what they use must not vanish under them.
+It reacts to the store's commits. A new namespace gets its `default` service account and the CA certificate at once. The
+content of a deleted one is deleted five seconds later, as on Kubernetes, and then every second until nothing is left;
+objects with finalizers are marked for deletion and waited for. Pods are deleted first, with their grace period, and
+everything else only after they are gone, because they may still use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer, stored_json
-from jobrelay.cluster.controllers.own import own_request
+from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change
 
 KEY: Final = "namespaces"
@@ -25,12 +25,13 @@ DELAY: Final = 5.0
 RETRY: Final = 1.0
 ROOT_CA: Final = "kube-root-ca.crt"
 _DESCRIPTION: Final = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
-    "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of "
+    "Kubernetes clusters."
 )
 
 
-class Namespaces:
+class NamespaceController:
     """Fills new namespaces and empties deleted ones."""
 
     def __init__(self, services: Services, authority: bytes, *, delay: float = DELAY) -> None:
@@ -40,7 +41,7 @@ class Namespaces:
     def start(self) -> None:
         self._services.store.subscribe(KEY, self._changed)
         for item in self._services.store.snapshot(KEY).walk(""):
-            self._look(item.name)
+            self._sync(item.name)
 
     def stop(self) -> None:
         for timer in self._timers.values():
@@ -49,9 +50,9 @@ class Namespaces:
 
     def _changed(self, change: Change) -> None:
         if change.after is not None:
-            asyncio.get_running_loop().call_soon(self._look, change.after.name)
+            asyncio.get_running_loop().call_soon(self._sync, change.after.name)
 
-    def _look(self, name: str) -> None:
+    def _sync(self, name: str) -> None:
         item = self._services.store.get(KEY, "", name)
         if item is None:
             return
@@ -75,7 +76,7 @@ class Namespaces:
         assert served is not None
         made = served.decode(obj, None)
         served.strategy.default(made)
-        Writer(self._services, own_request(namespace), served, WriteOptions()).create(made)
+        Writer(self._services, internal_request(namespace), served, WriteOptions()).create(made)
 
     # Deleted namespaces.
 
@@ -86,21 +87,22 @@ class Namespaces:
             return
         pods = self._services.resources.get("", "v1", "pods")
         assert pods is not None
-        left = self._empty_of(name, pods) or sum(self._empty_of(name, served) for served in self._distinct())
+        left = self._delete_all(name, pods) or sum(self._delete_all(name, served) for served in self._namespaced())
         if left:
             self._timers[name] = asyncio.get_running_loop().call_later(RETRY, self._empty, name)
             return
         self._finalize(name)
 
-    def _distinct(self) -> list[Served]:
-        """The resources that hold namespaced objects, each once."""
+    def _namespaced(self) -> list[Served]:
+        """The namespaced resources, each in one version."""
         found = {
             served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs
         }
         return list(found.values())
 
-    def _empty_of(self, name: str, served: Served) -> int:
-        deleter = Deleter(self._services, own_request(name), served, DeleteOptions(propagation="Background"))
+    def _delete_all(self, name: str, served: Served) -> int:
+        """Deletes all objects of a resource; returns how many are left."""
+        deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
         items = list(self._services.store.snapshot(served.key).walk(name))
         return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
 
@@ -110,16 +112,16 @@ class Namespaces:
         namespace = represent.stored(item.raw)
         before = (namespace.get("spec") or {}).get("finalizers") or []
         finalizers = [f for f in before if f != "kubernetes"]
-        if finalizers == before and (finalizers or namespace_held(namespace)):
+        if finalizers == before and (finalizers or _has_finalizers(namespace)):
             return
         namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
         namespace["metadata"]["resourceVersion"] = str(self._services.store.next_version())
         raw = stored_json(namespace)
-        if finalizers or namespace_held(namespace):
+        if finalizers or _has_finalizers(namespace):
             self._services.store.put(KEY, "", name, raw)
         else:
             self._services.store.delete(KEY, "", name, raw)
 
 
-def namespace_held(namespace: dict[str, Any]) -> bool:
+def _has_finalizers(namespace: dict[str, Any]) -> bool:
     return bool(namespace["metadata"].get("finalizers"))

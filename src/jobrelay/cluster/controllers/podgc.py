@@ -1,8 +1,8 @@
-"""Pod garbage collection: pods that nobody will ever finish are finished.
+"""Pod garbage collection: removes pods that no node will ever terminate.
 
-Every twenty seconds: pods of nodes that are gone, pods that were deleted before they got a node, and deleted pods of nodes
-that are out of service are marked Failed (so that whoever counts them can) and removed. A node that is missing is given
-forty seconds to come, because pods may be seen before their node.
+Every twenty seconds, pods of nodes that do not exist, pods that were deleted before they were bound, and deleted pods
+of nodes that are out of service are marked Failed (so that their owners can count them) and removed. A missing node is
+given forty seconds to appear, because pods may be seen before their node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Cache, Key, Object
 from jobrelay.kube.clock import sleep
@@ -26,7 +26,8 @@ PERIOD: Final = 20.0
 QUARANTINE: Final = 40.0
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 _DISRUPTED: Final = {
-    "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists",
+    "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
+    "message": "PodGC: node no longer exists",
 }  # fmt: skip
 
 
@@ -38,36 +39,37 @@ class _Bound(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     """Adds the controller, named as in kube-controller-manager: pod-garbage-collector-controller."""
     context.manager.add(PodGarbageCollector(context))
 
 
 class PodGarbageCollector:
-    def __init__(self, context: Context) -> None:
+    """Finds and removes such pods."""
+
+    def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._pods: Cache = context.cache(PODS)
         self._nodes: Cache = context.cache(NODES)
         self._bound: dict[str, set[Key]] = {}
-        """Pods by their node; "" for those without."""
-        self._places: dict[Key, str] = {}
-        """The node of each pod."""
+        """Pods by their node; "" for unbound pods."""
+        self._node_of: dict[Key, str] = {}
         self._missing: dict[str, float] = {}
-        """Nodes that pods are bound to and that are not there, with the time until which they may still come."""
+        """Nodes that pods are bound to and that do not exist, with the end of their quarantine."""
         self._pods.subscribe(self._pod_changed)
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None:
-            node = self._places.get(old.key, "")
+            node = self._node_of.get(old.key, "")
             if node and new is not None and new.uid == old.uid:
-                return  # a pod stays where it is
-            self._places.pop(old.key, None)
+                return  # a bound pod never changes its node
+            self._node_of.pop(old.key, None)
             keys = self._bound.get(node, set())
             keys.discard(old.key)
             if not keys:
                 self._bound.pop(node, None)
         if new is not None:
-            node = self._places[new.key] = _node(new)
+            node = self._node_of[new.key] = _node(new)
             self._bound.setdefault(node, set()).add(new.key)
 
     async def run(self) -> None:
@@ -76,23 +78,23 @@ class PodGarbageCollector:
             await self.collect()
 
     async def collect(self) -> None:
-        """Finishes what will not finish by itself."""
-        gone = self._gone()
+        """One pass over all pods."""
+        gone = self._gone_nodes()
         for node in list(self._bound):
             if node in gone:
                 for pod in self._pods_of(node):
-                    await self._finish(pod, [self._disrupted(pod)])
+                    await self._remove(pod, [self._disrupted(pod)])
             elif not node or self._out_of_service(node):
                 for pod in self._pods_of(node):
                     if pod.deleting:
-                        await self._finish(pod, [])
+                        await self._remove(pod, [])
 
     def _pods_of(self, node: str) -> list[Object]:
         found = (self._pods.get(key) for key in sorted(self._bound.get(node, ())))
         return [pod for pod in found if pod is not None]
 
-    def _gone(self) -> set[str]:
-        """The nodes that have been missing for long enough."""
+    def _gone_nodes(self) -> set[str]:
+        """The nodes whose quarantine is over."""
         now = self._context.clock.monotonic()
         missing = {name for name in self._bound if name and self._nodes.get(Key("", name)) is None}
         self._missing = {name: self._missing.get(name, now + QUARANTINE) for name in missing}
@@ -111,7 +113,7 @@ class PodGarbageCollector:
         now = format_time(self._context.clock.now())
         return {**_DISRUPTED, "observedGeneration": pod.metadata.generation, "lastTransitionTime": now}
 
-    async def _finish(self, pod: Object, conditions: list[dict[str, Any]]) -> None:
+    async def _remove(self, pod: Object, conditions: list[dict[str, Any]]) -> None:
         status = {"phase": "Failed", "observedGeneration": pod.metadata.generation, "conditions": conditions}
         body = {"metadata": {"uid": pod.uid}, "status": status}
         try:

@@ -1,4 +1,4 @@
-"""The TTL controller: finished Jobs go some time after they have finished, if they ask for that."""
+"""The TTL-after-finished controller: deletes finished Jobs after their `ttlSecondsAfterFinished`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
-from jobrelay.cluster.controllers.context import Context
+import msgspec
+
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.times import parse_time
 from jobrelay.kube import Key, Object
@@ -14,8 +16,16 @@ from jobrelay.kube.errors import Conflict, NotFound
 from jobrelay.kube.resource import JOBS
 
 
+class _Spec(msgspec.Struct, rename="camel"):
+    ttl_seconds_after_finished: int | None = None
+
+
+class _Job(msgspec.Struct):
+    spec: _Spec
+
+
 def expires(job: dict[str, Any]) -> dt.datetime | None:
-    """When a Job is to be deleted; None while it runs, without a TTL, or when it is being deleted."""
+    """When a Job expires; None for a Job that is unfinished, has no TTL, or is being deleted."""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     if ttl is None or job["metadata"].get("deletionTimestamp"):
         return None
@@ -26,11 +36,11 @@ def expires(job: dict[str, Any]) -> dt.datetime | None:
 
 
 def _with_ttl(old: Object | None, new: Object | None) -> Iterable[Key]:
-    """Only Jobs that ask for it are looked at: most never do."""
-    return (new.key,) if new is not None and b'"ttlSecondsAfterFinished"' in new.raw else ()
+    """Queues only Jobs with a TTL; most have none."""
+    return (new.key,) if new is not None and new.decode(_Job).spec.ttl_seconds_after_finished is not None else ()
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     """Adds the controller, named as in kube-controller-manager: ttl-after-finished-controller."""
     jobs = context.cache(JOBS)
 

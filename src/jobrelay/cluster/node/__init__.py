@@ -1,4 +1,4 @@
-"""Nodes: objects that say what there is to run on, a scheduler, and runtimes that run what is bound to them."""
+"""Nodes: Node objects with heartbeats, a scheduler, and runtimes that run the pods bound to a node."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The Node objects: made when the cluster starts, kept up to date, and kept alive by a lease each.
+"""The Node objects: registered when the cluster starts, with a Lease each as heartbeat.
 
-A node that is already there keeps what people put on it (labels, taints, cordons); what the settings say is written over it.
-The heartbeat is one small write per node and period; a node's status is only written again when it differs.
+A node that already exists keeps the labels, taints and cordons that users gave it; what the settings name is
+overwritten. The heartbeat is one small write per node and period; a node's status is only written at registration.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONDITIONS: Final = (
 
 
 def node_object(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
-    """A node as it is first written."""
+    """A Node object as it is first created."""
     system, architecture = platform.system().lower(), platform.machine()
     architecture = _ARCHITECTURES.get(architecture, architecture)
     labels = {
@@ -65,10 +65,10 @@ def node_status(name: str, settings: NodeSettings, now: str) -> dict[str, Any]:
         "addresses": [{"type": "InternalIP", "address": ADDRESS}, {"type": "Hostname", "address": name}],
         "conditions": conditions,
         "nodeInfo": {
-            "architecture": _ARCHITECTURES.get(architecture, architecture), "bootID": "", "machineID": "", "systemUUID": "",
-            "containerRuntimeVersion": f"jobrelay://{settings.runtime}", "kernelVersion": platform.release(),
-            "kubeProxyVersion": "", "kubeletVersion": VERSION, "operatingSystem": system,
-            "osImage": platform.platform(),
+            "architecture": _ARCHITECTURES.get(architecture, architecture),
+            "bootID": "", "machineID": "", "systemUUID": "", "kernelVersion": platform.release(),
+            "containerRuntimeVersion": f"jobrelay://{settings.runtime}", "kubeProxyVersion": "", "kubeletVersion": VERSION,
+            "operatingSystem": system, "osImage": platform.platform(),
         },
     }  # fmt: skip
 
@@ -81,7 +81,7 @@ class _Node(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-class Registrar:
+class NodeRegistrar:
     """Registers the nodes, then renews their leases."""
 
     name = "nodes"
@@ -91,7 +91,7 @@ class Registrar:
         self._registered = asyncio.Event()
 
     async def wait_synced(self) -> None:
-        """Returns once all nodes are there: nobody should hear that none was found before."""
+        """Returns once all nodes are registered, so that no pod is reported unschedulable before."""
         await self._registered.wait()
 
     async def run(self) -> None:
@@ -104,11 +104,11 @@ class Registrar:
             await sleep(self._clock, HEARTBEAT)
 
     async def register(self, name: str) -> None:
-        """Makes a node, or brings one of an earlier start up to date."""
+        """Creates a node, or updates one of an earlier start."""
         node = node_object(name, self._settings, format_time(self._clock.now()))
         try:
             made = await self._client.create(NODES, node)
-            await self._lift_taint(made)
+            await self._remove_not_ready_taint(made)
         except AlreadyExists:
             labels = {"metadata": {"labels": node["metadata"]["labels"]}}
             await self._client.patch(NODES, name, merge_patch(labels))
@@ -116,8 +116,8 @@ class Registrar:
             status = {"status": node["status"] | resources}
             await self._client.patch(NODES, name, strategic_patch(status), subresource="status")
 
-    async def _lift_taint(self, made: Object) -> None:
-        """New nodes are tainted until they are seen ready; these are ready from the start."""
+    async def _remove_not_ready_taint(self, made: Object) -> None:
+        """Admission taints new nodes until they are ready; these are ready from the start."""
         taints = made.decode(_Node).spec.taints
         kept = [taint for taint in taints if taint["key"] != NOT_READY]
         if kept != taints:

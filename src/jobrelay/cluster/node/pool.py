@@ -1,4 +1,4 @@
-"""All nodes of a cluster: their objects, the scheduler, and the runtime that runs what is bound to them."""
+"""All nodes of a cluster: their objects, the scheduler, and the runtime that runs their pods."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.answers import container_log, scripted_log
-from jobrelay.cluster.node.nodes import Registrar
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.logresponses import container_log, scripted_log
+from jobrelay.cluster.node.nodes import NodeRegistrar
 from jobrelay.cluster.node.process.connect import connect
-from jobrelay.cluster.node.process.host import Host
+from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.launcher import Launcher
 from jobrelay.cluster.node.process.runtime import ProcessRuntime
 from jobrelay.cluster.node.scheduler import NAME, Scheduler
@@ -27,21 +27,21 @@ from jobrelay.kube.events import EventRecorder
 
 
 class NodePool:
-    """The nodes of one cluster; `set_up` makes them part of what a context's manager runs."""
+    """The nodes of one cluster, run by the context's manager."""
 
-    def __init__(self, context: Context, settings: NodeSettings) -> None:
+    def __init__(self, context: ControllerContext, settings: NodeSettings) -> None:
         self.settings = settings
         scripted = settings.runtime == "scripted"
         clock = context.clock
-        placing, running = context.client_of("kube-scheduler"), context.client_of("kubelet")
-        recorder = EventRecorder(placing, NAME, NAME, clock=clock)
-        self.scheduler = Scheduler(context, placing, recorder, tell_success=not scripted)
-        context.manager.add(Registrar(running, clock, settings), Group.CACHES)
+        scheduler, kubelet = context.client_of("kube-scheduler"), context.client_of("kubelet")
+        recorder = EventRecorder(scheduler, NAME, NAME, clock=clock)
+        self.scheduler = Scheduler(context, scheduler, recorder, record_success=not scripted)
+        context.manager.add(NodeRegistrar(kubelet, clock, settings), Group.CACHES)
         context.manager.add(recorder, Group.CONTROLLERS)
-        self.scripted = ScriptedRuntime(context, running, settings.names()) if scripted else None
+        self.scripted = ScriptedRuntime(context, kubelet, settings.names()) if scripted else None
         if self.scripted is not None:
             context.manager.add(self.scripted.controller, Group.CONTROLLERS)
-        self.process = self._process_runtime(context, running) if settings.runtime == "process" else None
+        self.process = self._process_runtime(context, kubelet) if settings.runtime == "process" else None
         context.manager.add(self.scheduler, Group.CONTROLLERS)
 
     def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
@@ -52,7 +52,7 @@ class NodePool:
         return container_log(self.process.logs(pod["metadata"]["uid"]), pod, container, options)
 
     def connect(self, pod: Obj, container: str, request: ApiRequest) -> ApiResponse:
-        """A command in a container, or its streams."""
+        """Runs a command in a container (exec), or connects to its streams (attach)."""
         worker = self.process.worker(pod["metadata"]["uid"]) if self.process is not None else None
         found = worker.container(container) if worker is not None else None
         if found is None or found.process is None or found.process.exited.done():
@@ -62,12 +62,12 @@ class NodePool:
             )
         return connect(found, request)
 
-    def _process_runtime(self, context: Context, client: Client) -> ProcessRuntime:
+    def _process_runtime(self, context: ControllerContext, client: Client) -> ProcessRuntime:
         settings = self.settings
         folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
         recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
-        host = Host(
+        host = PodHost(
             client,
             context.clock,
             Launcher(mark, may_mount=settings.mounts),
@@ -78,11 +78,11 @@ class NodePool:
         )
         runtime = ProcessRuntime(context, host, settings.names())
         context.manager.add(recorder, Group.CONTROLLERS)
-        context.manager.add(host.memory, Group.CONTROLLERS)
+        context.manager.add(host.oom_killer, Group.CONTROLLERS)
         context.manager.add(runtime, Group.CONTROLLERS)
         return runtime
 
 
-def set_up(context: Context, settings: NodeSettings) -> NodePool | None:
-    """Adds the nodes to a context; with runtime `none` there are none, and nothing is scheduled."""
+def set_up(context: ControllerContext, settings: NodeSettings) -> NodePool | None:
+    """Adds the nodes to a context; with runtime `none` there are no nodes and no scheduler."""
     return None if settings.runtime == "none" else NodePool(context, settings)

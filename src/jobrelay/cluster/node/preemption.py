@@ -1,7 +1,7 @@
-"""Whom a pod that finds no room may push aside: pure functions, with kube-scheduler's rules and words.
+"""Preemption: which pods a pod that fits nowhere may evict. Pure functions with kube-scheduler's rules and messages.
 
-On each node all pods of lower priority are taken away in thought; if the pod fits then, as many as possible are put back, the most
-important first. The rest are the victims there. The node whose victims matter least is chosen.
+On each node all pods of lower priority are removed hypothetically. If the pod fits then, as many as possible are put
+back, the most important first; the rest are the victims on that node. The node whose victims matter least is chosen.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
-from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage
-from jobrelay.cluster.node.placement import Placement, histogram, refuse
-from jobrelay.kube.objects import Key
+from jobrelay.cluster.node.nodechoice import NodeChoice, histogram, run_filters
+from jobrelay.cluster.node.nodeinfo import AssignedPod, NodeInfo, NodeUsage, PodDemand
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
 TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
@@ -22,71 +21,57 @@ NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 
-class Holder(NamedTuple):
-    """A pod that holds room on a node."""
-
-    key: Key
-    priority: int
-    since: str  # the earlier, the more important
-    demand: Demand
-
-    @property
-    def importance(self) -> tuple[int, str, Key]:
-        """Sorts the most important first."""
-        return -self.priority, self.since, self.key
-
-
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A node and who has to leave it, or why that helps nowhere."""
+    """A node to nominate and its victims, or why preemption does not help on any node."""
 
     node: str = ""
-    victims: Sequence[Holder] = ()
+    victims: Sequence[AssignedPod] = ()
     why_not: str = ""
 
 
 def preempt(
-    demand: Demand,
-    refused: Placement,
+    demand: PodDemand,
+    choice: NodeChoice,
     nodes: Mapping[str, NodeInfo],
-    usage: Mapping[str, Usage],
-    lower: Mapping[str, Sequence[Holder]],
+    usage: Mapping[str, NodeUsage],
+    lower: Mapping[str, Sequence[AssignedPod]],
 ) -> Preemption:
-    """What to do for a pod that was refused; `lower` are the pods of lower priority on each node."""
+    """What to do for a pod that all nodes rejected; `lower` are the pods of lower priority on each node."""
     found: list[Preemption] = []
     reasons: Counter[str] = Counter()
-    for name, refusal in refused.refused.items():
-        if refusal.hopeless:
+    for name, rejection in choice.rejected.items():
+        if rejection.unresolvable:
             reasons[NOT_HELPFUL] += 1
         elif not lower.get(name):
             reasons[NO_VICTIMS] += 1
         else:
-            still, victims = _victims(demand, nodes[name], usage[name], lower[name])
-            if still:
-                reasons.update(still)
+            remaining, victims = _victims(demand, nodes[name], usage[name], lower[name])
+            if remaining:
+                reasons.update(remaining)
             else:
                 found.append(Preemption(name, victims))
     if found:
         return min(found, key=_harm)
-    return Preemption(why_not=f"0/{len(refused.refused)} nodes are available: {histogram(reasons)}.")
+    return Preemption(why_not=f"0/{len(choice.rejected)} nodes are available: {histogram(reasons)}.")
 
 
 def _victims(
-    demand: Demand, node: NodeInfo, used: Usage, lower: Sequence[Holder]
-) -> tuple[Sequence[str], Sequence[Holder]]:
-    """Why a node could not take the pod even then, or who has to leave."""
+    demand: PodDemand, node: NodeInfo, used: NodeUsage, lower: Sequence[AssignedPod]
+) -> tuple[Sequence[str], Sequence[AssignedPod]]:
+    """The reasons that remain without any of the pods, or the pods that have to go."""
     left = copy.deepcopy(used)
-    for holder in lower:
-        left.add(holder.demand, -1)
-    refusal = refuse(demand, node, left)
-    if refusal is not None:
-        return refusal.reasons, ()
+    for pod in lower:
+        left.add(pod.demand, -1)
+    rejection = run_filters(demand, node, left)
+    if rejection is not None:
+        return rejection.reasons, ()
     victims = []
-    for holder in sorted(lower, key=lambda holder: holder.importance):
-        left.add(holder.demand)
-        if refuse(demand, node, left) is not None:
-            left.add(holder.demand, -1)
-            victims.append(holder)
+    for pod in sorted(lower, key=lambda pod: pod.importance):
+        left.add(pod.demand)
+        if run_filters(demand, node, left) is not None:
+            left.add(pod.demand, -1)
+            victims.append(pod)
     return (), victims
 
 

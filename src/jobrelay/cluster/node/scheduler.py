@@ -1,28 +1,29 @@
-"""The scheduler: binds pods that wait to nodes that have room for them.
+"""The scheduler: binds pending pods to nodes that have room for them.
 
-It follows pods and nodes through the shared caches and keeps a ledger of what each node has given away, with bindings counted as
-soon as they are decided. Waiting pods are grouped by priority and demand. A pass goes through the groups, highest priority
-first, and leaves a group at its first pod that finds no node, since all others of the group would find none either. The next
-pass comes when a pod arrives, changes or frees something, or when a node changes.
+It follows pods and nodes through the shared caches. A pass goes through the equivalence classes of pending pods,
+highest priority first, and leaves a class at its first pod that finds no node, since the others would find none either.
+The next pass follows when a pod arrives, changes or frees resources, or when a node changes.
 
-A group that finds no node may push pods of lower priority aside (`preemption.py`). Its first pod is then nominated for the node: the room
-there is kept from pods that come later in the order, and nobody else is pushed aside for it until the victims are gone.
+A class that finds no node may preempt pods of lower priority (`preemption.py`). Its first pod is then nominated for the
+node: the resources there are reserved from pods that come later in the order, and no further pods are preempted for it
+until the victims are gone.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of, node_info
-from jobrelay.cluster.node.placement import Placement, place
-from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Holder, Preemption, preempt
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.nodechoice import NodeChoice
+from jobrelay.cluster.node.nodeinfo import AssignedPod, node_info, pod_demand
+from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Preemption
+from jobrelay.cluster.node.schedulercache import SchedulerCache
+from jobrelay.cluster.node.schedulingqueue import EquivalenceClass, SchedulingQueue
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client
 from jobrelay.kube.clock import sleep
@@ -57,68 +58,46 @@ class _Pod(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-class _Whole(msgspec.Struct):
+class _PodWithSpec(msgspec.Struct):
     spec: dict[str, Any]
 
 
-class Group(NamedTuple):
-    """Pods that fit or fail together; sorts by priority, highest first."""
-
-    rank: int
-    demand: Demand
-    preempts: bool = True
-
-
-class _Taken(NamedTuple):
-    uid: str
-    node: str
-    demand: Demand
-    priority: int = 0
-    since: str = ""
-
-
 class Scheduler:
-    """Places pods that name no other scheduler."""
+    """Schedules the pods that name no other scheduler."""
 
     name = "scheduler"
 
-    def __init__(self, context: Context, client: Client, recorder: EventRecorder, *, tell_success: bool = True) -> None:
+    def __init__(
+        self, context: ControllerContext, client: Client, recorder: EventRecorder, *, record_success: bool = True
+    ) -> None:
         self._client, self._clock = client, context.clock
-        self._recorder = recorder
-        self._tell_success = tell_success
+        self._recorder, self._record_success = recorder, record_success
         self._pods, self._nodes = context.cache(PODS), context.cache(NODES)
-        self._infos: dict[str, NodeInfo] = {}
-        self._usage: dict[str, Usage] = {}
-        self._taken: dict[Key, _Taken] = {}
-        self._groups: dict[Group, dict[Key, None]] = {}
-        self._waiting: dict[Key, Group] = {}
-        self._told: dict[Key, str] = {}
-        self._priorities: Counter[int] = Counter()
+        self._cache, self._queue = SchedulerCache(), SchedulingQueue()
+        self._messages: dict[Key, str] = {}  # why each pending pod was last said to be unschedulable
         self._nominated: dict[Key, str] = {}
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Places pods until cancelled."""
-        leave = [self._nodes.subscribe(self._node_changed), self._pods.subscribe(self._pod_changed)]
+        """Schedules pods until cancelled."""
+        subscriptions = [self._nodes.subscribe(self._node_changed), self._pods.subscribe(self._pod_changed)]
         try:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
                 await self._pass()
         finally:
-            for stop in leave:
-                stop()
+            for unsubscribe in subscriptions:
+                unsubscribe()
 
-    # What the caches say.
+    # Changes of nodes and pods.
 
     def _node_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
-            info = node_info(new)
-            if self._infos.get(new.name) != info:
-                self._infos[new.name] = info
+            if self._cache.update_node(node_info(new)):
                 self._wake.set()
         elif old is not None:
-            self._infos.pop(old.name, None)
+            self._cache.remove_node(old.name)
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:
@@ -131,146 +110,109 @@ class Scheduler:
             if view.status.phase in _ENDED:
                 self._free(new.key)
             else:
-                self._take(new, view)
-        elif self._mine(new, view):
-            self._queue(new, view.spec)
+                self._assign(new, view)
+        elif self._is_schedulable(new, view):
+            self._enqueue(new, view.spec)
         else:
             self._forget(new.key)
 
-    def _mine(self, pod: Object, view: _Pod) -> bool:
+    def _is_schedulable(self, pod: Object, view: _Pod) -> bool:
         spec = view.spec
         waits = spec.scheduler_name == NAME and not spec.scheduling_gates and view.status.phase not in _ENDED
         return waits and not pod.deleting
 
-    def _take(self, pod: Object, view: _Pod) -> None:
-        node, known = view.spec.node_name, self._taken.get(pod.key)
-        if known is not None and known[:2] == (pod.uid, node):
+    def _assign(self, pod: Object, view: _Pod) -> None:
+        node, known = view.spec.node_name, self._cache.assigned(pod.key)
+        if known is not None and (known.uid, known.node) == (pod.uid, node):
             return
         self._free(pod.key)
-        demand = demand_of(pod.decode(_Whole).spec)
-        self._assume(pod.key, _Taken(pod.uid, node, demand, view.spec.priority, view.status.start_time))
-
-    def _assume(self, key: Key, taken: _Taken) -> None:
-        self._taken[key] = taken
-        self._priorities[taken.priority] += 1
-        self._usage.setdefault(taken.node, Usage()).add(taken.demand)
+        demand = pod_demand(pod.decode(_PodWithSpec).spec)
+        self._cache.assume(AssignedPod(pod.key, pod.uid, node, demand, view.spec.priority, view.status.start_time))
 
     def _free(self, key: Key) -> None:
-        taken = self._taken.pop(key, None)
-        if taken is not None:
-            self._usage[taken.node].add(taken.demand, -1)
-            self._priorities[taken.priority] -= 1
-            if self._waiting:
-                self._wake.set()
+        if self._cache.forget(key) and self._queue:
+            self._wake.set()
 
-    def _queue(self, pod: Object, spec: _Spec) -> None:
-        taken = self._taken.get(pod.key)
-        if taken is not None and taken.uid == pod.uid:
-            return  # decided, and the cache has not heard of it yet
+    def _enqueue(self, pod: Object, spec: _Spec) -> None:
+        assigned = self._cache.assigned(pod.key)
+        if assigned is not None and assigned.uid == pod.uid:
+            return  # assumed; the cache of pods does not show the binding yet
         self._free(pod.key)
-        group = Group(-spec.priority, demand_of(pod.decode(_Whole).spec), spec.preemption_policy != "Never")
-        if self._waiting.get(pod.key) == group:
-            return
-        self._unqueue(pod.key, keep_told=True)
-        self._waiting[pod.key] = group
-        self._groups.setdefault(group, {})[pod.key] = None
-        self._wake.set()
+        demand = pod_demand(pod.decode(_PodWithSpec).spec)
+        if self._queue.add(pod.key, EquivalenceClass(spec.priority, demand, spec.preemption_policy != "Never")):
+            self._wake.set()
 
-    def _unqueue(self, key: Key, *, keep_told: bool = False) -> None:
-        if not keep_told:
-            self._told.pop(key, None)
-            self._nominated.pop(key, None)
-        group = self._waiting.pop(key, None)
-        if group is None:
-            return
-        members = self._groups[group]
-        members.pop(key, None)
-        if not members:
-            del self._groups[group]
+    def _unqueue(self, key: Key) -> None:
+        self._messages.pop(key, None)
+        self._nominated.pop(key, None)
+        self._queue.remove(key)
 
     def _forget(self, key: Key) -> None:
         self._unqueue(key)
         self._free(key)
 
-    # One pass over what waits.
+    # One pass over the pending pods.
 
     async def _pass(self) -> None:
-        refused: dict[Key, str] = {}
-        pushed: list[tuple[Key, Preemption]] = []
-        reserved: list[tuple[str, Demand]] = []
+        unschedulable: dict[Key, str] = {}
+        preemptions: list[tuple[Key, Preemption]] = []
         try:
-            for chosen in self._batches(refused, pushed, reserved):
-                await asyncio.gather(*(self._bind(key, taken) for key, taken in chosen))
+            for batch in self._batches(unschedulable, preemptions):
+                await asyncio.gather(*(self._bind(pod) for pod in batch))
         finally:
-            for node, demand in reserved:
-                self._usage[node].add(demand, -1)
-        await asyncio.gather(
-            *(self._evict(key, victim, found.node) for key, found in pushed for victim in found.victims)
-        )
-        news = [(key, message) for key, message in refused.items() if self._told.get(key) != message]
+            self._cache.release_reservations()
+        await asyncio.gather(*(self._evict(key, victim) for key, found in preemptions for victim in found.victims))
+        news = [(key, message) for key, message in unschedulable.items() if self._messages.get(key) != message]
         for start in range(0, len(news), _BATCH):
-            await asyncio.gather(*(self._refuse(*one) for one in news[start : start + _BATCH]))
+            await asyncio.gather(*(self._report_unschedulable(*one) for one in news[start : start + _BATCH]))
 
     def _batches(
-        self, refused: dict[Key, str], pushed: list[tuple[Key, Preemption]], reserved: list[tuple[str, Demand]]
-    ) -> Iterator[list[tuple[Key, _Taken]]]:
-        """Decides who goes where, a batch at a time; notes for the rest why not, and who is to be pushed aside."""
-        chosen: list[tuple[Key, _Taken]] = []
-        for group in sorted(self._groups, key=lambda group: group.rank):
-            while members := self._groups.get(group):
+        self, unschedulable: dict[Key, str], preemptions: list[tuple[Key, Preemption]]
+    ) -> Iterator[list[AssignedPod]]:
+        """Chooses nodes, a batch of pods at a time; collects why the rest fit nowhere, and what to preempt for them."""
+        batch: list[AssignedPod] = []
+        for group in self._queue.by_priority():
+            while members := self._queue.members(group):
                 key = next(iter(members))
-                pod = self._pods.get(key)
-                found = place(group.demand, list(self._infos.values()), self._usage)
-                if not found.node:
-                    instead = self._preempt(key, group, found)
-                    refused.update(dict.fromkeys(members, found.message(instead.why_not)))
-                    if instead.victims:
-                        pushed.append((key, instead))
-                    if (node := self._nominated.get(key)) is not None and node in self._usage:
-                        self._usage[node].add(group.demand)
-                        reserved.append((node, group.demand))
+                choice = self._cache.choose(group.demand)
+                if not choice.node:
+                    preemption = self._preempt(key, group, choice)
+                    unschedulable.update(dict.fromkeys(members, choice.message(preemption.why_not)))
+                    if preemption.victims:
+                        preemptions.append((key, preemption))
+                    self._cache.reserve(self._nominated.get(key, ""), group.demand)
                     break
                 self._unqueue(key)
-                if pod is None:
+                if (pod := self._pods.get(key)) is None:
                     continue
-                taken = _Taken(pod.uid, found.node, group.demand, -group.rank)
-                self._assume(key, taken)
-                chosen.append((key, taken))
-                if len(chosen) == _BATCH:
-                    yield chosen
-                    chosen = []
-        if chosen:
-            yield chosen
+                assigned = AssignedPod(key, pod.uid, choice.node, group.demand, group.priority)
+                self._cache.assume(assigned)
+                batch.append(assigned)
+                if len(batch) == _BATCH:
+                    yield batch
+                    batch = []
+        if batch:
+            yield batch
 
-    def _preempt(self, key: Key, group: Group, found: Placement) -> Preemption:
-        """Whom a pod that was refused pushes aside, if anybody."""
+    def _preempt(self, key: Key, group: EquivalenceClass, choice: NodeChoice) -> Preemption:
+        """Decides about preemption for a pod that fits nowhere, and nominates it for the node."""
         if not group.preempts:
             return Preemption(why_not=NEVER)
-        lower = self._holders(-group.rank)
+        lower = self._cache.lower_pods(group.priority)
         nominated = self._nominated.get(key, "")
-        if any((pod := self._pods.get(holder.key)) is not None and pod.deleting for holder in lower.get(nominated, ())):
+        if any((pod := self._pods.get(other.key)) is not None and pod.deleting for other in lower.get(nominated, ())):
             return Preemption(why_not=TERMINATING)
-        instead = preempt(group.demand, found, self._infos, self._usage, lower)
-        if instead.node:
-            self._nominated[key] = instead.node
+        found = self._cache.preempt(group.demand, choice, lower)
+        if found.node:
+            self._nominated[key] = found.node
         else:
             self._nominated.pop(key, None)
-        return instead
+        return found
 
-    def _holders(self, priority: int) -> dict[str, list[Holder]]:
-        """The pods of lower priority on each node."""
-        lower: dict[str, list[Holder]] = {}
-        if not any(count and held < priority for held, count in self._priorities.items()):
-            return lower
-        for key, taken in self._taken.items():
-            if taken.priority < priority:
-                lower.setdefault(taken.node, []).append(Holder(key, taken.priority, taken.since, taken.demand))
-        return lower
-
-    async def _evict(self, key: Key, victim: Holder, node: str) -> None:
-        """Pushes a pod aside for another: says so in its status, and deletes it."""
-        pod, other = self._pods.get(victim.key), self._pods.get(key)
-        if pod is None or other is None or pod.deleting:
+    async def _evict(self, key: Key, victim: AssignedPod) -> None:
+        """Marks a victim as disrupted and deletes it, to make room for the pod of that key."""
+        pod, preemptor = self._pods.get(victim.key), self._pods.get(key)
+        if pod is None or preemptor is None or pod.deleting:
             return
         condition = {
             "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "lastProbeTime": None,
@@ -284,44 +226,45 @@ class Scheduler:
         except NotFound:
             return
         except KubeError as error:
-            log.warning("a pod could not be preempted", pod=str(victim.key), error=str(error))
+            log.warning("preemption failed", pod=str(victim.key), error=str(error))
             return
-        text = f"Preempted by pod {other.uid} on node {node}"
-        self._recorder.event(pod, "Normal", "Preempted", text, action="Preempting", related=other)
+        text = f"Preempted by pod {preemptor.uid} on node {victim.node}"
+        self._recorder.event(pod, "Normal", "Preempted", text, action="Preempting", related=preemptor)
 
-    async def _bind(self, key: Key, taken: _Taken) -> None:
+    async def _bind(self, assigned: AssignedPod) -> None:
+        key = assigned.key
         binding = {
-            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": key.name, "uid": taken.uid},
-            "target": {"kind": "Node", "name": taken.node},
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": key.name, "uid": assigned.uid},
+            "target": {"kind": "Node", "name": assigned.node},
         }  # fmt: skip
         try:
             await self._client.create(PODS, binding, key.namespace, name=key.name, subresource="binding")
         except (Conflict, NotFound):
-            self._again(key, taken)
+            self._binding_failed(assigned)
         except KubeError as error:
-            log.warning("binding failed", pod=str(key), node=taken.node, error=str(error))
+            log.warning("binding failed", pod=str(key), node=assigned.node, error=str(error))
             await sleep(self._clock, _RETRY)
-            self._again(key, taken)
+            self._binding_failed(assigned)
         else:
             pod = self._pods.get(key)
-            if self._tell_success and pod is not None:
-                text = f"Successfully assigned {key} to {taken.node}"
+            if self._record_success and pod is not None:
+                text = f"Successfully assigned {key} to {assigned.node}"
                 self._recorder.event(pod, "Normal", "Scheduled", text, action="Binding")
 
-    def _again(self, key: Key, taken: _Taken) -> None:
-        """A binding failed: the pod is looked at as it is now."""
-        if self._taken.get(key) == taken:
-            self._free(key)
-        pod = self._pods.get(key)
+    def _binding_failed(self, assigned: AssignedPod) -> None:
+        """Handles the pod again as it is now."""
+        if self._cache.assigned(assigned.key) == assigned:
+            self._free(assigned.key)
+        pod = self._pods.get(assigned.key)
         if pod is not None:
             self._pod_changed(None, pod)
 
-    async def _refuse(self, key: Key, message: str) -> None:
-        """Writes down why a pod waits."""
+    async def _report_unschedulable(self, key: Key, message: str) -> None:
+        """Writes to a pending pod why no node fits it."""
         pod = self._pods.get(key)
-        if pod is None or key not in self._waiting:
+        if pod is None or key not in self._queue:
             return
-        self._told[key] = message
+        self._messages[key] = message
         condition = {
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
             "lastProbeTime": None, "lastTransitionTime": format_time(self._clock.now()),
@@ -333,4 +276,4 @@ class Scheduler:
         try:
             await self._client.patch(PODS, key.name, strategic_patch(change), key.namespace, subresource="status")
         except KubeError as error:
-            log.debug("a reason could not be written", pod=str(key), error=str(error))
+            log.debug("the PodScheduled condition could not be written", pod=str(key), error=str(error))

@@ -1,17 +1,17 @@
-"""What a scripted pod does with its life, read from its annotations. docs/reference/scripted-pods.md tells users the same.
+"""Pod scripts: the annotations that say what a scripted pod does (docs/reference/scripted-pods.md).
 
-All begin with `jobrelay.dev/`; times are seconds, fractions allowed:
+All begin with `jobrelay.dev/`; times are seconds, fractions are allowed:
 
-    start-seconds        how long the pod stays Pending once it has a node (0)
-    ready-seconds        how long after its start it is ready (0); `never`
-    run-seconds          how long its containers run (0, or for ever under restartPolicy Always); `forever`
-    exit-code            what its containers end with (0); `exit-code.NAME` for one container
+    start-seconds        how long the pod stays Pending on its node (0)
+    ready-seconds        how long after its start it becomes ready (0); `never`
+    run-seconds          how long its containers run (0, or forever with restartPolicy Always); `forever`
+    exit-code            the exit code of its containers (0); `exit-code.NAME` for one container
     fail-indexes         completion indexes that fail, such as `1,3-5`, with the exit code or else 1
-    fail-restarts        how many first runs of a container fail before one succeeds, with the exit code or else 1
-    reason, message      the reason and termination message of a container's end
-    pod-reason           the pod fails as a whole with this reason (`Evicted`), and its containers end with 137
-    disrupted            `true`: the end carries the condition DisruptionTarget
-    stop-seconds         how long it takes to end once it is deleted (0), at most its grace period
+    fail-restarts        how many runs of a container fail before one succeeds, with the exit code or else 1
+    reason, message      the reason and message of a terminated container
+    pod-reason           the whole pod fails with this reason (`Evicted`), and its containers exit with 137
+    disrupted            `true`: the pod ends with the condition DisruptionTarget
+    stop-seconds         how long it takes to terminate when it is deleted (0), at most its grace period
     log                  what `kubectl logs` shows
 """
 
@@ -29,8 +29,8 @@ KILLED: Final = 137
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
-    """A pod's life."""
+class PodScript:
+    """What a scripted pod does, and when."""
 
     start: float = 0.0
     ready: float = 0.0
@@ -47,7 +47,7 @@ class Script:
     log: str = ""
 
     def code(self, container: str, restarts: int) -> int:
-        """What a container's run ends with."""
+        """The exit code of a container's run."""
         if self.pod_reason:
             return KILLED
         given = dict(self.exit_codes).get(container, self.exit_code)
@@ -56,14 +56,14 @@ class Script:
         return 0 if self.fail_restarts else given
 
 
-def script_of(annotations: Mapping[str, str], restart_policy: str) -> Script:
-    """Reads a script; what cannot be understood counts as not given."""
+def parse_script(annotations: Mapping[str, str], restart_policy: str) -> PodScript:
+    """Parses a pod's annotations; values that cannot be parsed are ignored."""
     own = {key[len(PREFIX) :]: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if not own and restart_policy != "Always":
-        return _AT_ONCE
+        return _NO_SCRIPT
     forever = math.inf if restart_policy == "Always" else 0.0
     codes = tuple((key[10:], _whole(text)) for key, text in own.items() if key.startswith("exit-code."))
-    return Script(
+    return PodScript(
         start=_number(own.get("start-seconds"), 0),
         ready=_number(own.get("ready-seconds"), 0),
         run=_number(own.get("run-seconds"), forever),
@@ -80,7 +80,7 @@ def script_of(annotations: Mapping[str, str], restart_policy: str) -> Script:
     )
 
 
-_AT_ONCE: Final = Script()
+_NO_SCRIPT: Final = PodScript()
 
 
 def _number(text: str | None, otherwise: float) -> float:
@@ -98,7 +98,7 @@ def _whole(text: str | None) -> int:
 
 
 def _listed(ranges: str, index: str) -> bool:
-    """Whether an index is in a list such as `1,3-5`."""
+    """Whether an index is in a list of ranges such as `1,3-5`."""
     if not index.isdecimal():
         return False
     for part in ranges.split(","):

@@ -1,7 +1,8 @@
-"""Runtime `scripted`: pods that only pretend, for tests, demos and scale.
+"""Runtime `scripted`: pods that only simulate work, for tests, demos and scale.
 
-One controller serves all nodes. A pod costs a `Life` in memory and an entry in the work queue's timer heap, and one write for
-each moment at which something shows: usually one when it starts and one when it ends, or one alone if that is the same moment.
+One controller serves all nodes. A pod costs a `ScriptedPod` in memory, an entry in the timer heap of the work queue,
+and one write whenever its status changes: usually one when it starts and one when it ends, or only one if both are due
+together.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.life import Life, resume
-from jobrelay.cluster.node.script import script_of
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.script import parse_script
+from jobrelay.cluster.node.scriptedpod import ScriptedPod
 from jobrelay.cluster.node.status import ENDED, PodView
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Client
@@ -25,8 +27,6 @@ from jobrelay.kube.patch import merge_patch
 from jobrelay.kube.resource import PODS
 
 WORKERS = 32
-_BOUND: Final = b'"nodeName":"'
-_OVER: Final = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -55,99 +55,100 @@ class _Conditions(msgspec.Struct):
     status: _ConditionList = msgspec.field(default_factory=_ConditionList)
 
 
-class _Whole(msgspec.Struct):
+class _WholePod(msgspec.Struct):
     spec: dict[str, Any]
     status: dict[str, Any]
 
 
 class ScriptedRuntime:
-    """Lives the lives of the pods on some nodes."""
+    """Runs the pods of some nodes by their scripts."""
 
-    def __init__(self, context: Context, client: Client, nodes: Sequence[str]) -> None:
+    def __init__(self, context: ControllerContext, client: Client, nodes: Sequence[str]) -> None:
         self._client, self._clock = client, context.clock
         self._pods = context.cache(PODS)
         self._nodes = frozenset(nodes)
-        self._lives: dict[Key, Life] = {}
-        self.controller: Controller[Key] = Controller("scripted pods", self._look, workers=WORKERS, clock=self._clock)
-        self.controller.watch(self._pods, self._concerns)
+        self._running: dict[Key, ScriptedPod] = {}
+        self.controller: Controller[Key] = Controller("scripted pods", self._sync, workers=WORKERS, clock=self._clock)
+        self.controller.watch(self._pods, self._changed)
 
-    def _concerns(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+    def _changed(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         if new is None:
             if old is not None:
-                self._lives.pop(old.key, None)
+                self._running.pop(old.key, None)
             return ()
-        known = self._lives.get(new.key)
-        if known is not None and known.uid == new.uid and not new.deleting:
-            if b'"Succeeded"' not in new.raw and b'"Failed"' not in new.raw:
-                return ()  # the echo of an own write
-            return (new.key,) if known.stage != "ended" else ()
-        if known is None and not new.deleting and (_BOUND not in new.raw or any(over in new.raw for over in _OVER)):
-            return ()  # it is on no node yet, or over
-        return (new.key,)
+        view, running = new.decode(_Pod), self._running.get(new.key)
+        if view.spec.node_name not in self._nodes:
+            return ()
+        ended = view.status.phase in ENDED
+        if running is None:
+            due = new.deleting or not ended
+        elif running.uid != new.uid or new.deleting:
+            due = True
+        else:  # most changes are our own status writes; only an end that somebody else wrote matters
+            due = ended and running.stage != "ended"
+        return (new.key,) if due else ()
 
-    async def _look(self, key: Key) -> Result | None:
+    async def _sync(self, key: Key) -> Result | None:
         pod = self._pods.get(key)
         if pod is None:
-            self._lives.pop(key, None)
+            self._running.pop(key, None)
             return None
         view = pod.decode(_Pod)
         if view.spec.node_name not in self._nodes:
             return None
         if view.status.phase in ENDED:
-            self._lives.pop(key, None)
+            self._running.pop(key, None)
             if pod.deleting and view.metadata.deletion_grace_period_seconds != 0:
                 await self._delete(pod)
             return None
         try:
-            return await self._live(pod, view.metadata.deletion_grace_period_seconds)
+            return await self._advance(pod, view.metadata.deletion_grace_period_seconds)
         except NotFound:
-            self._lives.pop(key, None)
+            self._running.pop(key, None)
             return None
 
-    async def _live(self, pod: Object, grace: int | None) -> Result | None:
+    async def _advance(self, pod: Object, grace: int | None) -> Result | None:
         now = self._clock.monotonic()
-        life = self._lives.get(pod.key)
-        if life is None or life.uid != pod.uid:
-            life = self._lives[pod.key] = self._begin(pod, now)
+        running = self._running.get(pod.key)
+        if running is None or running.uid != pod.uid:
+            running = self._running[pod.key] = self._start(pod, now)
         if pod.deleting:
-            life.stop(now + min(life.script.stop, grace or 0))
-        life.advance(now, self._clock.now())
-        if life.changed and not (pod.deleting and life.stage == "ended" and not pod.metadata.finalizers):
+            running.stop(now + min(running.script.stop, grace or 0))
+        running.advance(now, self._clock.now())
+        if running.changed and not (pod.deleting and running.stage == "ended" and not pod.metadata.finalizers):
             known = {"uid": pod.uid, "resourceVersion": pod.resource_version}
-            change = merge_patch({"metadata": known, "status": self._status(pod, life)})
+            change = merge_patch({"metadata": known, "status": self._status(pod, running)})
             await self._client.patch(PODS, pod.name, change, pod.namespace, subresource="status")
-        life.changed = False
-        if life.stage == "ended":
-            self._lives.pop(pod.key, None)
+        running.status_written()
+        if running.stage == "ended":
+            self._running.pop(pod.key, None)
             if pod.deleting:
                 await self._delete(pod)
             return None
-        due = life.next_due()
+        due = running.next_due()
         return None if due == math.inf else Result(requeue_after=max(due - self._clock.monotonic(), 0))
 
-    def _status(self, pod: Object, life: Life) -> dict[str, Any]:
-        """The status to write, with the conditions that others have put there: a merge patch replaces lists."""
-        status = life.status(self._clock.now())
+    def _status(self, pod: Object, running: ScriptedPod) -> dict[str, Any]:
+        """The status to write. It includes the conditions of others, because a merge patch replaces lists."""
+        status = running.status(self._clock.now())
         own = {condition["type"] for condition in status["conditions"]}
         others = [each for each in pod.decode(_Conditions).status.conditions if each["type"] not in own]
         return {**status, "conditions": [*status["conditions"], *others]}
 
-    def _begin(self, pod: Object, now: float) -> Life:
-        whole = pod.decode(_Whole)
+    def _start(self, pod: Object, now: float) -> ScriptedPod:
+        whole = pod.decode(_WholePod)
         status = whole.status
-        script = script_of(pod.metadata.annotations, whole.spec.get("restartPolicy", "Always"))
+        script = parse_script(pod.metadata.annotations, whole.spec.get("restartPolicy", "Always"))
         view = PodView(
             whole.spec, pod.metadata.generation or 1, status.get("conditions") or (), status.get("startTime", "")
         )
-        life = Life.of(pod.uid, view, script, now)
+        made = ScriptedPod.of(pod.uid, view, script, now)
         if status.get("phase") == "Running" and view.start_time:
             since = self._clock.now() - dt.datetime.fromisoformat(view.start_time)
-            resume(life, status, now, max(since.total_seconds(), 0.0))
-        return life
+            made.resume(status, now, max(since.total_seconds(), 0.0))
+        return made
 
     async def _delete(self, pod: Object) -> None:
-        """The last word about a pod that was to go: nothing of it runs any more."""
-        try:
+        """Confirms the deletion of a pod of which nothing runs any more."""
+        with suppress(NotFound):
             await self._client.delete(PODS, pod.name, pod.namespace, grace_period=0, uid=pod.uid)
-        except NotFound:
-            return

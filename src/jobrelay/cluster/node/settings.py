@@ -1,4 +1,4 @@
-"""What a cluster's nodes are like: how many, how large, and how they run pods."""
+"""Settings of a cluster's nodes: how many, how large, and how they run pods."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PODS: Final = {"process": 110, "scripted": 10_000}
 class NodeSettings:
     """Settings of all nodes of a cluster.
 
-    `cpu` and `memory` are quantities (`4`, `16Gi`); None means what the machine has. `extended` are further resources that
-    the nodes claim to have, such as `nvidia.com/gpu`. `folder` is where runtime `process` keeps volumes and logs,
-    `api_address` (host:port) where its pods reach the API server. `mounts` False keeps its pods from having mounts of their own.
+    `cpu` and `memory` are quantities (`4`, `16Gi`); None means those of the machine. `extended` are extended resources
+    that the nodes report, such as `nvidia.com/gpu`. For runtime `process`, `folder` is where it keeps volumes and logs,
+    `api_address` (host:port) is where pods reach the API server, and `mounts` False gives pods no mounts of their own.
     """
 
     runtime: RuntimeName = "process"
@@ -38,7 +38,7 @@ class NodeSettings:
         return [self.name] if self.nodes == 1 else [f"{self.name}-{number}" for number in range(self.nodes)]
 
     def capacity(self) -> dict[str, str]:
-        """What one node has, as it is written into its status."""
+        """The capacity of one node, as in its status."""
         memory = self.memory or f"{_machine_memory() // 1024}Ki"
         pods = _PODS.get(self.runtime, 110) if self.pods is None else self.pods
         return {

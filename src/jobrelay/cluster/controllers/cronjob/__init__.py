@@ -1,4 +1,4 @@
-"""CronJobs: the Jobs that a schedule makes."""
+"""The CronJob controller: creates Jobs by a schedule."""
 
 from jobrelay.cluster.controllers.cronjob.controller import set_up
 

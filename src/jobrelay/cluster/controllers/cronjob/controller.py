@@ -1,8 +1,8 @@
-"""The CronJob controller: looks at a CronJob when it, one of its Jobs, or the time changes, and carries out the plan.
+"""The CronJob controller: syncs a CronJob when it or a Job of it changes, or when it is due.
 
-A new schedule is not looked at before it is next due, so that it does not make up for times at which another was in force.
-Caches lag behind what the controller did itself: until they show its last write, it waits, else it would take the Job that it
-just made for one that it did not make.
+A CronJob with a changed schedule is not synced before it is next due, so that no Jobs are created for times at which
+the old schedule applied. Caches lag behind the controller's own writes. Until they show its last write, a CronJob is
+not synced; otherwise the controller would take the Job that it has just created for an unexpected one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.cronjob.decide import Plan, decide
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.cronjob.decide import CronJobPlan, decide
 from jobrelay.cluster.controllers.cronjob.schedule import until_next
 from jobrelay.control import Controller, Result
 from jobrelay.kinds.cron import ScheduleError, parse_schedule
@@ -24,18 +24,20 @@ from jobrelay.kube.resource import CRONJOBS, JOBS
 Obj = dict[str, Any]
 
 
-def set_up(context: Context) -> None:
+def set_up(context: ControllerContext) -> None:
     context.manager.add(CronJobController(context).controller)
 
 
 class CronJobController:
-    def __init__(self, context: Context) -> None:
+    """Reconciles all CronJobs."""
+
+    def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._cronjobs, self._jobs = context.cache(CRONJOBS), context.cache(JOBS)
         self._recorder = context.recorder("cronjob-controller")
         self._jobs.add_index("cronjob", _owner_uids)
         self.controller: Controller[Key] = Controller("cronjob-controller", self.reconcile, clock=context.clock)
-        self._versions: dict[Key, tuple[str, str]] = {}  # of its last status and of its last Job
+        self._versions: dict[Key, tuple[str, str]] = {}  # of the last status and the last Job that were written
         self._cronjobs.subscribe(self._changed)
         self.controller.watch(self._jobs, _owner_keys)
 
@@ -47,7 +49,8 @@ class CronJobController:
         elif (either := new or old) is not None:
             self.controller.queue.add(either.key)
 
-    def _behind(self, key: Key, cronjob: Object) -> bool:
+    def _is_stale(self, key: Key, cronjob: Object) -> bool:
+        """Whether the caches do not show the last writes yet."""
         status, job = self._versions.get(key, ("", ""))
         seen = self._jobs.resource_version
         return (bool(status) and is_newer(status, cronjob.resource_version)) or (bool(job) and is_newer(job, seen))
@@ -57,29 +60,29 @@ class CronJobController:
         if cached is None:
             self._versions.pop(key, None)
             return None
-        if self._behind(key, cached):
+        if self._is_stale(key, cached):
             return None
         cronjob = cached.decode()
         jobs = [job.decode() for job in self._jobs.by_index("cronjob", cronjob["metadata"]["uid"])]
         plan = decide(cronjob, jobs, self._context.clock.now())
         await self._carry_out(key, cached, plan)
-        return Result(requeue_after=plan.look_again) if plan.look_again is not None else None
+        return Result(requeue_after=plan.requeue_after) if plan.requeue_after is not None else None
 
-    async def _carry_out(self, key: Key, cronjob: Object, plan: Plan) -> None:
+    async def _carry_out(self, key: Key, cronjob: Object, plan: CronJobPlan) -> None:
         for kind, reason, message in plan.events:
-            self._tell(cronjob, kind, reason, message)
+            self._event(cronjob, kind, reason, message)
         for job in plan.delete:
             await self._delete(key, cronjob, job)
         status = plan.status
         if plan.create is not None and plan.due is not None:
             made = await self._create(key, cronjob, plan.create)
             if made is not None:
-                status = _with_started(status if status is not None else cronjob.decode().get("status") or {}, made)
+                status = _with_active(status if status is not None else cronjob.decode().get("status") or {}, made)
                 status["lastScheduleTime"] = format_time(plan.due)
         if status is not None:
             await self._write_status(key, cronjob, status)
 
-    def _tell(self, cronjob: Object, kind: str, reason: str, message: str) -> None:
+    def _event(self, cronjob: Object, kind: str, reason: str, message: str) -> None:
         version = cronjob.metadata.resource_version
         self._recorder.event(ObjectReference.of(cronjob), kind, reason, message, version=version)
 
@@ -92,10 +95,10 @@ class CronJobController:
             return made if cronjob.uid in _owner_uids(made) else None
         except KubeError as error:
             if not (isinstance(error, StatusError) and error.has_cause("NamespaceTerminating")):
-                self._tell(cronjob, "Warning", "FailedCreate", f"Error creating job: {error}")
+                self._event(cronjob, "Warning", "FailedCreate", f"Error creating job: {error}")
             raise
         self._versions[key] = (self._versions.get(key, ("", ""))[0], made.resource_version)
-        self._tell(cronjob, "Normal", "SuccessfulCreate", f"Created job {name}")
+        self._event(cronjob, "Normal", "SuccessfulCreate", f"Created job {name}")
         return made
 
     async def _delete(self, key: Key, cronjob: Object, job: Obj) -> None:
@@ -106,7 +109,7 @@ class CronJobController:
             )
         except (NotFound, Conflict):
             return
-        self._tell(cronjob, "Normal", "SuccessfulDelete", f"Deleted job {name}")
+        self._event(cronjob, "Normal", "SuccessfulDelete", f"Deleted job {name}")
 
     async def _write_status(self, key: Key, cronjob: Object, status: Obj) -> None:
         body = cronjob.decode()
@@ -120,7 +123,7 @@ def _schedule(cronjob: Object) -> tuple[str, str]:
     return spec["schedule"], spec.get("timeZone") or ""
 
 
-def _until_next(cronjob: Object, context: Context) -> float | None:
+def _until_next(cronjob: Object, context: ControllerContext) -> float | None:
     try:
         schedule = parse_schedule(*_schedule(cronjob))
     except ScheduleError:
@@ -128,7 +131,7 @@ def _until_next(cronjob: Object, context: Context) -> float | None:
     return until_next(cronjob.decode(), context.clock.now(), schedule)
 
 
-def _with_started(status: Obj, job: Object) -> Obj:
+def _with_active(status: Obj, job: Object) -> Obj:
     metadata = job.metadata
     reference = {
         "kind": "Job", "apiVersion": "batch/v1", "namespace": metadata.namespace, "name": metadata.name,

@@ -1,6 +1,6 @@
-"""What to do about a CronJob now: a pure function of the CronJob, its Jobs and the time.
+"""The decision about a CronJob: a pure function of the CronJob, its Jobs and the time.
 
-The plan is carried out by the shell in order: tell, delete, create, write the status.
+The controller carries the plan out in this order: events, deletions, creation, status.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ Event = tuple[str, str, str]  # type, reason, message
 
 
 @dataclass(slots=True)
-class Plan:
-    """What to do. `status` None means that it stays; `create` is the Job to make and `due` the time it is for."""
+class CronJobPlan:
+    """What to do. `create` is the Job to create and `due` its scheduled time; `status` None means no change."""
 
     delete: list[Obj] = field(default_factory=list)
     create: Obj | None = None
     due: dt.datetime | None = None
     events: list[Event] = field(default_factory=list)
     status: Obj | None = None
-    look_again: float | None = None
+    requeue_after: float | None = None
 
-    def tell(self, kind: str, reason: str, message: str) -> None:
+    def event(self, kind: str, reason: str, message: str) -> None:
         self.events.append((kind, reason, message))
 
 
 def finished(job: Obj) -> str:
-    """Complete or Failed, or "" for a Job that still runs."""
+    """Complete or Failed, or "" for an unfinished Job."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return str(condition["type"])
     return ""
 
 
-def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> Plan:
-    """The plan for a CronJob; `jobs` are those that it controls."""
-    plan = Plan()
+def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> CronJobPlan:
+    """The plan for a CronJob; `jobs` are the Jobs that it controls."""
+    plan = CronJobPlan()
     before = cronjob.get("status") or {}
     status = copy.deepcopy(before)
     _clean_up(cronjob, jobs, status, plan)
-    _account(jobs, status, plan)
+    _update_active(jobs, status, plan)
     cronjob = {**cronjob, "status": status}
     if not cronjob["metadata"].get("deletionTimestamp"):
         _follow_schedule(cronjob, now, plan)
@@ -59,27 +59,27 @@ def decide(cronjob: Obj, jobs: list[Obj], now: dt.datetime) -> Plan:
     return plan
 
 
-def _account(jobs: list[Obj], status: Obj, plan: Plan) -> None:
-    """Brings the list of active Jobs in line with the Jobs that there are."""
+def _update_active(jobs: list[Obj], status: Obj, plan: CronJobPlan) -> None:
+    """Updates the list of active Jobs from the Jobs that exist."""
     active = {reference["uid"]: reference for reference in status.get("active") or ()}
     for job in jobs:
         uid, name, outcome = job["metadata"]["uid"], job["metadata"]["name"], finished(job)
         if uid in active and outcome:
             del active[uid]
-            plan.tell("Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {outcome}")
+            plan.event("Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {outcome}")
         elif uid not in active and not outcome:
-            plan.tell("Warning", "UnexpectedJob", f"Saw a job that the controller did not create or forgot: {name}")
+            plan.event("Warning", "UnexpectedJob", f"Saw a job that the controller did not create or forgot: {name}")
         if outcome == "Complete":
-            _note_success(job, status)
+            _update_last_success(job, status)
     known = {job["metadata"]["uid"] for job in jobs}
     for uid, reference in list(active.items()):
         if uid not in known:
             del active[uid]
-            plan.tell("Normal", "MissingJob", f"Active job went missing: {reference['name']}")
+            plan.event("Normal", "MissingJob", f"Active job went missing: {reference['name']}")
     _set_active(status, list(active.values()))
 
 
-def _note_success(job: Obj, status: Obj) -> None:
+def _update_last_success(job: Obj, status: Obj) -> None:
     time = (job.get("status") or {}).get("completionTime")
     if time and time > status.get("lastSuccessfulTime", ""):
         status["lastSuccessfulTime"] = time
@@ -92,38 +92,38 @@ def _set_active(status: Obj, active: list[Obj]) -> None:
         status.pop("active", None)
 
 
-def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: Plan) -> None:
+def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: CronJobPlan) -> None:
     spec = cronjob["spec"]
     zone = spec.get("timeZone") or ""
     if zone and (problem := zone_problem(zone)):
-        plan.tell("Warning", "UnknownTimeZone", f"invalid timeZone: {go_quote(zone)}: {problem}")
+        plan.event("Warning", "UnknownTimeZone", f"invalid timeZone: {go_quote(zone)}: {problem}")
         return
     if spec.get("suspend"):
         return
     try:
         schedule = parse_schedule(spec["schedule"], zone)
     except ScheduleError as error:
-        plan.tell("Warning", "UnparseableSchedule", f"unparseable schedule: {go_quote(spec['schedule'])} : {error}")
+        plan.event("Warning", "UnparseableSchedule", f"unparseable schedule: {go_quote(spec['schedule'])} : {error}")
         return
     try:
         missed = most_recent(cronjob, now, schedule)
     except ScheduleError as error:
-        plan.tell("Warning", "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
+        plan.event("Warning", "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
         return
     if missed.many:
         text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-        plan.tell("Warning", "TooManyMissedTimes", text)
+        plan.event("Warning", "TooManyMissedTimes", text)
     if missed.time is not None:
-        _act(cronjob, missed.time, now, plan)
-    plan.look_again = until_next(cronjob, now, schedule)
+        _start_job(cronjob, missed.time, now, plan)
+    plan.requeue_after = until_next(cronjob, now, schedule)
 
 
-def _act(cronjob: Obj, due: dt.datetime, now: dt.datetime, plan: Plan) -> None:
+def _start_job(cronjob: Obj, due: dt.datetime, now: dt.datetime, plan: CronJobPlan) -> None:
     spec, status = cronjob["spec"], cronjob["status"]
     deadline = spec.get("startingDeadlineSeconds")
     if deadline is not None and due + dt.timedelta(seconds=deadline) < now:
         when = due.strftime("%a, %d %b %Y %H:%M:%S +0000")
-        plan.tell("Warning", "MissSchedule", f"Missed scheduled time to start a job: {when}")
+        plan.event("Warning", "MissSchedule", f"MissedSchedules scheduled time to start a job: {when}")
         return
     active = status.get("active") or []
     if any(reference["name"] == job_name(cronjob, due) for reference in active):
@@ -132,7 +132,7 @@ def _act(cronjob: Obj, due: dt.datetime, now: dt.datetime, plan: Plan) -> None:
         return
     if spec.get("concurrencyPolicy") == "Forbid" and active:
         text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        plan.tell("Normal", "JobAlreadyActive", text)
+        plan.event("Normal", "JobAlreadyActive", text)
         return
     if spec.get("concurrencyPolicy") == "Replace":
         plan.delete += [{"metadata": {"name": r["name"], "uid": r["uid"]}} for r in active]
@@ -145,7 +145,7 @@ def job_name(cronjob: Obj, due: dt.datetime) -> str:
 
 
 def make_job(cronjob: Obj, due: dt.datetime) -> Obj:
-    """The Job for one time of the schedule."""
+    """The Job for one scheduled time."""
     template, metadata = cronjob["spec"]["jobTemplate"], cronjob["metadata"]
     given = template.get("metadata") or {}
     zone = cronjob["spec"].get("timeZone")
@@ -170,8 +170,8 @@ def make_job(cronjob: Obj, due: dt.datetime) -> Obj:
     return made
 
 
-def _clean_up(cronjob: Obj, jobs: list[Obj], status: Obj, plan: Plan) -> None:
-    """Deletes the oldest finished Jobs beyond the history limits; what is deleted is no longer active."""
+def _clean_up(cronjob: Obj, jobs: list[Obj], status: Obj, plan: CronJobPlan) -> None:
+    """Deletes the oldest finished Jobs beyond the history limits, and removes them from the active Jobs."""
     for outcome, name in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
         limit = cronjob["spec"].get(name)
         if limit is None:

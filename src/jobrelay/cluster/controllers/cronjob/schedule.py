@@ -1,4 +1,4 @@
-"""Which time of a schedule a CronJob has to act on now, and when to look again."""
+"""The scheduled time that a CronJob has to act on, and when it is due next."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MANY: Final = 100
 Obj = dict[str, Any]
 
 
-class Missed(NamedTuple):
-    """The latest time that is due (None: nothing is), counted from `since`, and how many more than one there were."""
+class MissedSchedules(NamedTuple):
+    """The latest scheduled time since `since` that is due, if any, and roughly how many there were if more than one."""
 
     since: dt.datetime
     time: dt.datetime | None
@@ -34,11 +34,11 @@ def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
     return since
 
 
-def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> Missed:
-    """The latest time of the schedule that is not after now; raises ScheduleError for a schedule that is never due.
+def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> MissedSchedules:
+    """The latest scheduled time that is not after now; raises ScheduleError for a schedule that is never due.
 
-    How many times were missed is an estimate by the first two. The search begins shortly before where that many lead, so
-    that years of missed minutes cost no more than a few.
+    The number of missed times is estimated from the distance of the first two. The search begins shortly before the
+    estimated last one, so that years of missed minutes cost no more than a few.
     """
     since = _since(cronjob, now, deadline=deadline)
     first = schedule.next(since)
@@ -46,20 +46,20 @@ def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline:
     if first is None or second is None:
         raise ScheduleError("time difference between two schedules is less than 1 second")
     if now < first:
-        return Missed(since, None)
+        return MissedSchedules(since, None)
     if now < second:
-        return Missed(since, first)
+        return MissedSchedules(since, first)
     distance = second - first
     count = (now - first) // distance + 1
     latest: dt.datetime | None = None
     following = schedule.next(first + (count - 2) * distance)
     while following is not None and following <= now:
         latest, following = following, schedule.next(following)
-    return Missed(since, latest, count)
+    return MissedSchedules(since, latest, count)
 
 
 def until_next(cronjob: Obj, now: dt.datetime, schedule: Schedule) -> float | None:
-    """Seconds until the schedule has to be looked at again; None when it is never due."""
+    """Seconds until the schedule is due next; None if it never is."""
     try:
         missed = most_recent(cronjob, now, schedule, deadline=False)
     except ScheduleError:

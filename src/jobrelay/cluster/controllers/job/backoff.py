@@ -1,7 +1,7 @@
-"""How long a failed pod waits for its replacement.
+"""The backoff delay before a failed pod is replaced.
 
-A Job remembers its failures since the last success and when the last of them was; each doubles the delay. With a limit
-per index every index waits on its own, and its memory are the annotations of its last failed pod.
+The delay doubles with each failure of the Job since its last success. With a backoff limit per index, each index has
+its own delay, which the annotations of its last failed pod determine.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ LONGEST_DELAY: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
-    """Failures in a row and the time of the last one."""
+class BackoffRecord:
+    """The number of failures since the last success, and the time of the last one."""
 
     failures: int = 0
     last: Time | None = None
 
-    def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> Backoff:
-        """What is remembered once these pods have ended: only failures later than the latest success matter."""
+    def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> BackoffRecord:
+        """The record after these pods have ended; only failures after the latest success count."""
         failures = sorted(finish_time(pod) for pod in failed)
         if not succeeded:
-            return Backoff(self.failures + len(failures), failures[-1]) if failures else self
+            return BackoffRecord(self.failures + len(failures), failures[-1]) if failures else self
         latest = max(finish_time(pod) for pod in succeeded)
         since = [time for time in failures if time > latest]
-        return Backoff(len(since), since[-1]) if since else Backoff()
+        return BackoffRecord(len(since), since[-1]) if since else BackoffRecord()
 
     def remaining(self, now: Time) -> float:
         """Seconds until the next pod may be created."""
@@ -42,11 +42,11 @@ class Backoff:
 
 
 def index_remaining(last_failed: Pod | None, now: Time) -> float:
-    """Seconds until an index may run again after the failure of its last pod."""
+    """Seconds until the last failed pod of an index may be replaced."""
     if last_failed is None:
         return 0.0
     failures = index_failures(last_failed) + index_ignored_failures(last_failed) + 1
-    return Backoff(failures, finish_time(last_failed)).remaining(now)
+    return BackoffRecord(failures, finish_time(last_failed)).remaining(now)
 
 
-NEVER_FAILED: Final = Backoff()
+NEVER_FAILED: Final = BackoffRecord()

@@ -1,7 +1,7 @@
-"""Which pods belong to a Job: its own, those it adopts, those it lets go.
+"""Claims the pods of a Job: its own, those it adopts, those it releases.
 
-A Job adopts pods that nobody controls and that its selector matches, and releases its own that it no longer matches. A
-Job that is being deleted does neither, and a pod that is being deleted is not adopted.
+A Job adopts pods without a controller that its selector matches, and releases its own pods that the selector no longer
+matches. A Job that is being deleted does neither, and a pod that is being deleted is not adopted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Claims:
 
 
 def claim(job: Job, pods: Iterable[Pod]) -> Claims:
-    """Sort out pods of the Job's namespace that it controls or that nobody does."""
+    """Sorts the pods of the Job's namespace that it controls or that have no controller."""
     selector = selector_from_object(job.spec.selector)
     owned: list[Pod] = []
     adopted: list[Pod] = []
@@ -42,13 +42,13 @@ def claim(job: Job, pods: Iterable[Pod]) -> Claims:
 
 
 def adoption(job: Job, pod: Pod) -> dict[str, Any]:
-    """The patch that makes a pod the Job's own."""
+    """The patch that adopts a pod."""
     metadata = {"uid": pod.uid, "ownerReferences": [owner_reference(job)], "finalizers": [TRACKING_FINALIZER]}
     return {"metadata": metadata}
 
 
 def release(job: Job, pod: Pod) -> dict[str, Any]:
-    """The patch that lets a pod go."""
+    """The patch that releases a pod."""
     return {
         "metadata": {
             "uid": pod.uid,

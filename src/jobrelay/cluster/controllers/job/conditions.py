@@ -1,12 +1,12 @@
-"""The conditions of a Job and their words.
+"""The conditions of a Job.
 
-A Job's fate is first told by an interim condition (`FailureTarget`, `SuccessCriteriaMet`) and, once all pods have ended
-and are counted, by the terminal one (`Failed`, `Complete`) with the same reason and message.
+A finishing Job first gets an interim condition (`FailureTarget`, `SuccessCriteriaMet`) and, once all pods have ended
+and are counted, the terminal one (`Failed`, `Complete`) with the same reason and message.
 """
 
 from __future__ import annotations
 
-from jobrelay.cluster.controllers.job.views import Condition, Status, Time
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Time
 from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from jobrelay.kinds.job.views import JobCondition
 
@@ -26,13 +26,13 @@ def completions_reached(now: Time) -> Condition:
 
 
 def terminal(interim: Condition, now: Time) -> Condition:
-    """The condition that an interim one, or itself, ends in."""
+    """The terminal condition for an interim one."""
     type_ = COMPLETE if interim.type == SUCCESS_CRITERIA_MET else FAILED
     return condition(type_, interim.reason, interim.message, now)
 
 
-def with_condition(status: Status, new: Condition) -> tuple[Condition, ...] | None:
-    """The conditions with one set, None if that changes nothing; a condition never begins with False."""
+def with_condition(status: BatchJobStatus, new: Condition) -> tuple[Condition, ...] | None:
+    """The conditions with this one set, None if nothing changes; a new condition is not added as False."""
     old = status.condition(new.type)
     if old is None:
         return (*status.conditions, new) if new.status != "False" else None

@@ -1,9 +1,9 @@
-"""The Job controller: what wakes it, and what it then looks at.
+"""The Job controller: which events queue which Jobs, and what a sync does.
 
-New Jobs, deleted Jobs and changed specs are looked at at once; changes of pods and of a status a second after the first of
-them, so that a burst is one look. A Job with one pod at a time has nothing to gather: the end of its pod is looked at soon.
-A Job that names another controller in `.spec.managedBy` is turned away inside the sync, because a key that was
-queued for one Job may by then mean another of the same name.
+New Jobs, deleted Jobs and changed specs are synced at once. Changes of pods and of the status are synced a second after
+the first of them, so that a burst of changes costs one sync. For a Job with one pod at a time there is nothing to
+batch: it is synced soon after its pod has ended. A Job that names another controller in `.spec.managedBy` is skipped
+inside the sync, because the key of one Job may by then belong to another of the same name.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.controllers.job.decoded import Decoded
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.job.expectations import ExpectationStore, JobExpectations
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
-from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, Orphans, tracked
+from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, OrphanPods, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
-from jobrelay.cluster.controllers.job.records import Record, Records
-from jobrelay.cluster.controllers.job.sync import JobSync, Tools
+from jobrelay.cluster.controllers.job.sync import JobSync, SyncDependencies
+from jobrelay.cluster.controllers.job.viewcache import ViewCache
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
 from jobrelay.kinds.job.names import CONTROLLER_UID
@@ -36,39 +36,41 @@ _FIRST_RETRY, _LAST_RETRY = 1.0, 60.0
 _WORKERS = 16
 _MODES = ("NonIndexed", "Indexed")
 _ENDED = ("Succeeded", "Failed")
-_GATHER, _SOON = 1.0, 0.2
+_BATCH_PERIOD, _FINISH_BATCH_PERIOD = 1.0, 0.2
 _MANY = 2 * _WORKERS
 
 
 def _owned(pod: Object) -> tuple[str, ...]:
-    """Index of pods by the uid of their controller, or by namespace if they have none."""
+    """Indexes pods by the uid of their controller, or by namespace if they have none."""
     owner = pod.metadata.controller
     return (owner.uid if owner is not None else f"/{pod.namespace}",)
 
 
 class JobController:
-    """Looks after all Jobs that name no other controller."""
+    """Reconciles all Jobs that name no other controller."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         clock, client = context.clock, context.client
         self._clock = clock
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
-        context.collectors.append(self.metrics)
-        self.records = Records()
+        context.add_collector(self.metrics)
+        self.expectations = ExpectationStore()
         self._recorder = context.recorder(NAME)
-        self._tools = Tools(client, self._recorder, clock, self.metrics)
-        self._orphans = Orphans(client, self._jobs, self._pods)
+        self._shared = SyncDependencies(client, self._recorder, clock, self.metrics)
+        self._orphans = OrphanPods(client, self._jobs, self._pods)
         queue: WorkQueue[Key] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
         orphan_queue: WorkQueue[OrphanKey] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
         self._main = Controller(NAME, self.reconcile, workers=_WORKERS, queue=queue, clock=clock)
-        self._cleanup = Controller(f"{NAME} orphans", self._orphans.reconcile, queue=orphan_queue, clock=clock)
+        self._orphan_controller = Controller(
+            f"{NAME} orphans", self._orphans.reconcile, queue=orphan_queue, clock=clock
+        )
         self._index()
-        for part in (self._main, self._cleanup):
+        for part in (self._main, self._orphan_controller):
             context.manager.add(part)
 
     def _index(self) -> None:
-        self._views, self._decoded = Decoded(Pod), Decoded(Job)
+        self._pod_views, self._job_views = ViewCache(Pod), ViewCache(Job)
         self._pods.add_index(_OWNED_INDEX, _owned)
         self._pods.add_index(TRACKED_INDEX, tracked)
         self._jobs.add_index(_SELECTED_INDEX, self._selected)
@@ -76,80 +78,80 @@ class JobController:
         self._pods.subscribe(self._pod_changed)
 
     def _selected(self, job: Object) -> tuple[str, ...]:
-        """Index of Jobs by one label that their pods must have, so that a pod finds its Jobs without asking all of them."""
-        labels = (self._decoded.of(job).spec.selector or {}).get("matchLabels") or {}
+        """Indexes Jobs by one label of their selector, to find the Jobs of a pod without matching all of them."""
+        labels = (self._job_views.of(job).spec.selector or {}).get("matchLabels") or {}
         wanted = next(iter(labels.items()), None)
         return (f"{job.namespace}/{wanted[0]}={wanted[1]}" if wanted else job.namespace,)
 
-    # What wakes it.
+    # Events.
 
     def _job_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:
             assert old is not None
-            self.records.forget(old.key)
+            self.expectations.forget(old.key)
             self._main.queue.add(old.key)
-            self._clean_up(old)
-            self._decoded.forget(old.key)
+            self._enqueue_orphans(old)
+            self._job_views.forget(old.key)
         elif old is None:
             self._main.queue.add(new.key, priority=0 if self._jobs.synced.is_set() else LOW_PRIORITY)
-            external = self._decoded.of(new).external_controller
+            external = self._job_views.of(new).external_controller
             if external is not None:
                 self.metrics.count("jobs_by_external_controller_total", external)
-                self._decoded.forget(new.key)
-        elif self._decoded.of(new).status.finished:
-            self.records.forget(new.key)
-            self._clean_up(new)
-            self._decoded.forget(new.key)
+                self._job_views.forget(new.key)
+        elif self._job_views.of(new).status.finished:
+            self.expectations.forget(new.key)
+            self._enqueue_orphans(new)
+            self._job_views.forget(new.key)
         elif new.metadata.generation != old.metadata.generation:
             self._main.queue.add(new.key)
         else:
-            self._main.queue.add_after(new.key, _GATHER)
+            self._main.queue.add_after(new.key, _BATCH_PERIOD)
 
-    def _clean_up(self, job: Object) -> None:
-        wanted = self._decoded.of(job).spec.selector
+    def _enqueue_orphans(self, job: Object) -> None:
+        wanted = self._job_views.of(job).spec.selector
         selector = str(selector_from_object(wanted))
         if selector:
             job_uid = ((wanted or {}).get("matchLabels") or {}).get(CONTROLLER_UID, "")
-            self._cleanup.queue.add(OrphanKey(job.namespace, selector=selector, job_uid=job_uid))
+            self._orphan_controller.queue.add(OrphanKey(job.namespace, selector=selector, job_uid=job_uid))
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
-        self._note_finished(old, new)
+        self._count_held(old, new)
         pod = new or old
         assert pod is not None
         if new is None or new.deleting:
-            self._pod_going(pod)
+            self._pod_deleted(pod)
             if new is None:
-                self._views.forget(pod.key)
+                self._pod_views.forget(pod.key)
             return
         owner, before = new.metadata.controller, old.metadata.controller if old is not None else None
         if before is not None and before != owner:
-            self._wake_owner(before, new)
+            self._enqueue_owner(before, new)
         if owner is not None:
-            self._wake_owner(owner, new)
+            self._enqueue_owner(owner, new)
             return
         if TRACKING_FINALIZER in new.metadata.finalizers:
-            self._cleanup.queue.add(OrphanKey(new.namespace, new.name))
+            self._orphan_controller.queue.add(OrphanKey(new.namespace, new.name))
         if old is None or before != owner or old.metadata.labels != new.metadata.labels:
             for key in self._possible_owners(new):
-                self._main.queue.add_after(key, _GATHER)
+                self._main.queue.add_after(key, _BATCH_PERIOD)
 
-    def _pod_going(self, pod: Object) -> None:
-        """A pod that is deleted, or being deleted, is missed by its Job, or released if there is none to miss it."""
+    def _pod_deleted(self, pod: Object) -> None:
+        """A deleted or terminating pod concerns its Job, or is an orphan if there is no unfinished Job."""
         owner = pod.metadata.controller
         job = self._job_of(pod.namespace, owner) if owner is not None else None
-        if job is not None and not self._decoded.of(job).status.finished:
-            self._wake(job, pod)
+        if job is not None and not self._job_views.of(job).status.finished:
+            self._enqueue(job, pod)
         elif TRACKING_FINALIZER in pod.metadata.finalizers:
-            self._cleanup.queue.add(OrphanKey(pod.namespace, pod.name))
+            self._orphan_controller.queue.add(OrphanKey(pod.namespace, pod.name))
 
-    def _wake_owner(self, owner: OwnerReference, pod: Object) -> None:
+    def _enqueue_owner(self, owner: OwnerReference, pod: Object) -> None:
         job = self._job_of(pod.namespace, owner)
         if job is not None:
-            self._wake(job, pod)
+            self._enqueue(job, pod)
 
-    def _wake(self, job: Object, pod: Object) -> None:
-        alone = self._views.of(pod).status.phase in _ENDED and self._decoded.of(job).spec.parallelism == 1
-        self._main.queue.add_after(job.key, _SOON if alone else _GATHER)
+    def _enqueue(self, job: Object, pod: Object) -> None:
+        alone = self._pod_views.of(pod).status.phase in _ENDED and self._job_views.of(job).spec.parallelism == 1
+        self._main.queue.add_after(job.key, _FINISH_BATCH_PERIOD if alone else _BATCH_PERIOD)
 
     def _job_of(self, namespace: str, owner: OwnerReference) -> Object | None:
         if owner.kind != JOBS.kind:
@@ -159,76 +161,76 @@ class JobController:
 
     def _possible_owners(self, pod: Object) -> Iterable[Key]:
         labels = pod.metadata.labels
-        places = (pod.namespace, *(f"{pod.namespace}/{key}={value}" for key, value in labels.items()))
-        for place in places:
-            for job in self._jobs.by_index(_SELECTED_INDEX, place):
-                if selector_from_object(self._decoded.of(job).spec.selector).matches(labels):
+        values = (pod.namespace, *(f"{pod.namespace}/{key}={value}" for key, value in labels.items()))
+        for value in values:
+            for job in self._jobs.by_index(_SELECTED_INDEX, value):
+                if selector_from_object(self._job_views.of(job).spec.selector).matches(labels):
                     yield job.key
 
-    def _note_finished(self, old: Object | None, new: Object | None) -> None:
-        was, is_ = self._held_after_end(old), self._held_after_end(new)
+    def _count_held(self, old: Object | None, new: Object | None) -> None:
+        was, is_ = self._is_held_after_end(old), self._is_held_after_end(new)
         if was != is_:
             self.metrics.count("terminated_pods_tracking_finalizer_total", "add" if is_ else "delete")
 
-    def _held_after_end(self, pod: Object | None) -> bool:
+    def _is_held_after_end(self, pod: Object | None) -> bool:
         if pod is None or TRACKING_FINALIZER not in pod.metadata.finalizers:
             return False
-        return self._views.of(pod).status.phase in _ENDED
+        return self._pod_views.of(pod).status.phase in _ENDED
 
-    # What it does.
+    # Syncs.
 
     async def reconcile(self, key: Key) -> Result | None:
         obj = self._jobs.get(key)
         if obj is None:
-            self.records.forget(key)
+            self.expectations.forget(key)
             return None
-        job = self._decoded.of(obj)
+        job = self._job_views.of(obj)
         if job.external_controller is not None or job.status.finished:
-            self.records.forget(key)
+            self.expectations.forget(key)
             return None
         if job.spec.completion_mode not in _MODES:
             message = "Skipped Job sync because completion mode is unknown"
             self._recorder.event(reference(job), "Warning", "UnknownCompletionMode", message)
             return None
-        record = self.records.of(key, obj.uid)
-        if record.behind(obj.resource_version):
+        expectations = self.expectations.of(key, obj.uid)
+        if expectations.is_ahead_of(obj.resource_version):
             return None
-        hurried = len(self._main.queue) > _MANY
-        return await self._measured(key, JobSync(self._tools, obj, job, record, hurried=hurried), job, record)
+        busy = len(self._main.queue) > _MANY
+        return await self._measured(key, JobSync(self._shared, obj, job, expectations, busy=busy), job, expectations)
 
-    async def _measured(self, key: Key, sync: JobSync, job: Job, record: Record) -> Result | None:
+    async def _measured(self, key: Key, sync: JobSync, job: Job, expectations: JobExpectations) -> Result | None:
         started, result = self._clock.monotonic(), "error"
         try:
-            found = await self._sync(key, sync, job, record)
+            found = await self._sync(key, sync, job, expectations)
             result = "success"
             return found
         except Conflict as error:
             log.debug("the cached Job is out of date", job=str(key), error=str(error))
-            return Result(requeue_after=_SOON)
+            return Result(requeue_after=_FINISH_BATCH_PERIOD)
         except NotFound as error:
             log.debug("the Job or its namespace is gone", job=str(key), error=str(error))
-            return Result(requeue_after=_SOON)
+            return Result(requeue_after=_FINISH_BATCH_PERIOD)
         finally:
             self.metrics.synced(job, result, sync.action, self._clock.monotonic() - started)
 
-    async def _sync(self, key: Key, sync: JobSync, job: Job, record: Record) -> Result | None:
-        if record.unsure:
-            await sync.learn_version()
-        decision = await sync.claimed(self._candidates(job), self._pods.resource_version)
-        if decision.look_again is not None:
-            self._main.queue.add_after(key, max(decision.look_again, _SOON))
+    async def _sync(self, key: Key, sync: JobSync, job: Job, expectations: JobExpectations) -> Result | None:
+        if expectations.needs_list:
+            await sync.list_pods()
+        decision = await sync.claim_and_decide(self._candidates(job), self._pods.resource_version)
+        if decision.requeue_after is not None:
+            self._main.queue.add_after(key, max(decision.requeue_after, _FINISH_BATCH_PERIOD))
         await sync.carry_out(decision)
         if sync.postponed:
-            self._main.queue.add_after(key, _GATHER)
+            self._main.queue.add_after(key, _BATCH_PERIOD)
         return None
 
     def _candidates(self, job: Job) -> tuple[Pod, ...]:
-        """The pods that the Job controls, and those of its namespace that nobody does."""
+        """The pods that the Job controls, and those of its namespace that have no controller."""
         owned = self._pods.by_index(_OWNED_INDEX, job.metadata.uid)
         free = self._pods.by_index(_OWNED_INDEX, f"/{job.metadata.namespace}")
-        return tuple(self._views.of(pod) for pod in (*owned, *free))
+        return tuple(self._pod_views.of(pod) for pod in (*owned, *free))
 
 
-def set_up(context: Context) -> None:
-    """Have the Job controller run with the cluster's other controllers."""
+def set_up(context: ControllerContext) -> None:
+    """Adds the Job controller to the context."""
     JobController(context)

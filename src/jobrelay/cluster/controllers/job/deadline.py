@@ -1,4 +1,4 @@
-"""Active deadlines and backoff limits: when a Job has tried long enough or often enough."""
+"""Active deadlines, and backoff limits for containers that restart in place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _template = msgspec.json.Decoder(_Template)
 
 
 def until_deadline(job: Job, start: Time | None, now: Time) -> float | None:
-    """Seconds left until the active deadline, negative when it is over; None when there is none to keep."""
+    """Seconds until the active deadline, negative after it; None if none applies."""
     seconds = job.spec.active_deadline_seconds
     if seconds is None or start is None or job.spec.suspend:
         return None
@@ -31,7 +31,7 @@ def until_deadline(job: Job, start: Time | None, now: Time) -> float | None:
 
 
 def restarted_too_often(job: Job, pods: Iterable[Pod]) -> bool:
-    """Whether containers that restart in place have used up the Job's backoff limit."""
+    """Whether the restarts of containers have reached the Job's backoff limit."""
     if _template.decode(job.spec.template).spec.restart_policy != "OnFailure":
         return False
     total = sum(restarts(pod) for pod in pods if pod.status.phase in ("Running", "Pending"))

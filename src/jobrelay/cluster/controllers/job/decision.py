@@ -1,103 +1,62 @@
-"""The Job controller's mind: what to do about a Job, as a value.
+"""The decision about a Job, as a value.
 
-`decide` is a pure function of a Job, the pods that might be its own, what the controller remembers and the time. What it
-returns is carried out in order by the shell (`sync`): adoptions and releases, deletes or creates, the first status write,
-removal of finalizers, the second status write. Since requests can fail, `report` and `close` take what really happened; the
-properties here show what a decision leads to when all goes well.
+`decide` is a pure function of a Job, the pods that may be its own, what the controller knows beyond the caches, and the
+time. `sync` carries the decision out in this order: adoptions and releases, deletes or creates, the first status write,
+the removal of finalizers, the second status write. What the two writes contain depends on which requests succeeded, so
+they are prepared on the way (`tracking`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.structs import replace
 
-from jobrelay.cluster.controllers.job.backoff import Backoff
 from jobrelay.cluster.controllers.job.claim import Claims, claim
-from jobrelay.cluster.controllers.job.manage import Plan, plan
-from jobrelay.cluster.controllers.job.situation import Memory, Situation, assess
-from jobrelay.cluster.controllers.job.tracking import Done, Event, Report, report
-from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Status, Time
+from jobrelay.cluster.controllers.job.manage import PodPlan, plan
+from jobrelay.cluster.controllers.job.snapshot import JobSnapshot, SyncState, take_snapshot
+from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Time
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class JobDecision:
+    """What to do about a Job."""
+
     claims: Claims
-    facts: Situation
-    plan: Plan
-
-    @property
-    def adoptions(self) -> tuple[Pod, ...]:
-        return self.claims.adopted
-
-    @property
-    def releases(self) -> tuple[Pod, ...]:
-        return self.claims.released
-
-    @property
-    def deletes(self) -> tuple[Pod, ...]:
-        return self.plan.deletes
+    snapshot: JobSnapshot
+    plan: PodPlan
 
     @property
     def keeps_finalizers(self) -> bool:
-        """Whether deleted pods keep their finalizer because they are still to be counted."""
-        return self.facts.fate is not None
+        """Whether deleted pods keep their finalizer because they still have to be counted."""
+        return self.snapshot.finished_condition is not None
 
     @property
-    def creates(self) -> list[dict[str, Any]]:
-        return list(self.plan.bodies(self.facts))
-
-    @property
-    def look_again(self) -> float | None:
-        """Seconds after which time alone changes the decision."""
-        times = [time for time in (self.facts.deadline, self.plan.held_back) if time is not None]
+    def requeue_after(self) -> float | None:
+        """Seconds after which the decision changes without any event."""
+        times = [time for time in (self.snapshot.deadline, self.plan.backoff_delay) if time is not None]
         return min(times) if times else None
 
     @property
     def on_hold(self) -> bool:
-        """Whether nothing may be written before `look_again`.
+        """Whether nothing may be written before `requeue_after`.
 
-        While a delay holds replacements back, v1.35 reports no active pods. With ready pods, such a status is refused by
-        the API server, so that nothing moves until the delay is over: neither counters nor finalizers.
+        During a backoff delay, v1.35 reports no active pods. If there are ready pods, the API server rejects such a
+        status, so neither counters nor finalizers change until the delay is over.
         """
-        return self.plan.held_back is not None and self.facts.ready > 0
-
-    @property
-    def memory(self) -> Backoff:
-        """What to remember once the first write went well."""
-        return self.facts.backoff
-
-    @property
-    def outcome(self) -> Report:
-        """The report if every request goes well."""
-        return report(self.facts, self.plan, Done.everything(self.plan))
-
-    @property
-    def status(self) -> Status | None:
-        """The first status to write, None if there is nothing new."""
-        return self.outcome.status if self.outcome.changed and not self.on_hold else None
-
-    @property
-    def removals(self) -> tuple[Pod, ...]:
-        """The pods that lose their finalizer after the first write."""
-        return () if self.on_hold else self.outcome.removals
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return self.outcome.events
+        return self.plan.backoff_delay is not None and self.snapshot.ready > 0
 
 
-def decide(job: Job, pods: Iterable[Pod], memory: Memory, now: Time) -> Decision:
-    """What to do about a Job; `pods` are those of its namespace that it controls or that nobody does."""
+def decide(job: Job, pods: Iterable[Pod], state: SyncState, now: Time) -> JobDecision:
+    """Decides about a Job; `pods` are those of its namespace that it controls or that have no controller."""
     claims = claim(job, pods)
-    facts = assess(job, (*claims.owned, *_taken_in(claims.adopted)), memory, now)
-    return Decision(claims, facts, plan(facts))
+    snapshot = take_snapshot(job, (*claims.owned, *_after_adoption(claims.adopted)), state, now)
+    return JobDecision(claims, snapshot, plan(snapshot))
 
 
-def _taken_in(adopted: Iterable[Pod]) -> Iterable[Pod]:
-    """Adopted pods as they are after their adoption."""
+def _after_adoption(adopted: Iterable[Pod]) -> Iterable[Pod]:
+    """Pods to adopt, as they will be afterwards."""
     for pod in adopted:
         finalizers = (*pod.metadata.finalizers, TRACKING_FINALIZER)
         yield replace(pod, metadata=replace(pod.metadata, finalizers=finalizers))

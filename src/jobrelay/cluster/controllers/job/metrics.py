@@ -1,4 +1,4 @@
-"""Counters of the Job controller under the names that kube-controller-manager gives them."""
+"""Metrics of the Job controller, named as in kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from jobrelay.cluster.controllers.job.views import Job, Status
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Job
 from jobrelay.kinds.job.indexes import Indexes
 from jobrelay.kube.metrics import LatencyHistogram, family
 
@@ -38,7 +38,7 @@ _PREFIX: Final = "job_controller_"
 
 
 class JobMetrics:
-    """Counts in plain integers; `collect` makes metrics of them."""
+    """Plain counters, read when metrics are scraped."""
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _LABELS}
@@ -56,8 +56,8 @@ class JobMetrics:
             found = self._durations[labels] = LatencyHistogram(_BUCKETS)
         found.observe(seconds)
 
-    def counted(self, job: Job, before: Status, after: Status) -> None:
-        """Note what one status write added to the counters."""
+    def counted(self, job: Job, before: BatchJobStatus, after: BatchJobStatus) -> None:
+        """Counts what one status write added."""
         mode = job.spec.completion_mode
         succeeded = after.succeeded - before.succeeded
         if job.indexed:

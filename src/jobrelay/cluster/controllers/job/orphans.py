@@ -1,7 +1,7 @@
-"""Pods that nobody will count: their tracking finalizer would hold them forever, so it is taken off.
+"""Orphan pods: no Job will count them, so their tracking finalizer is removed, which would otherwise keep them forever.
 
-That are pods without a controller, and pods whose Job is gone or over. Pods of a Job that someone else manages are that
-controller's to release, and pods of other kinds of owners are none of our business.
+These are pods without a controller, and pods whose Job is deleted or finished. Pods of a Job that another controller
+manages are left to that controller, and pods with other kinds of owners are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TRACKED_INDEX = "job-controller-tracked"
 
 
 class OrphanKey(NamedTuple):
-    """One pod by name, or with a selector all that it matches; `job_uid` is the Job whose label the selector asks for."""
+    """One pod by name, or all that a selector matches; `job_uid` is the Job whose label the selector requires."""
 
     namespace: str
     name: str = ""
@@ -29,29 +29,31 @@ class OrphanKey(NamedTuple):
 
 
 def tracked(pod: Object) -> tuple[str, ...]:
-    """Index of pods that have the finalizer, by namespace and by the Job that their label names."""
+    """Indexes pods that have the finalizer by namespace, and by the Job in their label."""
     if TRACKING_FINALIZER not in pod.metadata.finalizers:
         return ()
     job_uid = pod.metadata.labels.get(CONTROLLER_UID)
     return (pod.namespace, f"{pod.namespace}/{job_uid}") if job_uid else (pod.namespace,)
 
 
-class Orphans:
+class OrphanPods:
+    """Removes the tracking finalizer of orphan pods."""
+
     def __init__(self, client: Client, jobs: Cache, pods: Cache) -> None:
         self._client, self._jobs, self._pods = client, jobs, pods
 
     async def reconcile(self, key: OrphanKey) -> None:
-        for pod in self._found(key):
+        for pod in self._select(key):
             if self._is_orphan(pod):
                 await self._release(pod)
 
-    def _found(self, key: OrphanKey) -> list[Object]:
+    def _select(self, key: OrphanKey) -> list[Object]:
         if key.name:
             pod = self._pods.get(Key(key.namespace, key.name))
             return [pod] if pod is not None else []
         selector = parse_label_selector(key.selector)
-        place = f"{key.namespace}/{key.job_uid}" if key.job_uid else key.namespace
-        pods = self._pods.by_index(TRACKED_INDEX, place)
+        value = f"{key.namespace}/{key.job_uid}" if key.job_uid else key.namespace
+        pods = self._pods.by_index(TRACKED_INDEX, value)
         return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
     def _is_orphan(self, pod: Object) -> bool:

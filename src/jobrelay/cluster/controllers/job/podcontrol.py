@@ -1,4 +1,4 @@
-"""Requests about pods, with the events that tell of them."""
+"""Requests about a Job's pods, with their events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jobrelay.cluster.controllers.job.records import Record
+from jobrelay.cluster.controllers.job.expectations import JobExpectations
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.kube import (
     Client,
@@ -27,8 +27,8 @@ _TERMINATING: Final = "NamespaceTerminating"
 
 
 @dataclass(slots=True)
-class Work:
-    """What became of a number of requests."""
+class RequestResults:
+    """The results of several requests."""
 
     done: set[str] = field(default_factory=set)
     created: int = 0
@@ -47,58 +47,58 @@ def reference(job: Job) -> ObjectReference:
 class PodControl:
     """Creates, deletes and patches the pods of one Job."""
 
-    def __init__(self, client: Client, recorder: EventRecorder, job: Job, record: Record) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, job: Job, expectations: JobExpectations) -> None:
         self._client, self._recorder = client, recorder
-        self._job, self._record = job, record
+        self._job, self._expectations = job, expectations
         self._namespace = job.metadata.namespace
 
-    def tell(self, type: str, reason: str, message: str) -> None:
+    def event(self, type: str, reason: str, message: str) -> None:
         version = self._job.metadata.resource_version
         self._recorder.event(reference(self._job), type, reason, message, version=version)
 
-    async def create(self, bodies: Sequence[dict[str, Any]]) -> Work:
-        """Create pods in batches of 1, 2, 4 and so on, so that what fails for all fails for few."""
-        work, start, size = Work(), 0, 1
-        while start < len(bodies) and work.error is None:
-            await _together([self._create(body, work) for body in bodies[start : start + size]])
+    async def create(self, bodies: Sequence[dict[str, Any]]) -> RequestResults:
+        """Creates pods in batches of 1, 2, 4 and so on, so that an error that all pods have is met by few of them."""
+        results, start, size = RequestResults(), 0, 1
+        while start < len(bodies) and results.error is None:
+            await _together([self._create(body, results) for body in bodies[start : start + size]])
             start, size = start + size, size * 2
-        return work
+        return results
 
-    async def _create(self, body: dict[str, Any], work: Work) -> None:
+    async def _create(self, body: dict[str, Any], results: RequestResults) -> None:
         try:
             pod = await self._client.create(PODS, body, self._namespace)
         except KubeError as error:
             if isinstance(error, StatusError) and error.has_cause(_TERMINATING):
-                work.created += 1
+                results.created += 1
                 return
             if _may_have_happened(error):
-                self._record.unsure = True
-            self.tell("Warning", "FailedCreate", f"Error creating: {error}")
-            work.fail(error)
+                self._expectations.create_unanswered()
+            self.event("Warning", "FailedCreate", f"Error creating: {error}")
+            results.fail(error)
         else:
-            self._record.saw_pod(pod.resource_version)
-            work.created += 1
-            self.tell("Normal", "SuccessfulCreate", f"Created pod: {pod.name}")
+            self._expectations.pod_written(pod.resource_version)
+            results.created += 1
+            self.event("Normal", "SuccessfulCreate", f"Created pod: {pod.name}")
 
-    async def delete(self, pods: Sequence[Pod], *, keep_finalizers: bool) -> Work:
-        work = Work()
+    async def delete(self, pods: Sequence[Pod], *, keep_finalizers: bool) -> RequestResults:
+        results = RequestResults()
         if not keep_finalizers:
-            self._record.deleting.update(pod.uid for pod in pods)
-        await asyncio.gather(*(self._delete(pod, work, keep_finalizers) for pod in pods))
-        self._record.deleting.difference_update(pod.uid for pod in pods if pod.uid not in work.done)
-        return work
+            self._expectations.expect_deletions(pod.uid for pod in pods)
+        await asyncio.gather(*(self._delete(pod, results, keep_finalizers) for pod in pods))
+        self._expectations.deletions_failed(pod.uid for pod in pods if pod.uid not in results.done)
+        return results
 
-    async def _delete(self, pod: Pod, work: Work, keep_finalizers: bool) -> None:
+    async def _delete(self, pod: Pod, results: RequestResults, keep_finalizers: bool) -> None:
         try:
             if not keep_finalizers and TRACKING_FINALIZER in pod.metadata.finalizers:
                 await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
             await self._request_deletion(pod)
         except NotFound:
-            work.done.add(pod.uid)
+            results.done.add(pod.uid)
         except KubeError as error:
-            work.fail(error)
+            results.fail(error)
         else:
-            work.done.add(pod.uid)
+            results.done.add(pod.uid)
 
     async def _request_deletion(self, pod: Pod) -> None:
         try:
@@ -106,35 +106,35 @@ class PodControl:
         except NotFound:
             raise
         except KubeError as error:
-            self.tell("Warning", "FailedDelete", f"Error deleting: {error}")
+            self.event("Warning", "FailedDelete", f"Error deleting: {error}")
             raise
-        self.tell("Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
+        self.event("Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
 
-    async def remove_finalizers(self, pods: Sequence[Pod]) -> Work:
-        """Take the tracking finalizer off; a pod that is gone has lost it too."""
-        work = Work()
-        self._record.removing.update(pod.uid for pod in pods)
-        await _together([self._remove_finalizer(pod, work) for pod in pods])
-        return work
+    async def remove_finalizers(self, pods: Sequence[Pod]) -> RequestResults:
+        """Removes the tracking finalizer; a pod that no longer exists counts as done."""
+        results = RequestResults()
+        self._expectations.expect_removals(pod.uid for pod in pods)
+        await _together([self._remove_finalizer(pod, results) for pod in pods])
+        return results
 
-    async def _remove_finalizer(self, pod: Pod, work: Work) -> None:
+    async def _remove_finalizer(self, pod: Pod, results: RequestResults) -> None:
         try:
             await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
         except NotFound:
-            work.done.add(pod.uid)
+            results.done.add(pod.uid)
         except KubeError as error:
-            self._record.removing.discard(pod.uid)
-            work.fail(error)
+            self._expectations.removal_failed(pod.uid)
+            results.fail(error)
         else:
-            work.done.add(pod.uid)
+            results.done.add(pod.uid)
 
     async def patch(self, pod: Pod, change: dict[str, Any]) -> None:
         written = await self._client.patch(PODS, pod.name, strategic_patch(change), self._namespace)
-        self._record.saw_pod(written.resource_version)
+        self._expectations.pod_written(written.resource_version)
 
 
 async def _together(requests: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Send requests at the same time; one alone needs no task of its own."""
+    """Sends requests concurrently; a single one needs no task of its own."""
     if len(requests) == 1:
         await requests[0]
     else:

@@ -1,6 +1,6 @@
-"""The pod failure policy: what the failure of one pod means for its Job.
+"""The pod failure policy: what the failure of a pod means for its Job.
 
-Rules are tried in order and the first that matches decides. Without a policy, or without a match, a failure counts.
+Rules are tried in order and the first that matches applies. Without a policy, or without a match, a failure counts.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from jobrelay.cluster.controllers.job.views import (
 _ACTIONS = ("Ignore", "FailIndex", "Count", "FailJob")
 
 
-class Verdict(NamedTuple):
-    """Whether a failure counts, by which action, and why the whole Job must fail if it must."""
+class PodFailureMatch(NamedTuple):
+    """Whether a failure counts, the action that applies, and why the whole Job must fail if it must."""
 
     counts: bool = True
     action: str = ""
     fail_job: str | None = None
 
 
-COUNTS = Verdict()
+COUNTS = PodFailureMatch()
 
 
-def judge(job: Job, pod: Pod) -> Verdict:
-    """What the policy says about a failed pod."""
+def match_failure(job: Job, pod: Pod) -> PodFailureMatch:
+    """Matches a failed pod against the policy."""
     policy = job.spec.pod_failure_policy
     for number, rule in enumerate(policy.rules if policy else ()):
         matched = _matched(rule, pod)
         if matched is not None and rule.action in _ACTIONS:
             message = f"{matched} matching FailJob rule at index {number}" if rule.action == "FailJob" else None
-            return Verdict(rule.action != "Ignore", rule.action, message)
+            return PodFailureMatch(rule.action != "Ignore", rule.action, message)
     return COUNTS
 
 
@@ -48,12 +48,12 @@ def fail_job_message(job: Job, pods: Iterable[Pod]) -> str | None:
     """Why the Job must fail because of one of its failed pods, if it must."""
     if job.spec.pod_failure_policy is None:
         return None
-    messages = (judge(job, pod).fail_job for pod in pods if is_failed(pod, job))
+    messages = (match_failure(job, pod).fail_job for pod in pods if is_failed(pod, job))
     return next((message for message in messages if message is not None), None)
 
 
 def _matched(rule: FailureRule, pod: Pod) -> str | None:
-    """What about the pod fits the rule, in words."""
+    """What about the pod matches the rule, as text."""
     where = f"{pod.metadata.namespace}/{pod.name}"
     if rule.on_exit_codes is not None:
         container = _container(pod, rule.on_exit_codes)

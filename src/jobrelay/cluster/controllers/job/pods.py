@@ -1,4 +1,4 @@
-"""Questions about one pod: is it active, did it fail, which index is it, when did it finish."""
+"""Predicates and readings of one pod: whether it is active or failed, its index, when it finished."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_succeeded(pod: Pod) -> bool:
 
 
 def is_failed(pod: Pod, job: Job) -> bool:
-    """Whether a pod is over without success; being deleted is enough, unless the Job waits for the end of its pods."""
+    """Whether a pod has failed; a deleted pod counts as failed at once, unless the Job waits for its pods to end."""
     if pod.status.phase == "Failed":
         return True
     if job.replaces_only_failed:
@@ -47,7 +47,7 @@ def is_failed(pod: Pod, job: Job) -> bool:
 
 
 def is_tracked(pod: Pod) -> bool:
-    """Whether a pod still has the finalizer that holds it until it is counted."""
+    """Whether a pod still has the finalizer that keeps it until it is counted."""
     return TRACKING_FINALIZER in pod.metadata.finalizers
 
 
@@ -61,7 +61,7 @@ def is_ready(pod: Pod) -> bool:
 
 
 def completion_index(pod: Pod) -> int:
-    """The index a pod works on, NO_INDEX when it does not say."""
+    """The completion index of a pod, NO_INDEX if it has none."""
     text = pod.metadata.annotations.get(INDEX_KEY)
     if text is None or not _INTEGER.fullmatch(text):
         return NO_INDEX
@@ -69,12 +69,12 @@ def completion_index(pod: Pod) -> int:
 
 
 def has_valid_index(pod: Pod, job: Job) -> bool:
-    """Whether an Indexed Job has the pod's index; pods of other Jobs need none."""
+    """Whether the pod's index is one of an Indexed Job's; always true for other Jobs."""
     return not job.indexed or NO_INDEX < completion_index(pod) < job.completions
 
 
 def index_failures(pod: Pod) -> int:
-    """How often the index of a pod had failed before this pod."""
+    """How often the pod's index failed before this pod."""
     return _count(pod, FAILURE_COUNT)
 
 
@@ -93,12 +93,12 @@ def sidecar_names(pod: Pod) -> set[str]:
 
 
 def restarts(pod: Pod) -> int:
-    """All restarts of all containers."""
+    """The restarts of all containers."""
     return sum(one.restart_count for one in (*pod.status.container_statuses, *pod.status.init_container_statuses))
 
 
 def finish_time(pod: Pod) -> Time:
-    """When a pod was over: by its containers, else its readiness, else its deletion, else its creation."""
+    """When a pod finished: by its containers, else its readiness, else its deletion, else its creation."""
     found = _containers_finished(pod)
     if found is not None:
         return found
@@ -112,7 +112,7 @@ def finish_time(pod: Pod) -> Time:
 
 
 def _containers_finished(pod: Pod) -> Time | None:
-    """The end of the last container; sidecars end after the rest and decide where their end is known."""
+    """When the last container finished, sidecars included; None if one has not."""
     found = _latest(None, pod.status.container_statuses)
     sidecars = sidecar_names(pod)
     return _latest(found, (one for one in pod.status.init_container_statuses if one.name in sidecars))

@@ -1,7 +1,7 @@
-"""Which active pods go first when there are too many.
+"""Which active pods are deleted first when there are too many.
 
-Those that lost least: not bound to a node, pending, not ready, ready only lately, often restarted, young. An Indexed Job
-first removes what it cannot use: pods without an index or beyond the last one, and all but one pod of each index.
+Those with the least progress: not bound to a node, pending, not ready, ready only lately, often restarted, young. An
+Indexed Job first deletes pods without a valid index, and all but one pod of each index.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from jobrelay.cluster.controllers.job.views import Job, Pod, Time
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def first_to_go(pods: Iterable[Pod]) -> list[Pod]:
-    """Pods in the order in which they are given up."""
+def deletion_order(pods: Iterable[Pod]) -> list[Pod]:
+    """Pods in the order in which they are deleted."""
     return sorted(pods, key=_rank)
 
 
 def pods_to_remove(job: Job, active: Sequence[Pod], at_least: int) -> list[Pod]:
-    """The active pods that must go: at least that many, and for an Indexed Job all that are of no use."""
-    removed, left = _useless(job, active) if job.indexed else ([], list(active))
+    """The active pods to delete: at least that many, and for an Indexed Job all that are superfluous."""
+    removed, left = _superfluous(job, active) if job.indexed else ([], list(active))
     if len(removed) < at_least:
-        removed += first_to_go(left)[: at_least - len(removed)]
+        removed += deletion_order(left)[: at_least - len(removed)]
     return removed
 
 
-def _useless(job: Job, active: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+def _superfluous(job: Job, active: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
     removed: list[Pod] = []
     left: list[Pod] = []
     for index, same in groupby(sorted(active, key=completion_index), key=completion_index):
-        pods = first_to_go(same)
+        pods = deletion_order(same)
         if index == NO_INDEX or index >= job.completions:
             removed += pods
         else:

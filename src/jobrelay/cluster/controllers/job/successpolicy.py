@@ -1,4 +1,4 @@
-"""The success policy: which succeeded indexes are enough for an Indexed Job."""
+"""The success policy: which succeeded indexes make an Indexed Job succeed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jobrelay.kinds.job.indexes import Indexes
 
 
 def matched_rule(job: Job, succeeded: Indexes) -> str | None:
-    """Says which rule is met, if one is; needs at least one succeeded index."""
+    """The message for the first rule that is met, if any; at least one index must have succeeded."""
     policy = job.spec.success_policy
     if policy is None or not succeeded:
         return None

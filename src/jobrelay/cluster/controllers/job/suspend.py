@@ -1,18 +1,18 @@
-"""Suspending and resuming: the condition that tells it, and the clock that starts anew."""
+"""The Suspended condition, and the start time of resumed Jobs."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
-from jobrelay.cluster.controllers.job.views import Status, Time
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Time
 from jobrelay.kinds.job.names import SUSPENDED
 
 
-def with_suspension(status: Status, *, suspend: bool, now: Time) -> Status | None:
-    """The status of a Job that is or is not suspended, None if it says so already.
+def with_suspension(status: BatchJobStatus, *, suspend: bool, now: Time) -> BatchJobStatus | None:
+    """The status with the Suspended condition, None if it has it already.
 
-    A resumed Job starts anew: its active deadline counts the time it runs without interruption.
+    A resumed Job gets a new start time: its active deadline counts only the time since then.
     """
     if suspend:
         new = conditions.condition(SUSPENDED, "JobSuspended", "Job suspended", now)

@@ -1,4 +1,4 @@
-"""The pods that a Job creates."""
+"""Builds the pods of a Job from its template."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.cluster.controllers.job.podfailurepolicy import judge
+from jobrelay.cluster.controllers.job.podfailurepolicy import match_failure
 from jobrelay.cluster.controllers.job.pods import index_failures, index_ignored_failures
 from jobrelay.cluster.controllers.job.views import FAILURE_COUNT, IGNORED_COUNT, TRACKING_FINALIZER, Job, Pod
 from jobrelay.kinds.job.names import INDEX_KEY
@@ -17,7 +17,7 @@ _template = msgspec.json.Decoder(dict[str, Any])
 
 
 def new_pod(job: Job, index: int | None = None, replaced: Pod | None = None) -> dict[str, Any]:
-    """A pod of the Job's template, for one index of an Indexed Job; `replaced` is the failed pod it follows."""
+    """A new pod, for one index of an Indexed Job; `replaced` is the failed pod that it replaces."""
     template = _template.decode(job.spec.template)
     given = template.get("metadata", {})
     metadata: dict[str, Any] = {
@@ -29,7 +29,7 @@ def new_pod(job: Job, index: int | None = None, replaced: Pod | None = None) -> 
     }
     spec = template.get("spec", {})
     if index is not None:
-        _give_index(job, index, metadata, spec)
+        _set_index(job, index, metadata, spec)
         if job.per_index:
             metadata["annotations"] |= failure_counts(job, replaced)
     return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec}
@@ -43,10 +43,10 @@ def owner_reference(job: Job) -> dict[str, Any]:
 
 
 def failure_counts(job: Job, replaced: Pod | None) -> dict[str, str]:
-    """The annotations that carry the failures of an index from pod to pod."""
+    """The annotations that carry the failure counts of an index from pod to pod."""
     failed = ignored = 0
     if replaced is not None:
-        counts = judge(job, replaced).counts
+        counts = match_failure(job, replaced).counts
         failed = index_failures(replaced) + counts
         ignored = index_ignored_failures(replaced) + (not counts)
     return {FAILURE_COUNT: str(failed)} | ({IGNORED_COUNT: str(ignored)} if ignored else {})
@@ -56,7 +56,7 @@ def _finalizers(given: list[str]) -> list[str]:
     return given if TRACKING_FINALIZER in given else [*given, TRACKING_FINALIZER]
 
 
-def _give_index(job: Job, index: int, metadata: dict[str, Any], spec: dict[str, Any]) -> None:
+def _set_index(job: Job, index: int, metadata: dict[str, Any], spec: dict[str, Any]) -> None:
     metadata["annotations"][INDEX_KEY] = metadata["labels"][INDEX_KEY] = str(index)
     ending = f"-{index}-"
     metadata["generateName"] = job.metadata.name[: _LONGEST_PREFIX - len(ending)] + ending

@@ -1,9 +1,10 @@
-"""Counting every pod once, and ending a Job only when all of its pods are counted.
+"""Counts every pod once, and finishes a Job only when all of its pods are counted.
 
-A pod's end reaches the counters in three steps, each of which may be the last before a crash. First its uid is written to
+A pod is counted in three steps, and a crash may follow each of them. First its uid is written to
 `uncountedTerminatedPods` (an Indexed Job writes the index of a success instead, which cannot count twice). Then its
-finalizer is taken off. Then, with the next write, the uid leaves the list and the counter grows. `report` decides the first
-write and whose finalizers fall; `close` decides the second write, which may also bring the terminal condition.
+finalizer is removed. Then, with the next write, the uid leaves the list and the counter grows. `list_uncounted`
+prepares the first write and chooses the finalizers to remove; `count_uncounted` prepares the second write, which may
+also add the terminal condition.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
-from jobrelay.cluster.controllers.job.manage import Plan
-from jobrelay.cluster.controllers.job.podfailurepolicy import judge
+from jobrelay.cluster.controllers.job.manage import PodPlan
+from jobrelay.cluster.controllers.job.podfailurepolicy import match_failure
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
-from jobrelay.cluster.controllers.job.situation import Situation
+from jobrelay.cluster.controllers.job.snapshot import JobSnapshot
 from jobrelay.cluster.controllers.job.suspend import with_suspension
-from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Status, Time
+from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod, Time
 from jobrelay.kinds.job.indexes import Indexes
 from jobrelay.kinds.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from jobrelay.kinds.job.views import Uncounted
@@ -36,43 +37,39 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What became of a plan: how many pods were created, and the uids of those deleted."""
+class PlanOutcome:
+    """The result of a plan: how many pods were created, and the uids of those that were deleted."""
 
     created: int = 0
     deleted: frozenset[str] = frozenset()
 
-    @classmethod
-    def everything(cls, plan: Plan) -> Done:
-        return cls(len(plan.indexes), frozenset(pod.uid for pod in plan.deletes))
-
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """The first write of a sync and what follows it."""
+class UncountedUpdate:
+    """The first status write of a sync, which lists uncounted pods, and what follows it."""
 
-    status: Status
+    status: BatchJobStatus
     changed: bool
     removals: tuple[Pod, ...] = ()
     tracked: frozenset[str] = frozenset()
-    ending: Condition | None = None
+    finished_condition: Condition | None = None
     terminating: int = 0
     events: tuple[Event, ...] = ()
     policy_actions: Counter[str] = field(default_factory=Counter)
 
-    def only_begins(self, job: Job) -> bool:
-        """Whether there is nothing to tell but that a Job has started."""
-        begun = job.status.start_time is None and self.status.start_time is not None
-        return begun and not (self.events or self.removals or self.ending or self.status.conditions)
+    def only_starts(self, job: Job) -> bool:
+        """Whether the only news is that the Job has started."""
+        starts = job.status.start_time is None and self.status.start_time is not None
+        return starts and not (self.events or self.removals or self.finished_condition or self.status.conditions)
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
-    """The second write of a sync."""
+class CountedUpdate:
+    """The second status write of a sync, which counts pods without finalizer and may finish the Job."""
 
-    status: Status
+    status: BatchJobStatus
     changed: bool
-    finished: Condition | None = None
+    finished_condition: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,97 +79,102 @@ class _Numbers:
     terminating: int
 
 
-def report(facts: Situation, plan: Plan, done: Done) -> Report:
-    numbers = _numbers(facts, plan, done)
-    fate, status = facts.fate, facts.job.status
+def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -> UncountedUpdate:
+    numbers = _numbers(snapshot, plan, outcome)
+    finished_condition, status = snapshot.finished_condition, snapshot.job.status
     events: tuple[Event, ...] = ()
-    status = replace(status, start_time=_whole(facts.start), uncounted_terminated_pods=status.uncounted)
+    status = replace(status, start_time=_truncated(snapshot.start), uncounted_terminated_pods=status.uncounted)
     suspension_changed = False
-    if fate is not None:
-        if numbers.active != 0 or not facts.memory.satisfied:
-            fate = None
-    elif _complete(facts, numbers.active):
-        fate = conditions.completions_reached(facts.now)
+    if finished_condition is not None:
+        if numbers.active != 0 or not snapshot.state.satisfied:
+            finished_condition = None
+    elif _complete(snapshot, numbers.active):
+        finished_condition = conditions.completions_reached(snapshot.now)
     elif plan.managed:
-        suspended = with_suspension(status, suspend=facts.job.spec.suspend, now=facts.now)
+        suspended = with_suspension(status, suspend=snapshot.job.spec.suspend, now=snapshot.now)
         if suspended is not None:
             suspension_changed, status = True, suspended
-            word = "Suspended" if facts.job.spec.suspend else "Resumed"
+            word = "Suspended" if snapshot.job.spec.suspend else "Resumed"
             events = (Event("Normal", word, f"Job {word.lower()}"),)
     changed = suspension_changed or (status.active, status.ready, status.terminating) != (
         numbers.active, numbers.ready, numbers.terminating,
     )  # fmt: skip
     status = replace(status, active=numbers.active, ready=numbers.ready, terminating=numbers.terminating)
-    return _tracked(facts, fate, status, changed, numbers.terminating, events)
+    return _tracked(snapshot, finished_condition, status, changed, numbers.terminating, events)
 
 
-def _numbers(facts: Situation, plan: Plan, done: Done) -> _Numbers:
-    """Active, ready and terminating pods after the plan was carried out; while a delay holds pods back, none are active."""
-    gone = [pod for pod in plan.deletes if pod.uid in done.deleted]
-    active = 0 if plan.held_back is not None else len(facts.active) + done.created - len(gone)
-    return _Numbers(active, facts.ready - sum(is_ready(pod) for pod in gone), facts.terminating + len(gone))
+def _numbers(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -> _Numbers:
+    """Active, ready and terminating pods after the plan was carried out; none is active during a backoff delay."""
+    gone = [pod for pod in plan.deletes if pod.uid in outcome.deleted]
+    active = 0 if plan.backoff_delay is not None else len(snapshot.active) + outcome.created - len(gone)
+    return _Numbers(active, snapshot.ready - sum(is_ready(pod) for pod in gone), snapshot.terminating + len(gone))
 
 
-def _complete(facts: Situation, active: int) -> bool:
-    completions = facts.job.spec.completions
-    enough = facts.succeeded > 0 if completions is None else facts.succeeded >= completions
+def _complete(snapshot: JobSnapshot, active: int) -> bool:
+    completions = snapshot.job.spec.completions
+    enough = snapshot.succeeded > 0 if completions is None else snapshot.succeeded >= completions
     return enough and active == 0
 
 
 def _tracked(
-    facts: Situation, fate: Condition | None, status: Status, changed: bool, terminating: int, events: tuple[Event, ...]
-) -> Report:
-    tracked = frozenset(pod.uid for pod in facts.open_pods())
+    snapshot: JobSnapshot,
+    finished_condition: Condition | None,
+    status: BatchJobStatus,
+    changed: bool,
+    terminating: int,
+    events: tuple[Event, ...],
+) -> UncountedUpdate:
+    tracked = frozenset(pod.uid for pod in snapshot.tracked_pods())
     counted = count_released(status, tracked)
     changed, status = changed or counted is not None, counted or status
-    listing = _Listing(facts, fate, status)
-    for pod in _in_order(facts):
-        if not listing.take(pod):
+    listing = _UncountedList(snapshot, finished_condition, status)
+    for pod in _in_order(snapshot):
+        if not listing.add(pod):
             break
     changed = changed or listing.changed
     status = replace(status, uncounted_terminated_pods=Uncounted(tuple(listing.succeeded), tuple(listing.failed)))
-    if facts.job.indexed:
-        before, status = status, _with_indexes(facts, status, listing.indexes)
+    if snapshot.job.indexed:
+        before, status = status, _with_indexes(snapshot, status, listing.indexes)
         changed = changed or _indexes(before) != _indexes(status)
-    if fate is not None and fate.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
-        if status.true_condition(fate.type) is None:
-            status, changed = replace(status, conditions=(*status.conditions, fate)), True
-        fate = conditions.terminal(fate, facts.now)
-    return Report(
+    if finished_condition is not None and finished_condition.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
+        if status.true_condition(finished_condition.type) is None:
+            status, changed = replace(status, conditions=(*status.conditions, finished_condition)), True
+        finished_condition = conditions.terminal(finished_condition, snapshot.now)
+    return UncountedUpdate(
         status=status,
         changed=changed,
         removals=tuple(listing.removals),
         tracked=tracked,
-        ending=None if listing.full else fate,
+        finished_condition=None if listing.full else finished_condition,
         terminating=terminating,
         events=events,
         policy_actions=listing.actions,
     )
 
 
-def _in_order(facts: Situation) -> list[Pod]:
-    """Pods with a finalizer, by index so that indexes are completed in order."""
-    pods = facts.open_pods()
-    return sorted(pods, key=completion_index) if facts.job.indexed else pods
+def _in_order(snapshot: JobSnapshot) -> list[Pod]:
+    """Tracked pods, by index so that indexes complete in order."""
+    pods = snapshot.tracked_pods()
+    return sorted(pods, key=completion_index) if snapshot.job.indexed else pods
 
 
-def _indexes(status: Status) -> tuple[str, str | None]:
-    """What is worth a write of its own: the number of succeeded indexes follows from them, and is set right when they change."""
+def _indexes(status: BatchJobStatus) -> tuple[str, str | None]:
+    """The fields that are worth a write; the number of succeeded indexes is derived from them."""
     return status.completed_indexes, status.failed_indexes
 
 
-def _with_indexes(facts: Situation, status: Status, new: Iterable[int]) -> Status:
-    succeeded = facts.succeeded_indexes | Indexes.of(new)
-    failed = None if facts.failed_indexes is None else str(facts.failed_indexes)
+def _with_indexes(snapshot: JobSnapshot, status: BatchJobStatus, new: Iterable[int]) -> BatchJobStatus:
+    succeeded = snapshot.succeeded_indexes | Indexes.of(new)
+    failed = None if snapshot.failed_indexes is None else str(snapshot.failed_indexes)
     return replace(status, succeeded=len(succeeded), completed_indexes=str(succeeded), failed_indexes=failed)
 
 
-class _Listing:
-    """Goes over pods that have their finalizer, listing those that ended until the lists are full."""
+class _UncountedList:
+    """Collects the tracked pods that have ended, until the lists are full."""
 
-    def __init__(self, facts: Situation, fate: Condition | None, status: Status) -> None:
-        self.facts, self.job, self.fate = facts, facts.job, fate
-        self.known = facts.job.status.uncounted
+    def __init__(self, snapshot: JobSnapshot, finished_condition: Condition | None, status: BatchJobStatus) -> None:
+        self.snapshot, self.job, self.finished_condition = snapshot, snapshot.job, finished_condition
+        self.known = snapshot.job.status.uncounted
         self.succeeded = list(status.uncounted.succeeded)
         self.failed = list(status.uncounted.failed)
         self.indexes: list[int] = []
@@ -181,33 +183,34 @@ class _Listing:
         self.changed = False
         self.full = False
 
-    def take(self, pod: Pod) -> bool:
-        """List one pod; False when there is no room for more."""
+    def add(self, pod: Pod) -> bool:
+        """Adds a pod if it has ended; returns False when the lists are full."""
         failed = is_failed(pod, self.job)
-        if not self._may_go(pod, failed):
+        if not self._is_due(pod, failed):
             return True
         self.removals.append(pod)
         if is_succeeded(pod) and pod.uid not in self.known.failed:
             self._list_success(pod)
-        elif failed or self._fails_the_rest():
+        elif failed or self._fails_running_pods():
             self._list_failure(pod)
         self.full = len(self.indexes) + len(self.succeeded) + len(self.failed) >= MOST_UNCOUNTED
         return not self.full
 
-    def _may_go(self, pod: Pod, failed: bool) -> bool:
-        if self.job.deleting or self.fate is not None or is_succeeded(pod):
+    def _is_due(self, pod: Pod, failed: bool) -> bool:
+        """Whether the finalizer of a pod can be removed."""
+        if self.job.deleting or self.finished_condition is not None or is_succeeded(pod):
             return True
-        waiting = self.facts.awaiting.get(completion_index(pod))
+        waiting = self.snapshot.awaiting_replacement.get(completion_index(pod))
         return failed and (waiting is None or waiting.uid != pod.uid)
 
-    def _fails_the_rest(self) -> bool:
-        """A Job that fails takes its running pods along; one that succeeds does not blame them."""
-        return self.fate is not None and self.fate.type != SUCCESS_CRITERIA_MET
+    def _fails_running_pods(self) -> bool:
+        """Running pods of a Job that fails count as failed; those of a Job that succeeds do not."""
+        return self.finished_condition is not None and self.finished_condition.type != SUCCESS_CRITERIA_MET
 
     def _list_success(self, pod: Pod) -> None:
         if self.job.indexed:
             index = completion_index(pod)
-            if has_valid_index(pod, self.job) and index not in self.facts.counted_indexes:
+            if has_valid_index(pod, self.job) and index not in self.snapshot.counted_indexes:
                 self.indexes.append(index)
                 self.changed = True
         elif pod.uid not in self.known.succeeded:
@@ -217,16 +220,16 @@ class _Listing:
     def _list_failure(self, pod: Pod) -> None:
         if pod.uid in self.known.failed or not has_valid_index(pod, self.job):
             return
-        verdict = judge(self.job, pod)
-        if verdict.action:
-            self.actions[verdict.action] += 1
-        if verdict.counts:
+        matched = match_failure(self.job, pod)
+        if matched.action:
+            self.actions[matched.action] += 1
+        if matched.counts:
             self.failed.append(pod.uid)
             self.changed = True
 
 
-def count_released(status: Status, tracked: Collection[str]) -> Status | None:
-    """Move the uids of pods without finalizer from the lists to the counters; None if there are none."""
+def count_released(status: BatchJobStatus, tracked: Collection[str]) -> BatchJobStatus | None:
+    """Moves the uids of pods without finalizer from the lists to the counters; None if there are none."""
     listed = status.uncounted
     left = Uncounted(
         tuple(uid for uid in listed.succeeded if uid in tracked), tuple(uid for uid in listed.failed if uid in tracked)
@@ -241,19 +244,21 @@ def count_released(status: Status, tracked: Collection[str]) -> Status | None:
     )
 
 
-def close(reported: Report, removed: Collection[str], now: Time) -> Closing:
-    """The status after finalizers were taken off; `removed` are the pods that lost theirs."""
-    counted = count_released(reported.status, reported.tracked.difference(removed))
-    status, changed = counted or reported.status, counted is not None
-    ending = reported.ending
-    if ending is None or status.uncounted != Uncounted() or reported.terminating > 0:
-        return Closing(status, changed)
-    final = conditions.with_condition(status, conditions.condition(ending.type, ending.reason, ending.message, now))
+def count_uncounted(update: UncountedUpdate, removed: Collection[str], now: Time) -> CountedUpdate:
+    """The status after finalizers were removed; `removed` are the pods that lost theirs."""
+    counted = count_released(update.status, update.tracked.difference(removed))
+    status, changed = counted or update.status, counted is not None
+    finished = update.finished_condition
+    if finished is None or status.uncounted != Uncounted() or update.terminating > 0:
+        return CountedUpdate(status, changed)
+    final = conditions.with_condition(
+        status, conditions.condition(finished.type, finished.reason, finished.message, now)
+    )
     status = replace(status, conditions=final or status.conditions)
-    if ending.type == COMPLETE:
-        status = replace(status, completion_time=ending.last_transition_time)
-    return Closing(status, True, ending)
+    if finished.type == COMPLETE:
+        status = replace(status, completion_time=finished.last_transition_time)
+    return CountedUpdate(status, True, finished)
 
 
-def _whole(time: Time | None) -> Time | None:
+def _truncated(time: Time | None) -> Time | None:
     return None if time is None else time.replace(microsecond=0)

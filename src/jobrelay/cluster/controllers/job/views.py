@@ -1,7 +1,7 @@
-"""What the Job controller reads of Jobs and pods, and the status that it writes.
+"""Typed views of what the Job controller reads of Jobs and pods, and the status that it writes.
 
-Views are decoded straight from an object's bytes and name only what the controller looks at. They are frozen: a decision
-makes a new `Status`, it never edits the one it started from.
+Views are decoded from an object's bytes and name only the fields that the controller uses. They are frozen: a decision
+makes a new `BatchJobStatus` and never changes the one it started from.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Time = dt.datetime
 Condition: TypeAlias = JobCondition[Time]
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -76,7 +76,7 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pod(msgspec.Struct, frozen=True):
-    metadata: Metadata = Metadata()
+    metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -136,14 +136,14 @@ class JobSpec(msgspec.Struct, frozen=True, rename="camel"):
     template: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class Status(JobStatus[Time], frozen=True):
+class BatchJobStatus(JobStatus[Time], frozen=True):
     """The status that the controller writes."""
 
 
 class Job(msgspec.Struct, frozen=True):
-    metadata: Metadata = Metadata()
+    metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()
-    status: Status = Status()
+    status: BatchJobStatus = BatchJobStatus()
 
     @property
     def indexed(self) -> bool:
@@ -165,11 +165,11 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def replaces_only_failed(self) -> bool:
-        """Whether a terminating pod is neither failed nor replaced before its phase says that it ended."""
+        """Whether a terminating pod counts as failed and is replaced only when its phase is terminal."""
         return self.spec.pod_replacement_policy == "Failed" or self.spec.pod_failure_policy is not None
 
     @property
     def external_controller(self) -> str | None:
-        """Who manages this Job instead of the built-in controller."""
+        """The controller that manages this Job instead of the built-in one."""
         name = self.spec.managed_by
         return name if name is not None and name != BUILT_IN_CONTROLLER else None

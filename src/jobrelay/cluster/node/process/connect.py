@@ -1,6 +1,7 @@
-"""`kubectl exec` and `attach`: a container's streams over a websocket, one byte of channel before each message.
+"""`kubectl exec` and `attach`: a container's streams over a websocket; the first byte of each message is the channel.
 
-Channel 0 is stdin, 1 stdout, 2 stderr, 3 the final Status, 4 terminal sizes; version 5 adds 255, which closes another channel.
+Channel 0 is stdin, 1 stdout, 2 stderr, 3 the final Status, 4 the terminal size. Version 5 adds 255, which closes
+another channel.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.launcher import Process, StartError
-from jobrelay.cluster.node.process.stdio import Input
+from jobrelay.cluster.node.process.stdio import StdinWriter
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -72,7 +73,7 @@ class _Exec:
         self._container, self._socket = container, socket
         self._argv = request.query.get("command") or []
         self._tty, self._stdin = flag(request.query, "tty"), flag(request.query, "stdin")
-        self._input: Input | None = None
+        self._input: StdinWriter | None = None
 
     async def run(self) -> dict[str, Any]:
         try:
@@ -98,12 +99,12 @@ class _Exec:
             process = await self._container.spawn(self._argv, theirs, theirs, theirs, tty=True)
         finally:
             os.close(theirs)
-        self._input = Input(os.dup(ours))
+        self._input = StdinWriter(os.dup(ours))
         return process, [(STDOUT, ours)]
 
     async def _on_pipes(self) -> tuple[Process, list[tuple[int, int]]]:
         out, err, into = os.pipe(), os.pipe(), os.pipe()
-        self._input = Input(into[1])
+        self._input = StdinWriter(into[1])
         try:
             process = await self._container.spawn(self._argv, into[0], out[1], err[1])
         finally:
@@ -120,14 +121,14 @@ class _Exec:
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0)
         )
         try:
-            with contextlib.suppress(OSError):  # a terminal whose last user has gone
+            with contextlib.suppress(OSError):  # a terminal whose last process has exited
                 while data := await reader.read(_PIECE):
                     await self._socket.send_bytes(bytes([channel]) + data)
         finally:
             transport.close()
 
     async def _receive(self, process: Process) -> None:
-        """A client that leaves takes the command with it."""
+        """Feeds the command's input; when the client disconnects, the command is killed."""
         await receive(self._socket, self._input, self._end_input)
         self._container.pod.host.launcher.signal(process, signal.SIGKILL)
 
@@ -136,8 +137,8 @@ class _Exec:
             self._input.close()
 
 
-async def receive(socket: web.WebSocketResponse, into: Input | None, ended: Callable[[], None]) -> None:
-    """Carries what a client sends until it leaves; `ended` is called when it types no more."""
+async def receive(socket: web.WebSocketResponse, into: StdinWriter | None, ended: Callable[[], None]) -> None:
+    """Handles the client's messages until it disconnects; `ended` is called when it closes its input."""
     async for message in socket:
         if message.type is not WSMsgType.BINARY or not message.data:
             continue
@@ -151,7 +152,7 @@ async def receive(socket: web.WebSocketResponse, into: Input | None, ended: Call
 
 
 class _Attach:
-    """A container's own streams, from now on until it ends or the client leaves, which it does not feel."""
+    """A container's own streams, until it ends or the client disconnects, which does not affect the container."""
 
     def __init__(self, container: Container, request: ApiRequest, socket: web.WebSocketResponse) -> None:
         assert container.stdio is not None
@@ -161,21 +162,21 @@ class _Attach:
 
     async def run(self) -> dict[str, Any]:
         pieces: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
-        leave = self._stdio.listen(lambda stream, data: pieces.put_nowait((stream, data)))
+        stop_listening = self._stdio.listen(lambda stream, data: pieces.put_nowait((stream, data)))
         into = self._stdio.input if self._stdin else None
         tasks = {
             asyncio.create_task(self._send(pieces)),
-            asyncio.create_task(receive(self._socket, into, self._stdio.input_ended)),
+            asyncio.create_task(receive(self._socket, into, self._stdio.client_left)),
         }
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            leave()
+            stop_listening()
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
             if self._stdin:
-                self._stdio.input_ended()
+                self._stdio.client_left()
         return final_status(0)
 
     async def _send(self, pieces: asyncio.Queue[tuple[str, bytes]]) -> None:

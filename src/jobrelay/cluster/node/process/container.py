@@ -1,4 +1,4 @@
-"""One container as a local process: its runs, from the first to the one after which it is not started again."""
+"""One container as a local process, with its restarts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.node.life import backoff
-from jobrelay.cluster.node.process.care import Care
+from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
 from jobrelay.cluster.node.process.launcher import Process, Program, StartError
+from jobrelay.cluster.node.process.lifecycle import ContainerLifecycle
 from jobrelay.cluster.node.process.logs import LogFile, read_log
-from jobrelay.cluster.node.process.memory import Limit
-from jobrelay.cluster.node.process.redirect import Redirect
-from jobrelay.cluster.node.process.security import identity, keeps_privileges
+from jobrelay.cluster.node.process.oomkiller import MemoryLimit
+from jobrelay.cluster.node.process.pathrewriter import PathRewriter
+from jobrelay.cluster.node.process.security import no_new_privileges, process_user
 from jobrelay.cluster.node.process.stdio import Stdio
-from jobrelay.cluster.node.process.volumes import mount_points
-from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
+from jobrelay.cluster.node.process.volumes import bind_mounts
+from jobrelay.cluster.node.scriptedpod import backoff
 from jobrelay.kinds import quantity
 from jobrelay.kinds.times import format_time
 from jobrelay.kube.errors import KubeError
@@ -35,19 +35,19 @@ FALLBACK_LINES: Final = 80
 FALLBACK_BYTES: Final = 2048
 START_FAILED: Final = 128
 CONFIG_RETRY: Final = 2.0
-CALM: Final = 600.0  # a run of this length makes the next back-off start anew
+BACKOFF_RESET: Final = 600.0  # a run of this length resets the back-off
 _PAUSE: Final = "trap 'exit 0' TERM INT; sleep infinity & wait"
 _DRAIN: Final = 2.0
 
 
 def default_command(image: str) -> list[str]:
-    """What a container without a command runs: images are not pulled, so nobody knows what theirs would be."""
+    """The command of a container that names none: images are not pulled, so theirs is unknown."""
     repository = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     return ["/bin/sh", "-c", _PAUSE] if repository.startswith("pause") else ["true"]
 
 
 class Container:
-    """Runs one container of a pod again and again, as its policy says."""
+    """Runs one container of a pod, and restarts it as its restart policy says."""
 
     def __init__(self, pod: PodWorker, spec: Mapping[str, Any], run: ContainerRun) -> None:
         self.pod, self.spec, self.run = pod, spec, run
@@ -55,48 +55,48 @@ class Container:
         self.log: LogFile | None = None
         self.stdio: Stdio | None = None
         self.env: dict[str, str] = {}
-        self.up = asyncio.Event()  # set when the container has started, by its start-up probe too, or will not any more
-        self._settled = asyncio.Event()  # not set while a process is being started
-        self._settled.set()
+        self.started = asyncio.Event()  # set when it has started and passed its startup probe, or never will
+        self._not_spawning = asyncio.Event()
+        self._not_spawning.set()
         self._stopping = self._killed = self._out_of_memory = False
         self._crashes = 0
         self._folder = pod.folder / "containers" / run.name
-        self._message: pathlib.Path | None = None
+        self._message_path: pathlib.Path | None = None
 
     @property
     def cwd(self) -> str:
         return self.spec.get("workingDir") or ("/" if self.pod.host.launcher.mounts else str(self.pod.folder))
 
-    async def live(self, *, until_success: bool = False) -> int:
-        """Runs the container until it is not to be started again; returns its last exit code."""
+    async def run_to_end(self, *, until_success: bool = False) -> int:
+        """Runs the container until it is not restarted any more; returns its last exit code."""
         try:
-            return await self._live(until_success)
+            return await self._run_to_end(until_success)
         finally:
-            self.up.set()
+            self.started.set()
 
-    async def _live(self, until_success: bool) -> int:
+    async def _run_to_end(self, until_success: bool) -> int:
         while True:
             began = self.pod.host.clock.monotonic()
-            code = await self._once()
+            code = await self._run_once()
             if self._stopping or self.pod.stopping.is_set() or not self.pod.restarts(self.spec, code, until_success):
                 return code
-            if self.pod.host.clock.monotonic() - began >= CALM:
+            if self.pod.host.clock.monotonic() - began >= BACKOFF_RESET:
                 self._crashes = 0
             await self._back_off()
             if self._stopping or self.pod.stopping.is_set():
                 return code
 
     async def stop(self, grace: float) -> None:
-        """Ends the container: its hook, TERM, and KILL when its time is over."""
+        """Stops the container: preStop hook, TERM, and KILL at the end of the grace period."""
         self._stopping = True
         deadline = asyncio.get_running_loop().time() + grace
-        await self._settled.wait()
+        await self._not_spawning.wait()
         process = self.process
         if process is None or process.exited.done():
             return
         hook = ((self.spec.get("lifecycle") or {}).get("preStop")) or {}
         if hook and grace > 0:
-            await Care(self).hook(hook, "PreStop", grace)
+            await ContainerLifecycle(self).hook(hook, "PreStop", grace)
         number = (
             signal.Signals[self.spec["lifecycle"]["stopSignal"]]
             if (self.spec.get("lifecycle") or {}).get("stopSignal")
@@ -110,7 +110,7 @@ class Container:
             await asyncio.wait({process.exited})
 
     def kill(self) -> None:
-        """Ends the container at once."""
+        """Kills the container at once."""
         self._stopping = self._killed = True
         if self.process is not None:
             self.pod.host.launcher.signal(self.process, signal.SIGKILL)
@@ -138,7 +138,7 @@ class Container:
     async def spawn(
         self, argv: list[str], stdin: str | int, stdout: int, stderr: int | None = None, *, tty: bool = False
     ) -> Process:
-        """Starts a further program among the container's mounts and variables. Raises StartError."""
+        """Starts another program with the container's mounts and environment. Raises StartError."""
         process = self.process
         if process is None or process.exited.done():
             raise StartError("container not running")
@@ -153,14 +153,11 @@ class Container:
 
     # One run.
 
-    async def _once(self) -> int:
-        argv = await self._ready_to_start()
+    async def _run_once(self) -> int:
+        argv = await self._prepare()
         if argv is None or self._stopping:
             return START_FAILED
-        if self.run.state.get(TERMINATED) or self.run.last:
-            self.run.last = self.run.state.get(TERMINATED) or self.run.last
-            self.run.restarts += 1
-        self.run.id = f"jobrelay://{self.pod.uid}/{self.run.name}/{self.run.restarts}"
+        self.run.prepare(self.pod.uid)
         self.log = self.pod.logs.open(self.run.name, self.run.restarts)
         self.stdio = Stdio(self.log, self.spec)
         try:
@@ -170,26 +167,26 @@ class Container:
             self.log.close()
 
     async def _run(self, argv: list[str], stdio: Stdio) -> int:
-        self._settled.clear()
+        self._not_spawning.clear()
         try:
             self.process = await self._start(argv, stdio)
         except StartError as error:
-            self._ended(START_FAILED, "", "StartError", f"failed to create containerd task: {error}")
+            self._ended(START_FAILED, "StartError", f"failed to create containerd task: {error}")
             self.pod.warn("Failed", f"Error: {error}", self.run.name)
             return START_FAILED
         finally:
-            self._settled.set()
+            self._not_spawning.set()
         if self._killed:
             self.kill()
-        code = await self._attend(self.process)
+        code = await self._wait(self.process)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):
                 await stdio.drained()
-        self._ended(code, self.run.state[RUNNING]["startedAt"], "OOMKilled" if self._out_of_memory else "")
+        self._ended(code, "OOMKilled" if self._out_of_memory else "")
         return code
 
-    async def _ready_to_start(self) -> list[str] | None:
-        """The command line, once everything it needs is there; None when the pod is stopped before."""
+    async def _prepare(self) -> list[str] | None:
+        """The command line, once all objects it refers to exist; None if the pod is stopped before."""
         host, pod, objects = self.pod.host, self.pod.object, self.pod.objects
         while not self.pod.stopping.is_set():
             try:
@@ -197,7 +194,7 @@ class Container:
                 base = service_env(await objects.services() if linked else ()) | host.base_env(pod)
                 self.env = await container_env(pod, self.spec, objects, base, host.capacity)
             except (ConfigMissing, KubeError) as missing:
-                self.run.state = {WAITING: {"reason": "CreateContainerConfigError", "message": str(missing)}}
+                self.run.wait("CreateContainerConfigError", str(missing))
                 self.pod.changed()
                 self.pod.warn("Failed", f"Error: {missing}", self.run.name)
                 await self.pod.pause(CONFIG_RETRY)
@@ -218,66 +215,67 @@ class Container:
     def _program(self, argv: list[str], *, join: int, tty: bool, own_root: bool = False) -> Program:
         host = self.pod.host
         made = Program(
-            argv, self.env, self.cwd, join=join, tty=tty, user=identity(self.pod.object, self.spec),
-            cpus=self._cpus(), keeps_privileges=keeps_privileges(self.spec),
+            argv, self.env, self.cwd, join=join, tty=tty, user=process_user(self.pod.object, self.spec),
+            cpus=self._cpus(), no_new_privileges=no_new_privileges(self.spec),
         )  # fmt: skip
-        points = mount_points(self.spec, self.pod.places, self.env)
+        binds = bind_mounts(self.spec, self.pod.mount_sources, self.env)
         if not host.launcher.mounts:
-            self._without_mounts(made, points, str(self._message_file() if own_root else self._message))
+            self._rewrite_paths(made, binds, str(self._message_file() if own_root else self._message_path))
         elif own_root:
             made.root = str(self._folder / f"root-{self.run.restarts}")
             pathlib.Path(made.root).mkdir(parents=True, exist_ok=True)
-            made.binds = [*points, *self._own_files()]
+            made.binds = [*binds, *self._own_files()]
         return made
 
-    def _without_mounts(self, made: Program, points: Sequence[tuple[str, str, bool]], words: str) -> None:
-        """Lets a program find its volumes all the same: by variables, and by paths in what it is told."""
-        places = {target: source for source, target, _ in points} | {self._words: words}
-        moved = Redirect(places, keep=str(self.pod.host.folder))
-        named = zip(self.spec.get("volumeMounts") or (), points, strict=True)
-        made.argv, made.cwd = [moved(part) for part in made.argv], moved(made.cwd)
-        made.env = {name: moved(value) for name, value in self.env.items()}
-        made.env |= {_variable(mount["name"]): source for mount, (source, _, _) in named} | {"TERMINATION_LOG": words}
+    def _rewrite_paths(self, made: Program, binds: Sequence[tuple[str, str, bool]], message_path: str) -> None:
+        """Without mounts a program finds its volumes through variables, and through rewritten paths in its command."""
+        paths = {target: source for source, target, _ in binds} | {self._message_target: message_path}
+        rewrite = PathRewriter(paths, keep=str(self.pod.host.folder))
+        named = zip(self.spec.get("volumeMounts") or (), binds, strict=True)
+        made.argv, made.cwd = [rewrite(part) for part in made.argv], rewrite(made.cwd)
+        made.env = {name: rewrite(value) for name, value in self.env.items()}
+        made.env |= {_variable(mount["name"]): source for mount, (source, _, _) in named}
+        made.env["TERMINATION_LOG"] = message_path
         if self.pod.host.bash and os.path.basename(made.argv[0]) == "sh":
             made.program = self.pod.host.bash
 
     @property
-    def _words(self) -> str:
-        """Where the container leaves its last words."""
+    def _message_target(self) -> str:
+        """The path of the termination message file in the container."""
         return self.spec.get("terminationMessagePath") or "/dev/termination-log"
 
     def _own_files(self) -> list[tuple[str, str, bool]]:
-        """What every container has at places of its own: a file for its last words, and a shell that is not dash."""
-        files = [(str(self._message_file()), self._words, False)]
+        """Files that are mounted into every container: its termination message, and bash as a shell instead of dash."""
+        files = [(str(self._message_file()), self._message_target, False)]
         shell, bash = os.path.realpath("/bin/sh"), self.pod.host.bash
         if bash and os.path.basename(shell) not in ("bash", "busybox"):
             files.append((os.path.realpath(bash), shell, True))
         return files
 
     def _cpus(self) -> int:
-        """On how many CPUs the container may run at the same time; 0 for all."""
+        """How many CPUs the container may use; 0 for all."""
         limit = ((self.spec.get("resources") or {}).get("limits") or {}).get("cpu")
         return math.ceil(quantity.number(limit)) if limit is not None else 0
 
     def _message_file(self) -> pathlib.Path:
-        self._message = self._folder / f"termination-log-{self.run.restarts}"
+        self._message_path = path = self._folder / f"termination-log-{self.run.restarts}"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._message.touch()
-        self._message.chmod(0o666)
-        return self._message
+        path.touch()
+        path.chmod(0o666)
+        return path
 
-    async def _attend(self, process: Process) -> int:
-        """Watches over a running process until it ends."""
-        self.run.state = {RUNNING: {"startedAt": format_time(self.pod.host.clock.now())}}
-        self.pod.tell("Started", "Container started", self.run.name)
-        startup = self.spec.get("startupProbe")
-        self.run.started, self.run.ready = not startup, not startup and not self.spec.get("readinessProbe")
+    async def _wait(self, process: Process) -> int:
+        """Runs hooks, probes and the memory limit until the process exits."""
+        started = not self.spec.get("startupProbe")
+        ready = started and not self.spec.get("readinessProbe")
+        self.run.start(format_time(self.pod.host.clock.now()), started=started, ready=ready)
+        self.pod.event("Started", "Container started", self.run.name)
         if self.run.started:
-            self.up.set()
+            self.started.set()
         self.pod.changed()
-        forget = self._limit_memory(process)
-        care = Care(self)
-        tasks = [asyncio.create_task(care.after_start()), asyncio.create_task(care.probe())]
+        remove_limit = self._limit_memory(process)
+        lifecycle = ContainerLifecycle(self)
+        tasks = [asyncio.create_task(lifecycle.post_start()), asyncio.create_task(lifecycle.probe())]
         waiting: set[asyncio.Future[Any]] = {process.exited, *tasks}
         try:
             while not process.exited.done():
@@ -286,13 +284,13 @@ class Container:
                     one.result()
             return process.exited.result()
         finally:
-            forget()
+            remove_limit()
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
 
     def _limit_memory(self, process: Process) -> Callable[[], None]:
-        """Has the container ended when it holds more memory than it may; returns how to stop that."""
+        """Has the container killed when it exceeds its memory limit; returns a function that ends this."""
         self._out_of_memory = False
         text = ((self.spec.get("resources") or {}).get("limits") or {}).get("memory")
         if text is None:
@@ -302,21 +300,18 @@ class Container:
             self._out_of_memory = True
             self.pod.host.launcher.signal(process, signal.SIGKILL)
 
-        return self.pod.host.memory.add(Limit(process.pid, int(quantity.number(text)), exceeded))
+        return self.pod.host.oom_killer.add(MemoryLimit(process.pid, int(quantity.number(text)), exceeded))
 
-    def _ended(self, code: int, started: str, reason: str = "", message: str = "") -> None:
+    def _ended(self, code: int, reason: str = "", message: str = "") -> None:
         now = format_time(self.pod.host.clock.now())
-        message = message or self._last_words(code)
-        state = terminated(code, started=started or now, finished=now, reason=reason, message=message, id=self.run.id)
-        self.run.state = {TERMINATED: state}
-        self.run.ready = self.run.started = False
+        self.run.terminate(code, now, reason, message or self._termination_message(code))
         self.pod.changed()
 
-    def _last_words(self, code: int) -> str:
-        """What the container left in its termination message file, or at the end of its log if it failed."""
+    def _termination_message(self, code: int) -> str:
+        """The content of the termination message file, or the end of the log as the policy allows."""
         text = b""
-        if self._message is not None and self._message.exists():
-            text = self._message.read_bytes()[:LONGEST_MESSAGE]
+        if self._message_path is not None and self._message_path.exists():
+            text = self._message_path.read_bytes()[:LONGEST_MESSAGE]
         fallback = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
         if not text and fallback and code and self.log is not None:
             text = read_log(self.log.path, LogOptions(tail=FALLBACK_LINES))[-FALLBACK_BYTES:]
@@ -327,17 +322,15 @@ class Container:
         self._crashes += 1
         if pause <= 0:
             return
-        self.run.last = self.run.state.get(TERMINATED) or self.run.last
         where = f"{self.pod.object['metadata']['name']}_{self.pod.object['metadata']['namespace']}({self.pod.uid})"
-        text = f"back-off {_go_duration(pause)} restarting failed container={self.run.name} pod={where}"
-        self.run.state = {WAITING: {"reason": "CrashLoopBackOff", "message": text}}
+        self.run.back_off(f"back-off {_go_duration(pause)} restarting failed container={self.run.name} pod={where}")
         self.pod.changed()
         self.pod.warn("BackOff", f"Back-off restarting failed container {self.run.name} in pod {where}", self.run.name)
         await self.pod.pause(pause)
 
 
 def _variable(volume: str) -> str:
-    """Where containers without mounts of their own find a volume."""
+    """The variable that holds a volume's path for containers without their own mounts."""
     return f"JOBRELAY_MOUNT_{volume.upper().replace('-', '_')}"
 
 

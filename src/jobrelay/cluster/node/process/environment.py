@@ -1,4 +1,4 @@
-"""The environment and the command line of a container: every source of a variable, and `$(NAME)` in texts."""
+"""The environment and the command line of a container: all sources of variables, and the expansion of `$(NAME)`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _BINARY: Final = {"memory", "ephemeral-storage"}
 
 
 class ConfigMissing(Exception):
-    """Something that a container refers to is not there; the text is the kubelet's."""
+    """An object that a container refers to does not exist; the message is the kubelet's."""
 
 
 class Lookup(Protocol):
-    """Where ConfigMaps and Secrets come from; None when there is none of that name."""
+    """Reads ConfigMaps and Secrets by name; None if there is none."""
 
     async def config_map(self, name: str) -> Mapping[str, bytes] | None: ...
 
@@ -30,7 +30,7 @@ class Lookup(Protocol):
 
 
 def expand(text: str, env: Mapping[str, str]) -> str:
-    """Replaces `$(NAME)` by what the variable holds, and `$$` by `$`; unknown names stay as they are."""
+    """Replaces `$(NAME)` by the variable's value, and `$$` by `$`; unknown names stay as they are."""
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -42,7 +42,7 @@ def expand(text: str, env: Mapping[str, str]) -> str:
 
 
 def command_line(container: Mapping[str, Any], env: Mapping[str, str]) -> list[str]:
-    """What a container runs; empty when it leaves that to its image."""
+    """The command and arguments of a container; empty if it leaves them to its image."""
     return [expand(part, env) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
 
 
@@ -50,7 +50,7 @@ async def container_env(
     pod: Mapping[str, Any], container: Mapping[str, Any], lookup: Lookup, base: Mapping[str, str],
     capacity: Mapping[str, str],
 ) -> dict[str, str]:  # fmt: skip
-    """All variables of a container, later ones over earlier ones. Raises ConfigMissing."""
+    """All variables of a container; later ones override earlier ones. Raises ConfigMissing."""
     env = dict(base)
     for source in container.get("envFrom") or ():
         env |= await _all_of(source, lookup)
@@ -65,7 +65,7 @@ async def container_env(
 
 
 def service_env(services: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Where a namespace's Services are, as variables."""
+    """The variables that describe a namespace's Services."""
     env: dict[str, str] = {}
     for service in services:
         address, ports = service["spec"].get("clusterIP", ""), service["spec"].get("ports") or ()
@@ -130,13 +130,13 @@ async def _value_from(
             return found[reference["key"]].decode(errors="replace")
         if reference.get("optional"):
             return None
-        place = f"{pod['metadata']['namespace']}/{reference.get('name', '')}"
-        raise ConfigMissing(f"couldn't find key {reference['key']} in {'Secret' if secret else 'ConfigMap'} {place}")
+        key = f"{pod['metadata']['namespace']}/{reference.get('name', '')}"
+        raise ConfigMissing(f"couldn't find key {reference['key']} in {'Secret' if secret else 'ConfigMap'} {key}")
     return None
 
 
 def field_value(pod: Mapping[str, Any], path: str) -> str:
-    """What a path of the downward API stands for."""
+    """The value of a field path of the downward API."""
     metadata, spec = pod["metadata"], pod["spec"]
     if match := _SUBSCRIPT.fullmatch(path):
         return str((metadata.get(match.group(1)) or {}).get(match.group(2), ""))
@@ -154,14 +154,14 @@ def field_value(pod: Mapping[str, Any], path: str) -> str:
 def resource_container(
     pod: Mapping[str, Any], own: Mapping[str, Any] | None, reference: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The container whose resources are meant."""
+    """The container that a resourceFieldRef refers to."""
     name = reference.get("containerName")
     listed: Sequence[Mapping[str, Any]] = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())]
     return next((one for one in listed if one["name"] == name), own or {})
 
 
 def resource_value(container: Mapping[str, Any], reference: Mapping[str, Any], capacity: Mapping[str, str]) -> str:
-    """A request or limit in units of the divisor, rounded up; an absent limit is what the node has."""
+    """A request or limit in units of the divisor, rounded up; a missing limit is the node's capacity."""
     which, _, name = reference["resource"].partition(".")
     held = ((container.get("resources") or {}).get(which) or {}).get(name)
     if held is None and which == "limits":

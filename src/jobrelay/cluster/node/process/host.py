@@ -1,4 +1,4 @@
-"""What all pods of runtime `process` share: the API, the supervisor, the recorder of events, folders and base environment."""
+"""What all pods of runtime `process` share: API client, launcher, event recorder, folders and base environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.node.process.launcher import Launcher
-from jobrelay.cluster.node.process.memory import MemoryWatch
+from jobrelay.cluster.node.process.oomkiller import OomKiller
 from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.errors import NotFound
@@ -21,13 +21,13 @@ from jobrelay.kube.events import EventRecorder
 from jobrelay.kube.resource import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, SERVICES, Resource
 
 _INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "VIRTUAL_ENV", "SSL_CERT_FILE")
-_OLD: Final = 0.8  # of a token's life
+_TOKEN_REFRESH: Final = 0.8  # of a token's lifetime
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(slots=True)
-class Host:
-    """The node's side of every pod."""
+class PodHost:
+    """What a node provides to its pods."""
 
     client: Client
     clock: Clock
@@ -35,19 +35,27 @@ class Host:
     recorder: EventRecorder
     folder: pathlib.Path
     capacity: Mapping[str, str]
-    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    oom_killer: OomKiller = field(default_factory=OomKiller)
     api_address: str = ""  # host:port where pods reach the API server
-    shells: pathlib.Path | None = None
-    told: bool = False  # that images are not pulled
     bash: str = field(default_factory=lambda: shutil.which("bash") or "")
+    _announced: bool = False
+
+    @property
+    def _shells(self) -> pathlib.Path:
+        return self.folder / "shells"
+
+    def announce_limits(self) -> bool:
+        """Whether the differences to a real node still have to be reported: True once."""
+        first, self._announced = not self._announced, True
+        return first
 
     def base_env(self, pod: Mapping[str, Any]) -> dict[str, str]:
-        """What every container of a pod finds in its environment."""
+        """The variables that every container of a pod gets."""
         env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         env.setdefault("PATH", _PATH)
         env["HOSTNAME"] = pod["spec"].get("hostname") or pod["metadata"]["name"]
-        if self.shells is not None and not self.launcher.mounts:
-            env["PATH"] = f"{self.shells}:{env['PATH']}"
+        if self.bash and not self.launcher.mounts:
+            env["PATH"] = f"{self._shells}:{env['PATH']}"
         if self.api_address:
             host, _, port = self.api_address.rpartition(":")
             env |= {
@@ -59,12 +67,11 @@ class Host:
         return env
 
     def prepare(self) -> None:
-        """Makes the folders, and a `sh` that is bash for machines where containers cannot have mounts of their own."""
+        """Creates the folders, and a `sh` that is bash for machines where containers cannot have their own mounts."""
         (self.folder / "pods").mkdir(parents=True, exist_ok=True)
         if self.bash:
-            self.shells = self.folder / "shells"
-            self.shells.mkdir(exist_ok=True)
-            link = self.shells / "sh"
+            self._shells.mkdir(exist_ok=True)
+            link = self._shells / "sh"
             if not link.is_symlink():
                 link.symlink_to(self.bash)
 
@@ -72,8 +79,8 @@ class Host:
         return self.folder / "pods" / uid
 
 
-class Objects:
-    """What a pod refers to in its own namespace: read when needed, by the node."""
+class ReferencedObjects:
+    """The objects of its namespace that a pod refers to, and its tokens, read from the API when they are needed."""
 
     def __init__(self, client: Client, clock: Clock, namespace: str) -> None:
         self._client, self._clock, self._namespace = client, clock, namespace
@@ -102,11 +109,14 @@ class Objects:
         return [service.decode() for service in (await self._client.list(SERVICES, self._namespace)).items]
 
     async def token(self, pod: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-        """A service account token bound to the pod, and another when most of its life is over."""
+        """A service account token bound to the pod, replaced when most of its lifetime is over."""
         audience, seconds = wanted.get("audience", ""), wanted.get("expirationSeconds") or 3600
         token, until = self._tokens.get((audience, seconds), ("", 0.0))
         if not token or self._clock.monotonic() >= until:
-            token, until = await self._new_token(pod, audience, seconds), self._clock.monotonic() + _OLD * seconds
+            token, until = (
+                await self._new_token(pod, audience, seconds),
+                self._clock.monotonic() + _TOKEN_REFRESH * seconds,
+            )
             self._tokens[audience, seconds] = token, until
         return token
 

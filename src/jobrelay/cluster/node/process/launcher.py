@@ -1,7 +1,7 @@
-"""The cluster's end of the supervisor: start programs, signal them, learn how they ended.
+"""The client of the supervisor: starts and signals programs, and receives their exit codes.
 
-The supervisor is started when the first pod needs it, so that a cluster that runs none costs nothing. If it is lost, everything that
-ran under it ends, and another is started to see to that.
+The supervisor is started when the first pod needs it, so that a cluster without pods costs nothing. If it dies, all of
+its processes end, and another is started to make sure of that.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from typing import Any, Final
 
 import structlog
 
-from jobrelay.cluster.node.process.security import Identity
+from jobrelay.cluster.node.process.security import ProcessUser
 
 log = structlog.get_logger(__name__)
 _PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
-_PATIENCE: Final = 10.0
-_AT_ONCE: Final = 32  # programs on their way: the kernel limits how many descriptors may be
+_START_TIMEOUT: Final = 10.0
+_CONCURRENT_SPAWNS: Final = 32  # the kernel limits how many descriptors may be in flight
 _STOPPING: Final = "the node is stopping"
-_LOST: Final = 9  # what a process ends with when its supervisor is gone: as if killed
+_LOST: Final = 9  # the signal reported for processes whose supervisor died
 
 
 class StartError(Exception):
-    """A program could not be started; the text says why."""
+    """A program could not be started; the message says why."""
 
 
 @dataclass(slots=True)
 class Program:
-    """What to start and in which surroundings."""
+    """A program to start, with its environment and root."""
 
     argv: Sequence[str]
     env: dict[str, str]
@@ -46,33 +46,33 @@ class Program:
     program: str = ""  # what is executed, if not argv[0]
     root: str = ""  # an empty folder that becomes the root; needs mounts
     binds: Sequence[tuple[str, str, bool]] = ()  # source, target, read-only
-    join: int = 0  # the process whose mounts to use instead
+    join: int = 0  # the process whose mounts are used instead
     tty: bool = False
-    user: Identity | None = None  # whom to become; None for whoever we are
-    cpus: int = 0  # on how many of them it may run; 0 for all
-    keeps_privileges: bool = False
+    user: ProcessUser | None = None  # None for the current user
+    cpus: int = 0  # how many it may use; 0 for all
+    no_new_privileges: bool = False
 
     def encode(self) -> bytes:
         found = {
             "program": self.program or self.argv[0], "argv": list(self.argv), "env": self.env, "cwd": self.cwd,
             "root": self.root, "binds": list(self.binds), "join": self.join, "tty": self.tty,
-            "user": self.user, "cpus": self.cpus, "keeps_privileges": self.keeps_privileges,
+            "user": self.user, "cpus": self.cpus, "no_new_privileges": self.no_new_privileges,
         }  # fmt: skip
         return json.dumps(found).encode()
 
 
 @dataclass(slots=True)
 class Process:
-    """A program that runs, or has."""
+    """A program that was started."""
 
     id: int
     pid: int
     exited: asyncio.Future[int] = field(repr=False)
-    """Its exit code; 128 and the signal's number when a signal ended it."""
+    """Its exit code; 128 plus the signal's number if a signal ended it."""
 
 
 class Launcher:
-    """Starts programs through one supervisor, which it starts itself."""
+    """Starts programs through a supervisor, which it starts itself."""
 
     def __init__(self, mark: str, *, may_mount: bool = True) -> None:
         self._mark, self._may_mount = mark, may_mount
@@ -82,12 +82,12 @@ class Launcher:
         self._starting: dict[int, asyncio.Future[int]] = {}
         self._running: dict[int, asyncio.Future[int]] = {}
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_CONCURRENT_SPAWNS)
         self._hello: asyncio.Future[str] | None = None
         self._ready: asyncio.Task[None] | None = None
         self._closed = False
         self.mounts = ""
-        """How containers get mounts of their own: `root`, `user`, or empty if they do not."""
+        """How containers get their own mounts: as `root`, in a `user` namespace, or not at all (empty)."""
 
     async def ready(self) -> None:
         """Returns when programs can be started and `mounts` is known. Raises StartError."""
@@ -115,13 +115,13 @@ class Launcher:
         self._control = ours
         loop = asyncio.get_running_loop()
         self._hello = loop.create_future()
-        loop.add_reader(ours.fileno(), self._heard)
-        async with asyncio.timeout(_PATIENCE):
+        loop.add_reader(ours.fileno(), self._readable)
+        async with asyncio.timeout(_START_TIMEOUT):
             mounts = await self._hello
             self.mounts = mounts if self._may_mount else ""
 
     async def spawn(self, program: Program, stdin: int, stdout: int, stderr: int) -> Process:
-        """Starts a program on these descriptors, which stay the caller's. Raises StartError."""
+        """Starts a program on these descriptors, which the caller still has to close. Raises StartError."""
         await self.ready()
         async with self._slots:
             file = os.memfd_create("program")
@@ -133,7 +133,7 @@ class Launcher:
 
     async def _spawn(self, descriptors: Sequence[int]) -> Process:
         if self._control is None:
-            raise StartError("the supervisor of the node's processes is gone")
+            raise StartError("the supervisor of the node's processes has died")
         id = next(self._numbers)
         loop = asyncio.get_running_loop()
         self._starting[id] = started = loop.create_future()
@@ -156,7 +156,7 @@ class Launcher:
             self._send(json.dumps({"op": "kill", "id": process.id, "signal": int(number)}).encode())
 
     def _send(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Sends a message, or keeps it for when the supervisor has read others."""
+        """Sends a message, or queues it until the socket is writable."""
         self._outbox.append((data, descriptors))
         if len(self._outbox) == 1:
             self._flush()
@@ -174,21 +174,21 @@ class Launcher:
         except BlockingIOError:
             loop.add_writer(fd, self._flush)
         except OSError as error:
-            log.error("the supervisor of the node's processes does not listen", error=str(error))
+            log.error("sending to the supervisor of the node's processes failed", error=str(error))
             self._replace()
 
     async def stop(self) -> None:
-        """Ends everything; nothing can be started any more."""
+        """Ends all processes; nothing can be started any more."""
         self._closed = True
         if self._ready is not None:
             self._ready.cancel()
         if self._control is None or self._child is None:
             return
-        self._lose()
+        self._disconnect()
         child, self._child = self._child, None
         await asyncio.to_thread(child.wait)
 
-    def _heard(self) -> None:
+    def _readable(self) -> None:
         while self._control is not None:
             try:
                 data = self._control.recv(65536)
@@ -199,17 +199,17 @@ class Launcher:
             if not data:
                 self._replace()
                 return
-            self._take(json.loads(data))
+            self._handle(json.loads(data))
 
     def _replace(self) -> None:
-        """The supervisor is gone. Another one, unless it ended before it began, ends what is left of its processes."""
-        log.error("the supervisor of the node's processes is gone")
+        """Replaces a supervisor that died, unless it failed to start; the new one ends the processes that are left."""
+        log.error("the supervisor of the node's processes has died")
         worked = self._hello is not None and self._hello.done()
-        self._lose()
+        self._disconnect()
         if worked:
             self._ready = asyncio.create_task(self._start())
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         id = message.get("id", 0)
         if message["op"] == "hello" and self._hello is not None:
             self._hello.set_result(message["mounts"])
@@ -225,7 +225,7 @@ class Launcher:
             if exited is not None and not exited.done():
                 exited.set_result(_code(message["status"]))
 
-    def _lose(self) -> None:
+    def _disconnect(self) -> None:
         control, self._control = self._control, None
         if control is not None:
             loop = asyncio.get_running_loop()

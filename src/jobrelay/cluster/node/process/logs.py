@@ -1,9 +1,9 @@
-"""A container's output: files of timestamped lines in the CRI format, with rotation, and readers that can follow.
+"""Container logs: files of timestamped lines in the CRI format, with rotation, and readers that can follow.
 
     2026-01-01T00:00:00.000000000Z stdout F the line
 
-`P` instead of `F` marks a piece of a line that goes on. One `LogFile` is one run of a container. Readers take what the files hold,
-and then, if they follow, each line as it is written, straight from memory.
+`P` instead of `F` marks a partial line. One `LogFile` is one run of a container. Readers read the files, and then, if
+they follow, get each line from memory as it is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BACKLOG: Final = 4 * 1024 * 1024
 
 
 class LogFile:
-    """Where one run of a container writes to."""
+    """The log of one run of a container."""
 
     def __init__(self, path: pathlib.Path, *, largest: int = LARGEST) -> None:
         self.path, self._largest = path, largest
@@ -39,7 +39,7 @@ class LogFile:
         return self._file is None
 
     def write(self, stream: str, line: bytes, *, partial: bool = False) -> None:
-        """Appends one line, or a piece of one, without its newline."""
+        """Appends a line, or a part of one, without its newline."""
         if self._file is None:
             return
         record = b"%s %s %s %s\n" % (_stamp(), stream.encode(), b"P" if partial else b"F", line)
@@ -52,7 +52,7 @@ class LogFile:
             listener(record)
 
     def close(self) -> None:
-        """The run is over: followers get to the end."""
+        """Ends the log; followers stop."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -61,7 +61,7 @@ class LogFile:
         self._listeners.clear()
 
     def listen(self, listener: Callable[[bytes | None], None]) -> Callable[[], None]:
-        """Tells `listener` of each record from now on, and None at the end; returns how to stop that."""
+        """Calls `listener` with each further record, and None at the end; returns a function that ends this."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
@@ -85,15 +85,15 @@ def _stamp() -> bytes:
 
 
 class LineSplitter(asyncio.Protocol):
-    """Reads one stream of a container from a pipe and writes its lines to a log."""
+    """Reads one stream of a container from a pipe, and writes its lines to a log."""
 
-    def __init__(self, log: LogFile, stream: str, heard: Callable[[str, bytes], None]) -> None:
-        self._log, self._stream, self._heard = log, stream, heard
+    def __init__(self, log: LogFile, stream: str, received: Callable[[str, bytes], None]) -> None:
+        self._log, self._stream, self._received = log, stream, received
         self._rest = b""
         self.ended = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
-        self._heard(self._stream, data)
+        self._received(self._stream, data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._log.write(self._stream, line)
@@ -109,7 +109,7 @@ class LineSplitter(asyncio.Protocol):
 
 
 def read_log(path: pathlib.Path, options: LogOptions) -> bytes:
-    """What the files of one run hold, as far as it is wanted."""
+    """The log of one run, filtered by the options."""
     records = _records(path)
     if options.since is not None:
         since = options.since.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
@@ -129,7 +129,7 @@ def _records(path: pathlib.Path) -> Iterator[bytes]:
 
 
 def show(record: bytes, *, timestamps: bool) -> bytes:
-    """A record as people read it."""
+    """A record as `kubectl logs` shows it."""
     time, _, kind, line = record.split(b" ", 3)
     if kind == b"P":
         line = line.removesuffix(b"\n")
@@ -137,12 +137,12 @@ def show(record: bytes, *, timestamps: bool) -> bytes:
 
 
 class LogStream:
-    """A followed log as the body of an answer: what is there, then what comes, until the run or the client ends."""
+    """A followed log as a response body: existing lines, then new ones, until the run or the client ends."""
 
     def __init__(self, log: LogFile, options: LogOptions) -> None:
         self._log, self._options = log, options
         self._left = options.limit
-        self._leave: Callable[[], None] | None = None
+        self._unsubscribe: Callable[[], None] | None = None
         self._sink: Sink | None = None
 
     def start(self, sink: Sink) -> None:
@@ -151,13 +151,13 @@ class LogStream:
         if self._log.closed or self._left == 0:
             sink.end()
         else:
-            self._leave = self._log.listen(self._heard)
+            self._unsubscribe = self._log.listen(self._written)
 
     def stop(self) -> None:
-        if self._leave is not None:
-            self._leave()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
 
-    def _heard(self, record: bytes | None) -> None:
+    def _written(self, record: bytes | None) -> None:
         assert self._sink is not None
         if record is not None:
             self._send(show(record, timestamps=self._options.timestamps))

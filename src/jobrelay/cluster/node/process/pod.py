@@ -1,7 +1,7 @@
-"""One pod as local processes: volumes, init containers in order, sidecars, containers, and its end.
+"""One pod as local processes: volumes, init containers in order, sidecars, containers, termination.
 
-A worker is one task per pod. It keeps what is known about the containers in `ContainerRun`s; whenever that changes, a publisher
-writes the status, the latest state only, so a burst of changes costs one write.
+A pod worker is one task per pod. It keeps the state of the containers in `ContainerRun`s. Whenever that changes, a
+second task writes the status; it writes the latest state only, so a burst of changes costs one write.
 """
 
 from __future__ import annotations
@@ -14,27 +14,15 @@ from typing import Any, Final
 
 import structlog
 
-from jobrelay.cluster.node.life import DEADLINE
+from jobrelay.cluster.node.containerrun import CREATING, INITIALIZING, container_runs, restore
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.environment import ConfigMissing
-from jobrelay.cluster.node.process.host import Host, Objects
+from jobrelay.cluster.node.process.host import PodHost, ReferencedObjects
 from jobrelay.cluster.node.process.launcher import StartError
 from jobrelay.cluster.node.process.podlogs import PodLogs
-from jobrelay.cluster.node.process.volumes import Place, Volumes
-from jobrelay.cluster.node.status import (
-    CREATING,
-    ENDED,
-    INITIALIZING,
-    RUNNING,
-    TERMINATED,
-    WAITING,
-    ContainerRun,
-    Obj,
-    PodView,
-    pod_status,
-    restore,
-    terminated,
-)
+from jobrelay.cluster.node.process.volumes import MountSource, Volumes
+from jobrelay.cluster.node.scriptedpod import DEADLINE
+from jobrelay.cluster.node.status import ENDED, Obj, PodView, pod_status
 from jobrelay.kinds.pod.common import is_sidecar
 from jobrelay.kinds.pod.status import may_restart
 from jobrelay.kinds.times import format_time
@@ -47,7 +35,10 @@ from jobrelay.kube.resource import PODS
 log = structlog.get_logger(__name__)
 RETRY: Final = 2.0
 REFRESH: Final = 10.0
-NOT_PULLED: Final = "Images are not pulled: the commands of containers run as processes of this machine, as the user who started the cluster"
+NOT_PULLED: Final = (
+    "Images are not pulled: the commands of containers run as processes of this machine, "
+    "as the user who started the cluster"
+)
 NO_MOUNTS: Final = (
     "This system allows no mounts of a pod's own: "
     "mount paths in commands are replaced, and volumes are found through JOBRELAY_MOUNT_<VOLUME>"
@@ -57,43 +48,51 @@ LOST: Final = ("NodeRestarted", "The cluster was stopped while the pod was runni
 
 
 class PodWorker:
-    """Runs one pod from its binding to its end."""
+    """Runs one pod from its binding to its termination."""
 
-    def __init__(self, host: Host, pod: Obj) -> None:
+    def __init__(self, host: PodHost, pod: Obj) -> None:
         self.host, self.object = host, pod
         self.uid: str = pod["metadata"]["uid"]
         self.folder = host.pod_folder(self.uid)
         self.logs = PodLogs(self.folder / "logs")
-        self.objects = Objects(host.client, host.clock, pod["metadata"]["namespace"])
+        self.objects = ReferencedObjects(host.client, host.clock, pod["metadata"]["namespace"])
         self._volumes = Volumes(
             pod, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted), host.capacity
         )
-        self.places: dict[str, Place] = {}
+        self.mount_sources: dict[str, MountSource] = {}
         self.stopping = asyncio.Event()
         self.grace: int = pod["spec"].get("terminationGracePeriodSeconds") or 0
-        self.gone = False
+        self._removed = False
         self._stop_at = math.inf
         self._reason: tuple[str, str] = ("", "")
         self._failed = False
         self._conditions: dict[str, Obj] = {}
-        self._news, self._over, self._sandbox = asyncio.Event(), False, False
+        self._dirty, self._ended, self._sandbox = asyncio.Event(), False, False
         self._start_time: str = (pod.get("status") or {}).get("startTime") or format_time(host.clock.now())
         spec = pod["spec"]
-        self.runs = {c["name"]: ContainerRun(c["name"], c.get("image", "")) for c in self._specs()}
+        self.runs = container_runs(spec)
         self._inits = [Container(self, c, self.runs[c["name"]]) for c in spec.get("initContainers") or ()]
         self._mains = [Container(self, c, self.runs[c["name"]]) for c in spec["containers"]]
         self._recover(pod.get("status") or {})
 
-    def _specs(self) -> list[Mapping[str, Any]]:
-        return [*(self.object["spec"].get("initContainers") or ()), *self.object["spec"]["containers"]]
-
     def container(self, name: str) -> Container | None:
         return next((one for one in (*self._inits, *self._mains) if one.run.name == name), None)
 
-    # What others ask for.
+    # Requests of the runtime.
+
+    def update(self, pod: Obj) -> None:
+        """The pod has changed; stops it if it is being deleted."""
+        self.object = pod
+        if pod["metadata"].get("deletionTimestamp"):
+            self.stop(float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
+
+    def removed(self) -> None:
+        """The pod is no longer in the API: it is killed, and its status is not written any more."""
+        self._removed = True
+        self.stop(0.0)
 
     def stop(self, grace: float) -> None:
-        """The pod is to end within `grace` seconds; asked again, it may only be sooner."""
+        """Stops the pod within `grace` seconds; further calls can only shorten that."""
         loop = asyncio.get_running_loop()
         sooner = loop.time() + grace < self._stop_at
         self._stop_at = min(self._stop_at, loop.time() + grace)
@@ -106,15 +105,16 @@ class PodWorker:
             container.kill()
 
     def changed(self) -> None:
-        self._news.set()
+        """Has the status written."""
+        self._dirty.set()
 
-    def tell(self, reason: str, text: str, container: str = "") -> None:
-        self._event("Normal", reason, text, container)
+    def event(self, reason: str, text: str, container: str = "") -> None:
+        self._record("Normal", reason, text, container)
 
     def warn(self, reason: str, text: str, container: str = "") -> None:
-        self._event("Warning", reason, text, container)
+        self._record("Warning", reason, text, container)
 
-    def _event(self, kind: Any, reason: str, text: str, container: str) -> None:
+    def _record(self, kind: Any, reason: str, text: str, container: str) -> None:
         metadata = self.object["metadata"]
         listed = "initContainers" if any(one.run.name == container for one in self._inits) else "containers"
         part = f"spec.{listed}{{{container}}}" if container else ""
@@ -122,7 +122,7 @@ class PodWorker:
         self.host.recorder.event(about, kind, reason, text, action=reason)
 
     async def pause(self, seconds: float) -> None:
-        """Waits, but not longer than until the pod is to stop."""
+        """Sleeps, but not longer than until the pod is stopped."""
         waiting = [asyncio.ensure_future(sleep(self.host.clock, seconds)), asyncio.ensure_future(self.stopping.wait())]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -131,34 +131,34 @@ class PodWorker:
                 one.cancel()
 
     def restarts(self, container: Mapping[str, Any], code: int, until_success: bool) -> bool:
-        """Whether a container that ended so starts again."""
+        """Whether a container that ended with this exit code is restarted."""
         if until_success and code == 0:
             return False
         return may_restart(container, self.object["spec"], code)
 
-    # The pod's life.
+    # Running.
 
     async def run(self) -> None:
         publisher = asyncio.create_task(self._publish())
         try:
-            await self._live()
+            await self._run()
         except Exception as error:  # whatever it was, the pod must not seem to run for ever
             log.exception("a pod could not be run", pod=self.object["metadata"]["name"], uid=self.uid)
             self._reason, self._failed = (UNEXPECTED, f"The node could not run the pod: {error!r}"), True
-            self._break_off()
+            self._terminate_running()
         finally:
             self._kill_all()
             publisher.cancel()
             await asyncio.wait({publisher})
             self.logs.close()
-        self._over = True
-        await self._write_until_done()
+        self._ended = True
+        await self._write_final()
         if self.object["metadata"].get("deletionTimestamp"):
             await self.remove()
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         self.changed()
-        if not await self._node_ready() or not await self._lay_out():
+        if not await self._node_ready() or not await self._set_up_volumes():
             return
         self._sandbox = True
         watching = [asyncio.create_task(self._watch_deadline()), asyncio.create_task(self._refresh())]
@@ -174,7 +174,7 @@ class PodWorker:
                 await asyncio.wait({task})
 
     async def _node_ready(self) -> bool:
-        """Waits until processes can be started; False when the pod is stopped before."""
+        """Waits until processes can be started; False if the pod is stopped before."""
         while not self.stopping.is_set():
             try:
                 await self.host.launcher.ready()
@@ -182,19 +182,18 @@ class PodWorker:
                 self.warn("FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
                 await self.pause(RETRY)
                 continue
-            if not self.host.told:
-                self.host.told = True
-                self.tell("ImageNotPulled", NOT_PULLED)
+            if self.host.announce_limits():
+                self.event("ImageNotPulled", NOT_PULLED)
                 if not self.host.launcher.mounts:
                     self.warn("NoMounts", NO_MOUNTS)
             return True
         return False
 
-    async def _lay_out(self) -> bool:
-        """Makes the volumes; False when the pod is stopped before they could be made."""
+    async def _set_up_volumes(self) -> bool:
+        """Sets up the volumes; False if the pod is stopped before that succeeds."""
         while not self.stopping.is_set():
             try:
-                self.places = await self._volumes.lay_out()
+                self.mount_sources = await self._volumes.set_up()
                 return True
             except ConfigMissing as error:
                 self.warn("FailedMount", str(error))
@@ -202,26 +201,25 @@ class PodWorker:
         return False
 
     async def _refresh(self) -> None:
-        """Brings what volumes show of the API up to date; what has gone meanwhile stays as it was."""
-        while self._volumes.change:
+        """Keeps volumes with content from the API up to date; the content of deleted objects stays."""
+        while self._volumes.refreshable:
             await sleep(self.host.clock, REFRESH)
-            self._volumes.pod = self.object
             with contextlib.suppress(ConfigMissing):
-                await self._volumes.refresh()
+                await self._volumes.refresh(self.object)
 
     async def _initialize(self, sidecars: list[tuple[Container, asyncio.Task[int]]]) -> bool:
-        """Runs init containers one after the other; sidecars stay."""
+        """Runs init containers one after the other; sidecars keep running."""
         if self._inits:
             for container in self._mains:
-                if container.run.last is None and WAITING in container.run.state:
-                    container.run.state = {WAITING: {"reason": INITIALIZING}}
+                if container.run.last is None and container.run.waiting:
+                    container.run.wait(INITIALIZING)
         for container in self._inits:
             if self.stopping.is_set():
                 return False
             if is_sidecar(container.spec):
-                task = asyncio.create_task(container.live())
+                task = asyncio.create_task(container.run_to_end())
                 sidecars.append((container, task))
-                await self._either(container.up.wait())
+                await self._either(container.started.wait())
                 if task.done():
                     task.result()
             elif container.run.exit_code != 0 and not await self._run_init(container):
@@ -229,7 +227,7 @@ class PodWorker:
         return not self.stopping.is_set()
 
     async def _run_init(self, container: Container) -> bool:
-        task = asyncio.create_task(container.live(until_success=True))
+        task = asyncio.create_task(container.run_to_end(until_success=True))
         await self._either(asyncio.wait({task}))
         if self.stopping.is_set():
             await container.stop(self._left())
@@ -240,18 +238,18 @@ class PodWorker:
 
     async def _run_mains(self) -> None:
         for container in self._mains:
-            if container.run.state == {WAITING: {"reason": INITIALIZING}}:
-                container.run.state = {WAITING: {"reason": CREATING}}
-        todo = [
+            if container.run.waiting == INITIALIZING:
+                container.run.wait(CREATING)
+        pending = [
             one for one in self._mains if one.run.exit_code is None or self.restarts(one.spec, one.run.exit_code, False)
         ]
-        tasks = {asyncio.create_task(container.live()) for container in todo}
+        tasks = {asyncio.create_task(container.run_to_end()) for container in pending}
         if not tasks:
             return
         try:
             await self._either(_all(tasks))
             if self.stopping.is_set():
-                await self._stop(todo)
+                await self._stop(pending)
             await _all(tasks)
         finally:
             for task in tasks:
@@ -259,12 +257,12 @@ class PodWorker:
 
     async def _stop(self, containers: Sequence[Container]) -> None:
         for container in containers:
-            if RUNNING in container.run.state:
-                self.tell("Killing", f"Stopping container {container.run.name}", container.run.name)
+            if container.run.running:
+                self.event("Killing", f"Stopping container {container.run.name}", container.run.name)
         await asyncio.gather(*(container.stop(self._left()) for container in containers))
 
     async def _either(self, work: Any) -> None:
-        """Waits for something, or for the pod to be stopped."""
+        """Waits for `work`, or for the pod to be stopped."""
         working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self.stopping.wait())
         try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -283,17 +281,17 @@ class PodWorker:
             self.stop(self.grace)
 
     def _left(self) -> float:
-        """How many seconds of grace are left; all of it while nobody asked for an end."""
+        """The seconds that are left of the grace period; all of it if the pod is not being stopped."""
         if self._stop_at == math.inf:
             return float(self.grace)
         return max(self._stop_at - asyncio.get_running_loop().time(), 0.0)
 
-    # What is written.
+    # Status.
 
     async def _publish(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._dirty.wait()
+            self._dirty.clear()
             try:
                 await self._write()
             except NotFound:
@@ -303,10 +301,11 @@ class PodWorker:
                     "a pod's status could not be written", pod=self.object["metadata"]["name"], error=str(error)
                 )
                 await asyncio.sleep(RETRY)
-                self._news.set()
+                self._dirty.set()
 
-    async def _write_until_done(self) -> None:
-        while not self.gone:
+    async def _write_final(self) -> None:
+        """Writes the final status, however often it takes."""
+        while not self._removed:
             try:
                 await self._write()
                 return
@@ -323,47 +322,43 @@ class PodWorker:
         )
 
     def status(self) -> Obj:
-        """The pod's status as it is now."""
+        """The pod's current status."""
         known = {one["type"]: one for one in (self.object.get("status") or {}).get("conditions") or ()}
         conditions = list((known | self._conditions).values())
         generation = self.object["metadata"].get("generation") or 1
         view = PodView(self.object["spec"], generation, conditions, self._start_time)
         now = format_time(self.host.clock.now())
-        status = pod_status(view, self.runs, now, sandbox=self._sandbox, stopping=self._over)
-        if self._over and self._reason[0] and (status["phase"] == "Failed" or self._failed):
+        status = pod_status(view, self.runs, now, sandbox=self._sandbox, stopping=self._ended)
+        if self._ended and self._reason[0] and (status["phase"] == "Failed" or self._failed):
             status |= {"phase": "Failed", "reason": self._reason[0], "message": self._reason[1]}
         self._conditions = {one["type"]: one for one in status["conditions"]}
         return status
 
     async def remove(self) -> None:
-        """The last word about a pod that was to go: nothing of it runs any more."""
+        """Confirms the deletion of a pod of which nothing runs any more."""
         metadata = self.object["metadata"]
         with contextlib.suppress(NotFound):
             await self.host.client.delete(PODS, metadata["name"], metadata["namespace"], grace_period=0, uid=self.uid)
 
     def _recover(self, status: Mapping[str, Any]) -> None:
-        """Takes up a pod of an earlier start of the cluster: what ran then runs no more."""
+        """Restores a pod of an earlier start of the cluster; containers that were running then are not any more."""
         if status.get("phase") in ENDED or not status.get("containerStatuses"):
             return
         restore(self.runs, status)
-        if self._break_off(LOST[1]):
+        if self._terminate_running(LOST[1]):
             self._reason = LOST
 
-    def _break_off(self, message: str = "") -> bool:
-        """Writes down as ended what was running; whether there was any."""
+    def _terminate_running(self, message: str = "") -> bool:
+        """Sets running containers to terminated, with unknown status; returns whether there were any."""
         now = format_time(self.host.clock.now())
-        broken = [run for run in self.runs.values() if RUNNING in run.state]
-        for run in broken:
-            began = run.state[RUNNING].get("startedAt", now)
-            run.state = {TERMINATED: terminated(
-                137, started=began, finished=now, reason="ContainerStatusUnknown", message=message, id=run.id
-            )}  # fmt: skip
-            run.ready = run.started = False
-        return bool(broken)
+        running = [run for run in self.runs.values() if run.running]
+        for run in running:
+            run.terminate(137, now, "ContainerStatusUnknown", message)
+        return bool(running)
 
 
 async def _all(tasks: set[asyncio.Task[int]]) -> None:
-    """Waits for all tasks; raises what one of them raised, at once."""
+    """Waits for all tasks; the first exception of one is raised at once."""
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     for task in done:
         task.result()

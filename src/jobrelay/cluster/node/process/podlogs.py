@@ -13,7 +13,7 @@ class PodLogs:
         self._open: dict[str, LogFile] = {}
 
     def open(self, container: str, run: int) -> LogFile:
-        """Begins the log of a run; the last two runs are kept."""
+        """Opens the log of a new run; the logs of the last two runs are kept."""
         log = self._open[container] = LogFile(self._folder / container / f"{run}.log")
         for old in runs(self._folder / container)[:-2]:
             for part in old.parent.glob(f"{old.name}*"):
@@ -23,11 +23,11 @@ class PodLogs:
     def find(self, container: str, *, previous: bool) -> pathlib.Path | None:
         """The file of the last run, or of the one before."""
         found = runs(self._folder / container)
-        place = 2 if previous else 1
-        return found[-place] if len(found) >= place else None
+        position = 2 if previous else 1
+        return found[-position] if len(found) >= position else None
 
-    def live(self, path: pathlib.Path) -> LogFile | None:
-        """The log behind a file while its run lasts."""
+    def open_log(self, path: pathlib.Path) -> LogFile | None:
+        """The log that is being written to a file, if there is one."""
         return next((log for log in self._open.values() if log.path == path and not log.closed), None)
 
     def close(self) -> None:

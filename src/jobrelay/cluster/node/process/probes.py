@@ -1,4 +1,4 @@
-"""Probes: one question asked of a container, and the thresholds that turn answers into a verdict."""
+"""Probes: how one is run, and the thresholds for its results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def port_of(container: Mapping[str, Any], port: int | str) -> int:
     return int(named.get(port, port if port.isdecimal() else 0))
 
 
-async def ask(probe: Mapping[str, Any], container: Mapping[str, Any], execute: Execute) -> tuple[bool, str]:
-    """Asks once: whether the answer was good, and what to say if not."""
+async def run_probe(probe: Mapping[str, Any], container: Mapping[str, Any], execute: Execute) -> tuple[bool, str]:
+    """Runs a probe once: whether it succeeded, and its output if not."""
     within = float(probe.get("timeoutSeconds") or 1)
     try:
         if "exec" in probe:
@@ -45,22 +45,22 @@ async def http_get(wanted: Mapping[str, Any], container: Mapping[str, Any]) -> t
     url = f"{wanted.get('scheme', 'HTTP').lower()}://{host}:{port}{wanted.get('path') or '/'}"
     headers = {one["name"]: one.get("value", "") for one in wanted.get("httpHeaders") or ()}
     async with aiohttp.ClientSession() as session, session.get(url, headers=headers, ssl=False) as answer:
-        good = 200 <= answer.status < 400
-        return good, "" if good else f"HTTP probe failed with statuscode: {answer.status}"
+        succeeded = 200 <= answer.status < 400
+        return succeeded, "" if succeeded else f"HTTP probe failed with statuscode: {answer.status}"
 
 
-class Verdict:
-    """Counts answers in a row: a threshold of them changes the verdict. None until the first threshold is reached."""
+class ProbeThresholds:
+    """Counts equal results in a row: a threshold of them changes the state, which is None at first."""
 
     def __init__(self, probe: Mapping[str, Any]) -> None:
         self._needed = {True: int(probe.get("successThreshold") or 1), False: int(probe.get("failureThreshold") or 3)}
         self._last, self._count = True, 0
-        self.good: bool | None = None
+        self._healthy: bool | None = None
 
-    def take(self, answer: bool) -> bool | None:
-        """The verdict after one more answer."""
-        self._count = self._count + 1 if answer == self._last else 1
-        self._last = answer
-        if self._count >= self._needed[answer]:
-            self.good = answer
-        return self.good
+    def add(self, result: bool) -> bool | None:
+        """The state after one more result."""
+        self._count = self._count + 1 if result == self._last else 1
+        self._last = result
+        if self._count >= self._needed[result]:
+            self._healthy = result
+        return self._healthy

@@ -1,4 +1,4 @@
-"""Runtime `process`: keeps one worker for each pod that is bound to a node of this cluster."""
+"""Runtime `process`: runs a pod worker for each pod that is bound to a node of this cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
-from jobrelay.cluster.controllers.context import Context
-from jobrelay.cluster.node.process.host import Host
+from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.pod import PodWorker
 from jobrelay.cluster.node.process.podlogs import PodLogs
 from jobrelay.cluster.node.status import ENDED
@@ -25,22 +25,22 @@ class ProcessRuntime:
 
     name = "process pods"
 
-    def __init__(self, context: Context, host: Host, nodes: Sequence[str]) -> None:
+    def __init__(self, context: ControllerContext, host: PodHost, nodes: Sequence[str]) -> None:
         self._host, self._nodes = host, frozenset(nodes)
         self._pods = context.cache(PODS)
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._remover = ThreadPoolExecutor(1, "pod-folders")  # removing what was mounted upon takes its time
+        self._remover = ThreadPoolExecutor(1, "pod-folders")  # removing folders that were mount points is slow
 
     async def run(self) -> None:
-        """Runs pods until cancelled, and then ends all of their processes."""
+        """Runs pods until cancelled, then ends all of their processes."""
         self._host.prepare()
-        await self._clean()
-        leave = self._pods.subscribe(self._changed)
+        await self._clean_up()
+        unsubscribe = self._pods.subscribe(self._changed)
         try:
             await asyncio.Event().wait()
         finally:
-            leave()
+            unsubscribe()
             for task in self._tasks.values():
                 task.cancel()
             await self._host.launcher.stop()
@@ -57,31 +57,27 @@ class ProcessRuntime:
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None and (new is None or new.uid != old.uid):
-            self._vanished(old.uid)
+            self._removed(old.uid)
         if new is None:
             return
         worker = self._workers.get(new.uid)
         if worker is None:
-            self._appeared(new)
-            return
-        worker.object = new.decode()
-        if new.deleting:
-            worker.stop(float(worker.object["metadata"].get("deletionGracePeriodSeconds") or 0))
+            self._added(new)
+        else:
+            worker.update(new.decode())
 
-    def _appeared(self, new: Object) -> None:
+    def _added(self, new: Object) -> None:
         pod = new.decode()
         if pod["spec"].get("nodeName") not in self._nodes:
             return
-        metadata = pod["metadata"]
         if (pod.get("status") or {}).get("phase") in ENDED:
-            if new.deleting and metadata.get("deletionGracePeriodSeconds") != 0:
+            if new.deleting and pod["metadata"].get("deletionGracePeriodSeconds") != 0:
                 self._start(new.uid, PodWorker(self._host, pod).remove())
             return
         if new.uid in self._tasks:
             return
         worker = self._workers[new.uid] = PodWorker(self._host, pod)
-        if new.deleting:
-            worker.stop(float(metadata.get("deletionGracePeriodSeconds") or 0))
+        worker.update(pod)
         self._start(new.uid, self._run(worker))
 
     def _start(self, uid: str, work: object) -> None:
@@ -98,24 +94,23 @@ class ProcessRuntime:
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(uid, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a pod's worker failed", uid=uid, error=repr(error), exc_info=error)
+            log.error("a pod worker failed", uid=uid, error=repr(error), exc_info=error)
         current = next((pod for pod in self._pods if pod.uid == uid), None)
         if current is None:
             self._remove_folder(uid)
         elif current.deleting and not task.cancelled():
             self._changed(None, current)
 
-    def _vanished(self, uid: str) -> None:
-        """A pod was removed: at once, or at the end of its grace."""
+    def _removed(self, uid: str) -> None:
+        """A pod is gone from the API, at once or after its grace period."""
         worker = self._workers.get(uid)
         if worker is not None:
-            worker.gone = True
-            worker.stop(0.0)
+            worker.removed()
         elif uid not in self._tasks:
             self._remove_folder(uid)
 
-    async def _clean(self) -> None:
-        """Ends and removes what was left by pods of an earlier start."""
+    async def _clean_up(self) -> None:
+        """Removes what pods of an earlier start left behind; starting the supervisor ends their processes."""
         left = list((self._host.folder / "pods").iterdir())
         if left:
             await self._host.launcher.ready()

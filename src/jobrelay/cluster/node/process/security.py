@@ -1,4 +1,4 @@
-"""As whom a container runs: what its security context says, as far as this machine lets us."""
+"""The user that a container runs as: its security context, as far as this machine allows."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final, NamedTuple
 NOBODY: Final = 65534
 
 
-class Identity(NamedTuple):
-    """A user, a group, and further groups."""
+class ProcessUser(NamedTuple):
+    """A user, a group and supplemental groups."""
 
     uid: int
     gid: int
     groups: tuple[int, ...] = ()
 
 
-def identity(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Identity | None:
-    """Whom to become; None to stay who started the cluster, which is all that anybody but root can do."""
+def process_user(pod: Mapping[str, Any], container: Mapping[str, Any]) -> ProcessUser | None:
+    """The user to switch to; None to stay the user who started the cluster. Only root can switch."""
     if os.getuid() != 0:
         return None
     whole = pod["spec"].get("securityContext") or {}
@@ -29,9 +29,9 @@ def identity(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Identity |
     groups = [*(whole.get("supplementalGroups") or ()), *([whole["fsGroup"]] if "fsGroup" in whole else [])]
     if uid is None and gid is None and not groups:
         return None
-    return Identity(uid or 0, gid or 0, tuple(groups))
+    return ProcessUser(uid or 0, gid or 0, tuple(groups))
 
 
-def keeps_privileges(container: Mapping[str, Any]) -> bool:
-    """Whether programs with more rights than their caller are to be without effect."""
+def no_new_privileges(container: Mapping[str, Any]) -> bool:
+    """Whether setuid programs must not give the container more rights."""
     return (container.get("securityContext") or {}).get("allowPrivilegeEscalation") is False

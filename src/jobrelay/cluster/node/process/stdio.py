@@ -1,7 +1,7 @@
-"""The standard streams of one run of a container: output into its log, input from whoever attaches, on pipes or on a terminal.
+"""The standard streams of one run of a container: output goes to its log, input comes from attach.
 
-Those who attach get bytes as they come, not lines, so that prompts show. A container without `stdin` reads nothing; one with it waits
-for somebody to type, and with `stdinOnce` the first who leaves ends its input.
+Attached clients get bytes as they come, not lines, so that prompts show. A container without `stdin` reads nothing.
+With `stdinOnce`, the first attached client that disconnects closes its input.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 from jobrelay.cluster.node.process.logs import LineSplitter, LogFile
 
-Listener = Callable[[str, bytes], None]  # the stream's name and a piece; no bytes mean that it is over
+Listener = Callable[[str, bytes], None]  # the stream's name and data; both are empty at the end
 
 
-class Input:
-    """The writing end of a pipe or terminal; who writes waits for the reader, and nobody else does."""
+class StdinWriter:
+    """The writing end of a pipe or terminal. Only the writer waits for a slow reader."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -34,7 +34,7 @@ class Input:
                 data = data[os.write(self._fd, data) :]
             except BlockingIOError:
                 await self._writable()
-            except OSError:  # nobody reads it any more
+            except OSError:  # the reader is gone
                 return
 
     async def _writable(self) -> None:
@@ -46,7 +46,7 @@ class Input:
             loop.remove_writer(fd)
 
     def resize(self, size: Mapping[str, Any]) -> None:
-        """Tells a terminal how large its window is."""
+        """Sets the window size of a terminal."""
         packed = struct.pack("HHHH", size.get("Height", 24), size.get("Width", 80), 0, 0)
         if self._fd >= 0:
             with contextlib.suppress(OSError):
@@ -60,12 +60,12 @@ class Input:
 
 
 class Stdio:
-    """Streams of one run. `open` gives what the program gets; `release` lets go of that once it has been started."""
+    """The streams of one run. `open` returns the program's ends; `release` closes ours of those once it was started."""
 
     def __init__(self, log: LogFile, spec: Mapping[str, Any]) -> None:
         self._log = log
         self.tty, self._stdin, self._once = bool(spec.get("tty")), bool(spec.get("stdin")), bool(spec.get("stdinOnce"))
-        self.input: Input | None = None
+        self.input: StdinWriter | None = None
         self._theirs: set[int] = set()
         self._splitters: list[LineSplitter] = []
         self._reading: list[asyncio.ReadTransport] = []
@@ -77,7 +77,7 @@ class Stdio:
             ours, theirs = pty.openpty()
             self._theirs = {theirs}
             if self._stdin:
-                self.input = Input(os.dup(ours))
+                self.input = StdinWriter(os.dup(ours))
             await self._read(ours, "stdout")
             return theirs, theirs, theirs
         ends = []
@@ -88,14 +88,14 @@ class Stdio:
             await self._read(reading, name)
         if self._stdin:
             reading, writing = os.pipe()
-            self.input = Input(writing)
+            self.input = StdinWriter(writing)
         else:
             reading = os.open(os.devnull, os.O_RDONLY)
         self._theirs.add(reading)
         return reading, ends[0], ends[1]
 
     async def _read(self, fd: int, name: str) -> None:
-        splitter = LineSplitter(self._log, name, self._heard)
+        splitter = LineSplitter(self._log, name, self._received)
         self._splitters.append(splitter)
         loop = asyncio.get_running_loop()
         transport, _ = await loop.connect_read_pipe(lambda: splitter, os.fdopen(fd, "rb", 0))
@@ -107,7 +107,7 @@ class Stdio:
         self._theirs = set()
 
     async def drained(self) -> None:
-        """Returns when all output was read."""
+        """Returns when all output has been read."""
         await asyncio.gather(*(splitter.ended for splitter in self._splitters))
 
     def end(self) -> None:
@@ -120,15 +120,15 @@ class Stdio:
             listener("", b"")
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hands on output from now on; returns how to stop that."""
+        """Calls `listener` with all further output; returns a function that ends this."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
-    def input_ended(self) -> None:
-        """Somebody who typed has left."""
+    def client_left(self) -> None:
+        """A client that was connected to the input has left."""
         if self._once and self.input is not None:
             self.input.close()
 
-    def _heard(self, stream: str, data: bytes) -> None:
+    def _received(self, stream: str, data: bytes) -> None:
         for listener in tuple(self._listeners):
             listener(stream, data)

@@ -1,14 +1,16 @@
-"""The process above all containers of a cluster; run as a program of its own, with nothing but the standard library.
+"""The parent process of all containers of a cluster; a program of its own that uses nothing but the standard library.
 
-The cluster talks to it over one socket. It forks, sets up mounts, starts and signals programs, and reports how they ended. That it
-is small makes forking cheap, and that it stands between the cluster and the containers is why nothing is left behind: when the
-socket closes, however the cluster ended, it ends every container and itself. If it is killed, the kernel ends the containers'
-first processes, and the next supervisor of the same cluster ends whatever else still carries the cluster's mark.
+The cluster talks to it over one socket. It forks, sets up mounts, starts and signals programs, and reports their exit
+codes. It is small, which makes forking cheap. It also makes sure that nothing is left behind: when the socket closes,
+however the cluster ended, it ends every container and itself. If it is killed, the kernel ends the first process of
+each container, and the next supervisor of the same cluster ends all other processes that carry the cluster's mark.
 
-Orphans come to it instead of to process 1, and are ended with the container that they belong to.
+It is the subreaper of its descendants: orphaned processes become its children, and are ended with their container.
 
-Requests: {"op": "spawn", "id": n} with descriptors of a JSON file, stdin, stdout and stderr; {"op": "kill", "id": n, "signal": s}.
-Answers: {"op": "hello", "mounts": "root" | "user" | ""}, {"op": "spawned", "id": n, "pid": p | "error": text}, {"op": "exit", ...}.
+Requests: {"op": "spawn", "id": n} with descriptors of a JSON file, stdin, stdout and stderr;
+{"op": "kill", "id": n, "signal": s}.
+Replies: {"op": "hello", "mounts": "root" | "user" | ""}, {"op": "spawned", "id": n, "pid": p | "error": text},
+{"op": "exit", "id": n, "status": s}.
 """
 
 from __future__ import annotations
@@ -33,8 +35,14 @@ GRACE = 1.0
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
 _BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT, _RELATIME = 4096, 16384, 1 << 18, 1, 32, 1 << 21
-_SPARED = re.compile("(tty|vcs|loop|ram|nbd|md).+")  # devices that no container uses: every mount takes time
+_SKIPPED_DEVICES = re.compile(
+    "(tty|vcs|loop|ram|nbd|md).+"
+)  # no container needs these devices, and every mount takes time
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class MountError(Exception):
+    """The mounts of a container could not be set up."""
 
 
 def _check(result: int, what: str) -> None:
@@ -47,11 +55,11 @@ def mount(source: str, target: str, flags: int) -> None:
     _check(_libc.mount(source.encode(), target.encode(), None, flags, None), f"mount {source} at {target}")
 
 
-def own_mounts(way: str) -> None:
-    """Gives this process mounts of its own: as root, or as root of a user namespace."""
+def own_mounts(mode: str) -> None:
+    """Gives this process its own mounts: as root, or in a user namespace."""
     uid, gid = os.getuid(), os.getgid()
-    _check(_libc.unshare(_NEWNS | (_NEWUSER if way == "user" else 0)), "unshare")
-    if way == "user":
+    _check(_libc.unshare(_NEWNS | (_NEWUSER if mode == "user" else 0)), "unshare")
+    if mode == "user":
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
@@ -70,35 +78,35 @@ def enter_mounts(pid: int) -> None:
     os.chroot(".")
 
 
-# A root folder that looks like the machine's own, with other things at some places.
+# The root folder of a container: the machine's own, with bind mounts over it.
 
 
 def build_root(root: str, binds: list[list[Any]]) -> None:
-    """Fills `root`: what the machine has, and at each target of `binds` its source."""
+    """Mounts the machine's root folder at `root`, and the source of each of `binds` at its target."""
     tree: dict[str, Any] = {}
     for source, target, read_only in binds:
         parts = [part for part in os.path.realpath(target).split("/") if part]
         below = tree
         for part in parts[:-1]:
             below = below.setdefault(part, {})
-            if isinstance(below, _Leaf):
+            if isinstance(below, _BindMount):
                 below = below.below
         known = below.get(parts[-1])
-        below[parts[-1]] = _Leaf(source, read_only, known if isinstance(known, dict) else {})
+        below[parts[-1]] = _BindMount(source, read_only, known if isinstance(known, dict) else {})
     _mirror("/", root, tree)
 
 
-class _Leaf:
+class _BindMount:
     def __init__(self, source: str, read_only: bool, below: dict[str, Any]) -> None:
         self.source, self.read_only, self.below = source, read_only, below
 
 
 def _mirror(host: str, target: str, tree: dict[str, Any]) -> None:
-    """Shows every entry of a folder in an empty one, except those that are replaced or added."""
+    """Mounts every entry of a folder in an empty one, except those that `tree` replaces; then mounts `tree`."""
     with contextlib.suppress(FileNotFoundError):
         # The folder that holds the target comes first, while nothing is mounted below it.
         for entry in sorted(os.scandir(host), key=lambda entry: not target.startswith(entry.path + "/")):
-            if entry.name in tree or (host == "/dev" and _SPARED.fullmatch(entry.name)):
+            if entry.name in tree or (host == "/dev" and _SKIPPED_DEVICES.fullmatch(entry.name)):
                 continue
             place = os.path.join(target, entry.name)
             if entry.is_symlink():
@@ -107,39 +115,39 @@ def _mirror(host: str, target: str, tree: dict[str, Any]) -> None:
                 with contextlib.suppress(PermissionError):
                     _bind(entry.path, place)
     for name, what in tree.items():
-        _put(os.path.join(host, name), os.path.join(target, name), what)
+        _mount_tree(os.path.join(host, name), os.path.join(target, name), what)
 
 
-def _put(host: str, place: str, what: Any) -> None:
-    if isinstance(what, _Leaf):
+def _mount_tree(host: str, place: str, what: Any) -> None:
+    if isinstance(what, _BindMount):
         _bind(what.source, place)
         for name, more in what.below.items():
-            _put(os.path.join(what.source, name), os.path.join(place, name), more)
+            _mount_tree(os.path.join(what.source, name), os.path.join(place, name), more)
         if what.read_only:
             mount("none", place, _BIND | _REMOUNT | _RDONLY | _flags(place))
     elif _complete(host, what):
         _bind(host, place)
         for name, more in what.items():
-            _put(os.path.join(host, name), os.path.join(place, name), more)
+            _mount_tree(os.path.join(host, name), os.path.join(place, name), more)
     else:
         os.makedirs(place, exist_ok=True)
         _mirror(host, place, what)
 
 
 def _flags(place: str) -> int:
-    """The flags of a mount that must be named again when it is changed."""
+    """The flags of a mount that a remount has to repeat."""
     held = os.statvfs(place).f_flag
     kept = held & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
     return kept | (_RELATIME if held & os.ST_RELATIME else 0)
 
 
 def _complete(host: str, tree: dict[str, Any]) -> bool:
-    """Whether a folder already has all places that something is to be put at."""
+    """Whether a folder already has an entry for every mount point in `tree`."""
     for name, what in tree.items():
         path = os.path.join(host, name)
         if not os.path.exists(path):
             return False
-        if isinstance(what, _Leaf):
+        if isinstance(what, _BindMount):
             if os.path.isdir(path) != os.path.isdir(what.source):
                 return False
         elif not _complete(path, what):
@@ -155,11 +163,11 @@ def _bind(source: str, place: str) -> None:
     mount(source, place, _BIND | _REC)
 
 
-# One container.
+# Starting a container.
 
 
-def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> None:
-    """Turns a forked child into the container's program."""
+def _exec_container(spec: dict[str, Any], fds: list[int], mode: str, supervisor: int) -> None:
+    """Executes the container's program in the forked child."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGCHLD, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -171,18 +179,16 @@ def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> 
         import termios
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    if spec.get("join"):
-        enter_mounts(spec["join"])
-    elif spec.get("root") and way:
-        own_mounts(way)
-        build_root(spec["root"], spec["binds"])
-        os.chroot(spec["root"])
-    _share_cpus(spec["cpus"])
+    try:
+        _change_root(spec, mode)
+    except OSError as error:
+        raise MountError(str(error)) from error
+    _limit_cpus(spec["cpus"])
     os.chdir(spec.get("cwd") or "/")
     os.umask(0o022)
     if spec["user"]:
-        _become_user(*spec["user"])
-    if spec["keeps_privileges"]:
+        _switch_user(*spec["user"])
+    if spec["no_new_privileges"]:
         _libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
     _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the change of user, which would undo it
     if os.getppid() != supervisor:
@@ -190,8 +196,17 @@ def _become(spec: dict[str, Any], fds: list[int], way: str, supervisor: int) -> 
     os.execve(_find(spec["program"], spec["env"]), spec["argv"], spec["env"])  # noqa: S606
 
 
+def _change_root(spec: dict[str, Any], mode: str) -> None:
+    if spec.get("join"):
+        enter_mounts(spec["join"])
+    elif spec.get("root") and mode:
+        own_mounts(mode)
+        build_root(spec["root"], spec["binds"])
+        os.chroot(spec["root"])
+
+
 def _find(program: str, env: dict[str, str]) -> str:
-    """The program's path, as a container runtime looks for it: what cannot be run is passed over."""
+    """The program's path, found as a container runtime finds it: files that are not executable are skipped."""
     if "/" in program:
         return program
     for folder in env.get("PATH", "").split(":"):
@@ -201,16 +216,16 @@ def _find(program: str, env: dict[str, str]) -> str:
     raise FileNotFoundError(errno.ENOENT, "not in PATH")
 
 
-def _share_cpus(count: int) -> None:
-    """Lets this process run on some CPUs only, not always the same."""
+def _limit_cpus(count: int) -> None:
+    """Restricts this process to some of the CPUs, chosen by its id so that containers spread."""
     free = sorted(os.sched_getaffinity(0))
     if 0 < count < len(free):
         first = os.getpid() % len(free)
         os.sched_setaffinity(0, (free + free)[first : first + count])
 
 
-def _become_user(uid: int, gid: int, groups: list[int]) -> None:
-    for stream in range(3):  # /dev/stdout can be opened by those who own it
+def _switch_user(uid: int, gid: int, groups: list[int]) -> None:
+    for stream in range(3):  # only its owner can open /dev/stdout
         if stat.S_ISFIFO(os.fstat(stream).st_mode) or os.isatty(stream):
             os.fchown(stream, uid, gid)
     os.setgroups(groups)
@@ -218,28 +233,28 @@ def _become_user(uid: int, gid: int, groups: list[int]) -> None:
     os.setuid(uid)
 
 
-def _spawn(spec: dict[str, Any], fds: list[int], way: str) -> int:
+def _spawn(spec: dict[str, Any], fds: list[int], mode: str) -> int:
     reading, writing = os.pipe2(os.O_CLOEXEC)
     supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
-            _become(spec, fds, way, supervisor)
-        except BaseException as error:  # this is the child: it tells why, and ends
+            _exec_container(spec, fds, mode, supervisor)
+        except BaseException as error:  # in the child: reports the error and exits
             text = f"exec: {json.dumps(spec['program'])}: {_reason(error, spec['program'])}"
             os.write(writing, text.encode())
         os._exit(127)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        trouble = pipe.read()
-    if trouble:
+        failure = pipe.read()
+    if failure:
         os.waitpid(pid, 0)
-        raise RuntimeError(trouble.decode())
+        raise RuntimeError(failure.decode())
     return pid
 
 
 def _reason(error: BaseException, program: str) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENOENT and "mount" not in str(error):
+    if isinstance(error, FileNotFoundError):
         return "no such file or directory" if "/" in program else "executable file not found in $PATH"
     return str(error) or repr(error)
 
@@ -250,23 +265,23 @@ class Supervisor:
         control.set_inheritable(False)
         self._pids: dict[int, int] = {}  # id -> pid
         self._ids: dict[int, int] = {}  # pid -> id
-        self._way = ""
+        self._mount_mode = ""
 
     def run(self) -> None:
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        ringing, ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(ring)
+        wakeup_reader, wakeup_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wakeup_writer)
         self._sweep()
-        self._way = _find_way()
-        self._tell({"op": "hello", "mounts": self._way})
+        self._mount_mode = _find_mount_mode()
+        self._send({"op": "hello", "mounts": self._mount_mode})
         while True:
-            ready, _, _ = select.select([self._control.fileno(), ringing], [], [])
-            if ringing in ready:
+            ready, _, _ = select.select([self._control.fileno(), wakeup_reader], [], [])
+            if wakeup_reader in ready:
                 with contextlib.suppress(BlockingIOError):
-                    os.read(ringing, 4096)
+                    os.read(wakeup_reader, 4096)
                 self._reap()
             if self._control.fileno() in ready and not self._serve():
                 break
@@ -290,12 +305,12 @@ class Supervisor:
         spec = json.loads(os.pread(fds[0], size, 0))
         spec["env"] |= {CLUSTER_MARK: self._mark, CONTAINER_MARK: str(id)}
         try:
-            pid = _spawn(spec, fds[1:4], self._way)
+            pid = _spawn(spec, fds[1:4], self._mount_mode)
         except (RuntimeError, OSError) as error:
-            self._tell({"op": "spawned", "id": id, "error": str(error)})
+            self._send({"op": "spawned", "id": id, "error": str(error)})
             return
         self._pids[id], self._ids[pid] = pid, id
-        self._tell({"op": "spawned", "id": id, "pid": pid})
+        self._send({"op": "spawned", "id": id, "pid": pid})
 
     def _signal(self, id: int, number: int) -> None:
         pid = self._pids.get(id)
@@ -316,11 +331,11 @@ class Supervisor:
                 self._pids.pop(id, None)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
-                self._tell({"op": "exit", "id": id, "status": status})
+                self._send({"op": "exit", "id": id, "status": status})
         self._end_orphans()
 
     def _end_orphans(self) -> None:
-        """Ends processes whose container has ended."""
+        """Kills orphaned processes whose container has ended."""
         for pid in _children():
             if pid in self._ids:
                 continue
@@ -346,13 +361,13 @@ class Supervisor:
             time.sleep(0.005)
 
     def _sweep(self) -> None:
-        """Ends what an earlier supervisor of this cluster could not."""
+        """Kills processes that an earlier supervisor of this cluster left behind."""
         for name in os.listdir("/proc"):
             if name.isdecimal() and int(name) != os.getpid() and _marks(int(name)).get(CLUSTER_MARK) == self._mark:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(name), signal.SIGKILL)
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(message).encode())
 
@@ -371,18 +386,18 @@ def _marks(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs) if name.startswith("JOBRELAY_")}
 
 
-def _find_way() -> str:
-    """How containers get mounts of their own on this machine; empty if not at all."""
-    for way in ("root", "user"):
+def _find_mount_mode() -> str:
+    """How containers can get their own mounts on this machine; empty if they cannot."""
+    for mode in ("root", "user"):
         pid = os.fork()
         if pid == 0:
             try:
-                own_mounts(way)
-            except BaseException:  # this is the child: it ends here, whatever happened
+                own_mounts(mode)
+            except BaseException:  # in the child: it exits here in any case
                 os._exit(1)
             os._exit(0)
         if os.waitpid(pid, 0)[1] == 0:
-            return way
+            return mode
     return ""
 
 

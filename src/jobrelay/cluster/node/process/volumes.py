@@ -1,7 +1,7 @@
-"""Volumes: folders and files below a pod's own folder, laid out before its containers start.
+"""Volumes: folders and files below a pod's own folder, set up before its containers start.
 
-What comes from the API (ConfigMaps, Secrets, the pod's own fields, tokens) is read-only, as on Kubernetes, and is brought up to date
-while the pod runs.
+Volumes with content from the API (ConfigMaps, Secrets, the downward API, tokens) are read-only, as on Kubernetes, and
+are kept up to date while the pod runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from jobrelay.cluster.node.process import payload
+from jobrelay.cluster.node.process import atomicwriter
 from jobrelay.cluster.node.process.environment import (
     ConfigMissing,
     Lookup,
@@ -28,68 +28,69 @@ _FROM_API: Final = ("configMap", "secret", "downwardAPI", "projected")
 Token = Callable[[Mapping[str, Any]], Awaitable[str]]
 
 
-class Place(NamedTuple):
-    """Where a volume is, and whether containers may only read it."""
+class MountSource(NamedTuple):
+    """The path of a volume on the host, and whether containers may only read it."""
 
     path: pathlib.Path
     read_only: bool = False
 
 
 class Volumes:
-    """Lays out the volumes of one pod. `token` issues service account tokens for projections."""
+    """Sets up the volumes of one pod. `token` issues service account tokens for projections."""
 
     def __init__(
         self, pod: Mapping[str, Any], folder: pathlib.Path, lookup: Lookup, token: Token, capacity: Mapping[str, str]
     ) -> None:
         self._folder, self._lookup, self._token, self._capacity = folder, lookup, token, capacity
-        self.pod = pod
+        self._pod = pod
         context = pod["spec"].get("securityContext") or {}
         self._group: int | None = context.get("fsGroup") if os.getuid() == 0 else None
         self._written = [volume for volume in self._volumes() if _from_api(volume)]
 
     def _volumes(self) -> Sequence[Mapping[str, Any]]:
-        return self.pod["spec"].get("volumes") or ()
+        return self._pod["spec"].get("volumes") or ()
 
-    async def lay_out(self) -> dict[str, Place]:
-        """Makes all volumes and returns where each is. Raises ConfigMissing while something they need is missing."""
-        await self.refresh()
-        places = {}
+    async def set_up(self) -> dict[str, MountSource]:
+        """Creates all volumes; returns them by name. Raises ConfigMissing while an object they need is missing."""
+        await self.refresh(self._pod)
+        sources = {}
         for volume in self._volumes():
             with _mounting(volume):
-                places[volume["name"]] = self._place(volume)
-        return places
+                sources[volume["name"]] = self._source(volume)
+        return sources
 
     @property
-    def change(self) -> bool:
-        """Whether there is anything to refresh."""
+    def refreshable(self) -> bool:
+        """Whether any volume has content from the API."""
         return bool(self._written)
 
-    async def refresh(self) -> None:
-        """Writes what comes from the API as it is now. Raises ConfigMissing."""
+    async def refresh(self, pod: Mapping[str, Any]) -> None:
+        """Writes the current content of volumes from the API; `pod` is the pod as it is now. Raises ConfigMissing."""
+        self._pod = pod
         for volume in self._written:
             with _mounting(volume):
-                payload.write(_folder(self._own(volume)), await self._payload(volume), self._group)
+                atomicwriter.write(_folder(self._own(volume)), await self._payload(volume), self._group)
 
     def _own(self, volume: Mapping[str, Any]) -> pathlib.Path:
         return self._folder / "volumes" / str(volume["name"])
 
-    def _place(self, volume: Mapping[str, Any]) -> Place:
+    def _source(self, volume: Mapping[str, Any]) -> MountSource:
         if "hostPath" in volume:
-            return Place(_host_path(volume["hostPath"]))
+            return MountSource(_host_path(volume["hostPath"]))
         if claim := volume.get("persistentVolumeClaim"):
-            namespace: str = self.pod["metadata"]["namespace"]
+            namespace: str = self._pod["metadata"]["namespace"]
             held = self._folder.parent.parent / "claims" / namespace / str(claim["claimName"])
-            return Place(self._open_to_all(_folder(held)), bool(claim.get("readOnly")))
-        place = _folder(self._own(volume))
-        return Place(place, True) if _from_api(volume) else Place(self._open_to_all(place))
+            return MountSource(self._make_writable(_folder(held)), bool(claim.get("readOnly")))
+        path = _folder(self._own(volume))
+        return MountSource(path, True) if _from_api(volume) else MountSource(self._make_writable(path))
 
-    def _open_to_all(self, place: pathlib.Path) -> pathlib.Path:
+    def _make_writable(self, path: pathlib.Path) -> pathlib.Path:
         if self._group is not None:
-            os.chown(place, -1, self._group)
-        place.chmod(0o777 if self._group is None else 0o2777)
-        return place
+            os.chown(path, -1, self._group)
+        path.chmod(0o777 if self._group is None else 0o2777)
+        return path
 
-    async def _payload(self, volume: Mapping[str, Any]) -> dict[str, payload.File]:
+    async def _payload(self, volume: Mapping[str, Any]) -> dict[str, atomicwriter.FileProjection]:
         sources = volume["projected"].get("sources") or () if "projected" in volume else (volume,)
         default = next((part.get("defaultMode") for part in volume.values() if isinstance(part, dict)), None)
         default = _FILE_MODE if default is None else default
@@ -97,7 +98,7 @@ class Volumes:
         found = {}
         for source in sources:
             for path, (content, mode) in (await self._files(source)).items():
-                found[path] = payload.File(content, (default if mode is None else mode) | more)
+                found[path] = atomicwriter.FileProjection(content, (default if mode is None else mode) | more)
         return found
 
     async def _files(self, source: Mapping[str, Any]) -> dict[str, tuple[bytes, int | None]]:
@@ -133,14 +134,14 @@ class Volumes:
 
     def _downward(self, item: Mapping[str, Any]) -> str:
         if "fieldRef" in item:
-            return field_value(self.pod, item["fieldRef"]["fieldPath"])
+            return field_value(self._pod, item["fieldRef"]["fieldPath"])
         reference = item["resourceFieldRef"]
-        return resource_value(resource_container(self.pod, None, reference), reference, self._capacity)
+        return resource_value(resource_container(self._pod, None, reference), reference, self._capacity)
 
 
 @contextmanager
 def _mounting(volume: Mapping[str, Any]) -> Iterator[None]:
-    """Names the volume in whatever goes wrong with it, as a kubelet does."""
+    """Adds the volume's name to errors, as a kubelet does."""
     try:
         yield
     except (ConfigMissing, KubeError, OSError) as error:
@@ -169,13 +170,13 @@ def _host_path(source: Mapping[str, Any]) -> pathlib.Path:
     return path
 
 
-def mount_points(
-    container: Mapping[str, Any], places: Mapping[str, Place], env: Mapping[str, str]
+def bind_mounts(
+    container: Mapping[str, Any], sources: Mapping[str, MountSource], env: Mapping[str, str]
 ) -> Sequence[tuple[str, str, bool]]:
-    """Source, target and read-only flag of each of a container's mounts."""
+    """Source, target and read-only flag of each volume mount of a container."""
     found = []
     for mount in container.get("volumeMounts") or ():
-        source, read_only = places[mount["name"]]
+        source, read_only = sources[mount["name"]]
         below = mount.get("subPath") or expand(mount.get("subPathExpr", ""), env)
         if below:
             source = source / below

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of
-from jobrelay.cluster.node.placement import place
+from jobrelay.cluster.node.nodechoice import choose_node
+from jobrelay.cluster.node.nodeinfo import NodeInfo, NodeUsage, PodDemand, pod_demand
 from jobrelay.cluster.node.preemption import preempt
 
 PREEMPTION = "no new claims to deallocate, preemption: 0/1 nodes are available: 1"
@@ -21,9 +21,9 @@ def node(
     return NodeInfo(name, labels, taints, unschedulable, has)
 
 
-def demand(*, cpu: str | None = None, **spec: Any) -> Demand:
+def demand(*, cpu: str | None = None, **spec: Any) -> PodDemand:
     resources = {"requests": {"cpu": cpu}} if cpu else {}
-    return demand_of({"containers": [{"name": "c", "resources": resources}], **spec})
+    return pod_demand({"containers": [{"name": "c", "resources": resources}], **spec})
 
 
 def affinity(operator: str, *values: str, key: str = "zone") -> dict[str, Any]:
@@ -31,23 +31,23 @@ def affinity(operator: str, *values: str, key: str = "zone") -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
-def used(cpu: int = 0, pods: int = 0) -> dict[str, Usage]:
-    return {"n": Usage(pods, {"cpu": Fraction(cpu)})}
+def used(cpu: int = 0, pods: int = 0) -> dict[str, NodeUsage]:
+    return {"n": NodeUsage(pods, {"cpu": Fraction(cpu)})}
 
 
-def said(demand: Demand, nodes: list[NodeInfo], usage: dict[str, Usage], lower: Any = None) -> str:
+def said(demand: PodDemand, nodes: list[NodeInfo], usage: dict[str, NodeUsage], lower: Any = None) -> str:
     """What a pod that finds no node hears."""
-    found = place(demand, nodes, usage)
+    found = choose_node(demand, nodes, usage)
     instead = preempt(demand, found, {each.name: each for each in nodes}, usage, lower or {})
     return found.message(instead.why_not)
 
 
 def test_a_pod_goes_where_it_fits() -> None:
-    assert place(demand(cpu="1"), [node()], {}).node == "n"
+    assert choose_node(demand(cpu="1"), [node()], {}).node == "n"
 
 
 def test_without_nodes_it_says_so() -> None:
-    assert place(demand(), [], {}).message() == "no nodes available to schedule pods"
+    assert choose_node(demand(), [], {}).message() == "no nodes available to schedule pods"
 
 
 def test_what_is_taken_counts() -> None:
@@ -60,13 +60,13 @@ def test_what_would_never_fit_is_hopeless() -> None:
 
 
 def test_all_shortages_are_named() -> None:
-    message = place(demand(cpu="2"), [node()], used(cpu=3, pods=10)).message()
+    message = choose_node(demand(cpu="2"), [node()], used(cpu=3, pods=10)).message()
     assert "1 Insufficient cpu, 1 Too many pods." in message
 
 
 def test_an_extended_resource_must_exist() -> None:
-    wanted = demand_of({"containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": "1"}}}]})
-    assert "1 Insufficient nvidia.com/gpu" in place(wanted, [node()], {}).message()
+    wanted = pod_demand({"containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": "1"}}}]})
+    assert "1 Insufficient nvidia.com/gpu" in choose_node(wanted, [node()], {}).message()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_extended_resource_must_exist() -> None:
     ],
 )
 def test_labels_decide(spec: dict[str, Any], fits: bool) -> None:
-    assert (place(demand(**spec), [node(zone="a", size="5")], {}).node == "n") is fits
+    assert (choose_node(demand(**spec), [node(zone="a", size="5")], {}).node == "n") is fits
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_labels_decide(spec: dict[str, Any], fits: bool) -> None:
 )
 def test_taints_need_tolerations(toleration: dict[str, Any], fits: bool) -> None:
     tainted = node(taints=({"key": "k", "value": "v", "effect": "NoSchedule"},))
-    assert (place(demand(tolerations=[toleration]), [tainted], {}).node == "n") is fits
+    assert (choose_node(demand(tolerations=[toleration]), [tainted], {}).node == "n") is fits
 
 
 def test_a_taint_is_told() -> None:
@@ -108,29 +108,29 @@ def test_a_taint_is_told() -> None:
 
 
 def test_a_preferred_taint_does_not_refuse() -> None:
-    assert place(demand(), [node(taints=({"key": "k", "effect": "PreferNoSchedule"},))], {}).node == "n"
+    assert choose_node(demand(), [node(taints=({"key": "k", "effect": "PreferNoSchedule"},))], {}).node == "n"
 
 
 def test_a_cordoned_node_takes_nothing() -> None:
-    assert "1 node(s) were unschedulable" in place(demand(), [node(unschedulable=True)], {}).message()
+    assert "1 node(s) were unschedulable" in choose_node(demand(), [node(unschedulable=True)], {}).message()
 
 
 def test_preferred_labels_win_over_room() -> None:
     preference = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     wanted = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": preference}]}
     nodes = [node("n", zone="a"), node("m", zone="b")]
-    assert place(demand(affinity={"nodeAffinity": wanted}), nodes, used(cpu=3)).node == "n"
+    assert choose_node(demand(affinity={"nodeAffinity": wanted}), nodes, used(cpu=3)).node == "n"
 
 
 def test_pods_spread() -> None:
-    assert place(demand(), [node("n"), node("m")], used(pods=1)).node == "m"
+    assert choose_node(demand(), [node("n"), node("m")], used(pods=1)).node == "m"
 
 
 def test_ports_of_the_host_are_taken_once() -> None:
-    wanted = demand_of({"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]})
-    usage = Usage()
+    wanted = pod_demand({"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]})
+    usage = NodeUsage()
     usage.add(wanted)
-    assert "1 node(s) didn't have free ports" in place(wanted, [node()], {"n": usage}).message()
+    assert "1 node(s) didn't have free ports" in choose_node(wanted, [node()], {"n": usage}).message()
 
 
 def test_init_containers_count_by_their_peak() -> None:
@@ -138,4 +138,4 @@ def test_init_containers_count_by_their_peak() -> None:
         return {"name": "c", "resources": {"requests": {"cpu": cpu}}}
 
     spec = {"initContainers": [needs("3")], "containers": [needs("1"), needs("1")], "overhead": {"cpu": "500m"}}
-    assert dict(demand_of(spec).requests) == {"cpu": Fraction(7, 2)}
+    assert dict(pod_demand(spec).requests) == {"cpu": Fraction(7, 2)}

@@ -1,7 +1,7 @@
-"""What a pod asks of a node, and what nodes have to give: the values that placement decides on.
+"""The values that scheduling works on: what a pod demands, what a node offers, and what its pods have taken of it.
 
-Two pods with equal demands always fit or fail together, so a demand is hashable and serves as the key under which waiting pods
-are kept: of a thousand equal pods only one is tried when nothing fits.
+Pods with equal demands always fit or fail together, so a demand is hashable: pending pods are grouped by it, and of a
+thousand equal pods only one is tried when no node fits.
 """
 
 from __future__ import annotations
@@ -15,29 +15,45 @@ import msgspec
 
 from jobrelay.kinds import quantity
 from jobrelay.kinds.pod.resources import total_requests
-from jobrelay.kube.objects import Object
+from jobrelay.kube.objects import Key, Object
 
 
-class Demand(NamedTuple):
-    """The part of a pod that placement looks at."""
+class PodDemand(NamedTuple):
+    """The part of a pod that decides which nodes it fits on."""
 
     requests: tuple[tuple[str, Fraction], ...] = ()
     node_selector: tuple[tuple[str, str], ...] = ()
     affinity: bytes = b"null"  # of spec.affinity.nodeAffinity
     tolerations: bytes = b"[]"
-    ports: tuple[tuple[str, str, int], ...] = ()  # protocol, address, port on the host
+    ports: tuple[tuple[str, str, int], ...] = ()  # protocol, host address, host port
+
+
+class AssignedPod(NamedTuple):
+    """A pod that is bound to a node, or about to be."""
+
+    key: Key
+    uid: str
+    node: str
+    demand: PodDemand
+    priority: int = 0
+    since: str = ""  # the earlier, the more important
+
+    @property
+    def importance(self) -> tuple[int, str, Key]:
+        """A sort key that puts the most important pod first."""
+        return -self.priority, self.since, self.key
 
 
 @dataclass(slots=True)
-class Usage:
-    """What pods on one node have taken."""
+class NodeUsage:
+    """What the pods of one node have taken."""
 
     pods: int = 0
     requests: dict[str, Fraction] = field(default_factory=dict)
     ports: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
-    def add(self, demand: Demand, times: int = 1) -> None:
-        """Takes what a pod demands; `times` -1 gives it back."""
+    def add(self, demand: PodDemand, times: int = 1) -> None:
+        """Adds a pod's demand; with `times` -1 it is subtracted."""
         self.pods += times
         for name, amount in demand.requests:
             self.requests[name] = self.requests.get(name, Fraction(0)) + times * amount
@@ -47,7 +63,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """A node as placement sees it."""
+    """The part of a node that decides which pods fit on it."""
 
     name: str
     labels: Mapping[str, str]
@@ -76,9 +92,9 @@ def node_info(node: Object) -> NodeInfo:
     return NodeInfo(node.name, node.metadata.labels, tuple(view.spec.taints), view.spec.unschedulable, allocatable)
 
 
-def demand_of(spec: Mapping[str, Any]) -> Demand:
-    """What a pod with this spec asks for."""
-    return Demand(
+def pod_demand(spec: Mapping[str, Any]) -> PodDemand:
+    """What a pod with this spec demands."""
+    return PodDemand(
         tuple(sorted(total_requests(spec).items())),
         tuple(sorted((spec.get("nodeSelector") or {}).items())),
         msgspec.json.encode((spec.get("affinity") or {}).get("nodeAffinity")),

@@ -1,4 +1,4 @@
-"""Objects are read far more often than they change: each is decoded once per version."""
+"""Decodes each object once per version, since objects are read far more often than they change."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from jobrelay.kube.objects import Key, Object
 T = TypeVar("T")
 
 
-class Decoded(Generic[T]):
-    """Views of the objects of one kind, until they are forgotten."""
+class ViewCache(Generic[T]):
+    """Decoded views of the objects of one kind, until they are forgotten."""
 
     def __init__(self, view: type[T]) -> None:
         self._view = view

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from jobrelay.cluster.node.process.container import Container
-from jobrelay.cluster.node.process.security import NOBODY, Identity, identity
+from jobrelay.cluster.node.process.security import NOBODY, ProcessUser, process_user
 from jobrelay.kube.resource import PODS
 
-from .world import World, lives, mounts, terminated, written
+from .world import World, is_alive, mounts, terminated, written
 
 root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 
@@ -97,24 +97,24 @@ async def test_a_container_runs_as_the_user_it_names(world: World) -> None:
     ("whole", "own", "found"),
     [
         ({}, {}, None),
-        ({"runAsUser": 5}, {}, Identity(5, 0)),
-        ({"runAsUser": 5, "runAsGroup": 6}, {"runAsUser": 7}, Identity(7, 6)),
-        ({"runAsNonRoot": True}, {}, Identity(NOBODY, 0)),
-        ({"fsGroup": 8, "supplementalGroups": [9]}, {}, Identity(0, 0, (9, 8))),
+        ({"runAsUser": 5}, {}, ProcessUser(5, 0)),
+        ({"runAsUser": 5, "runAsGroup": 6}, {"runAsUser": 7}, ProcessUser(7, 6)),
+        ({"runAsNonRoot": True}, {}, ProcessUser(NOBODY, 0)),
+        ({"fsGroup": 8, "supplementalGroups": [9]}, {}, ProcessUser(0, 0, (9, 8))),
     ],
 )
 def test_whom_a_container_becomes(
-    monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any], own: dict[str, Any], found: Identity | None
+    monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any], own: dict[str, Any], found: ProcessUser | None
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert identity({"spec": {"securityContext": whole}}, {"securityContext": own}) == found
+    assert process_user({"spec": {"securityContext": whole}}, {"securityContext": own}) == found
 
 
 async def test_a_node_that_cannot_go_on_fails_the_pod(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     async def breaks(self: Container, process: Any) -> int:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Container, "_attend", breaks)
+    monkeypatch.setattr(Container, "_wait", breaks)
     await world.run("sleep 1000")
     status = (await world.ended())["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "UnexpectedError")
@@ -130,7 +130,7 @@ async def test_such_a_pod_leaves_no_process(
         pids.append(int(await written(tmp_path / "pid")))
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Container, "_attend", breaks)
+    monkeypatch.setattr(Container, "_wait", breaks)
     await world.run(f"echo $$$$ > {tmp_path}/pid; sleep 1000")
     await world.ended()
-    await world.true(lambda: not lives(pids[0]))
+    await world.true(lambda: not is_alive(pids[0]))

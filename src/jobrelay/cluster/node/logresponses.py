@@ -1,4 +1,4 @@
-"""Logs as answers of the API server, or why there is none, in a kubelet's words."""
+"""API responses for container logs, with a kubelet's errors where there is no log."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.process.logs import LogStream, read_log
 from jobrelay.cluster.node.process.podlogs import PodLogs
-from jobrelay.cluster.node.script import script_of
+from jobrelay.cluster.node.script import parse_script
 from jobrelay.kinds.strategy import Obj
 
 TEXT = "text/plain"
 
 
 def container_log(logs: PodLogs, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
-    """The log of a container's last run, or of the one before; followed for as long as the run lasts."""
+    """The log of a container's last run, or of the one before; it can be followed while the run lasts."""
     path = logs.find(container, previous=options.previous)
     if path is None:
         name = pod["metadata"]["name"]
         if options.previous:
             raise errors.bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
-        raise errors.bad_request(f'container "{container}" in pod "{name}" is waiting to start: {_why(pod, container)}')
-    live = logs.live(path)
-    if options.follow and live is not None:
-        return ApiResponse(200, b"", TEXT, stream=LogStream(live, options))
+        raise errors.bad_request(
+            f'container "{container}" in pod "{name}" is waiting to start: {_waiting_reason(pod, container)}'
+        )
+    open_log = logs.open_log(path)
+    if options.follow and open_log is not None:
+        return ApiResponse(200, b"", TEXT, stream=LogStream(open_log, options))
     return ApiResponse(200, read_log(path, options), TEXT)
 
 
 def scripted_log(pod: Obj, options: LogOptions) -> ApiResponse:
-    """What a scripted pod is to have said."""
-    text = script_of(pod["metadata"].get("annotations") or {}, "Never").log.encode()
+    """The log that a scripted pod's annotation gives it."""
+    text = parse_script(pod["metadata"].get("annotations") or {}, "Never").log.encode()
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     if options.tail is not None:
         lines = lines[-options.tail :] if options.tail else []
@@ -37,7 +39,7 @@ def scripted_log(pod: Obj, options: LogOptions) -> ApiResponse:
     return ApiResponse(200, body if options.limit is None else body[: options.limit], TEXT)
 
 
-def _why(pod: Obj, container: str) -> str:
+def _waiting_reason(pod: Obj, container: str) -> str:
     status = pod.get("status") or {}
     for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         if one["name"] == container:

@@ -1,8 +1,8 @@
-"""Memory limits without privileges: once a second, what each limited container's processes hold is added up.
+"""Memory limits without privileges: once a second, the resident memory of each limited container is added up.
 
-A control group would be exact, but needs root or a delegated one; this needs nothing. A container above its limit is ended as the
-kernel would end it, with SIGKILL, and reported as OOMKilled. All processes of a container share its session, so one walk over
-`/proc` serves all containers; while none has a limit there is none.
+A control group would be exact, but needs root or delegation; this needs nothing. A container above its limit is killed
+as the kernel would kill it, with SIGKILL, and reported as OOMKilled. All processes of a container share its session, so
+one walk over `/proc` serves all containers. There are no walks while no container has a limit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _SESSION, _RESIDENT = 3, 21  # fields of /proc/PID/stat after the name
 
 
-class Limit(NamedTuple):
-    """How much the processes of one session may hold, and what happens when it is more."""
+class MemoryLimit(NamedTuple):
+    """How many bytes the processes of one session may use, and what is called when they use more."""
 
     session: int
     size: int
@@ -26,7 +26,7 @@ class Limit(NamedTuple):
 
 
 def resident() -> dict[int, int]:
-    """How many bytes the processes of each session hold."""
+    """The resident memory of each session, in bytes."""
     found: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if not name.isdecimal():
@@ -41,15 +41,15 @@ def resident() -> dict[int, int]:
     return found
 
 
-class MemoryWatch:
-    """Looks after the limits of all containers of a node."""
+class OomKiller:
+    """Enforces the memory limits of all containers of a node."""
 
     def __init__(self) -> None:
-        self._limits: set[Limit] = set()
+        self._limits: set[MemoryLimit] = set()
         self._some = asyncio.Event()
 
-    def add(self, limit: Limit) -> Callable[[], None]:
-        """Begins to look after a limit; returns how to stop that."""
+    def add(self, limit: MemoryLimit) -> Callable[[], None]:
+        """Enforces a limit; returns a function that ends this."""
         self._limits.add(limit)
         self._some.set()
         return lambda: self._limits.discard(limit)
@@ -57,13 +57,12 @@ class MemoryWatch:
     async def run(self) -> None:
         while True:
             await self._some.wait()
-            self.look()
+            self._check()
             if not self._limits:
                 self._some.clear()
             await asyncio.sleep(PERIOD)
 
-    def look(self) -> None:
-        """Checks every limit once."""
+    def _check(self) -> None:
         if not self._limits:
             return
         held = resident()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobrelay.cluster.node.process.redirect import Redirect
+from jobrelay.cluster.node.process.pathrewriter import PathRewriter
 
-moved = Redirect({"/data": "/v/1", "/data/deep": "/v/2", "/tmp": "/v/3"}, keep="/tmp/cluster")
+moved = PathRewriter({"/data": "/v/1", "/data/deep": "/v/2", "/tmp": "/v/3"}, keep="/tmp/cluster")
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_other_texts_stay(text: str) -> None:
 
 
 def test_nothing_is_moved_without_places() -> None:
-    assert Redirect({}, keep="/k")("/") == "/"
+    assert PathRewriter({}, keep="/k")("/") == "/"

@@ -1,4 +1,4 @@
-"""Requests that the cluster's own controllers make, straight to the writers behind the API."""
+"""Requests of the controllers that work on the store: they call the API server's writers directly."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ MANAGER: Final = "kube-controller-manager"
 _USER: Final = User("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 
 
-def own_request(namespace: str) -> ApiRequest:
-    """A request of the cluster's own."""
+def internal_request(namespace: str) -> ApiRequest:
+    """A request by kube-controller-manager."""
     return ApiRequest("POST", "", {}, {"user-agent": MANAGER}, user=_USER, info=Info("create", "", namespace=namespace))

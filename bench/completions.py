@@ -1,7 +1,7 @@
-"""Jobs from their creation to their end, on a cluster with every default but the runtime: pods live by script.
+"""Jobs from their creation to their completion, on a cluster with scripted pods and otherwise default settings.
 
-A pod that has no script ends as soon as it starts, so what is measured is the cluster: API server, Job controller, scheduler and
-node in one process, a load generator that creates Jobs and watches them in another, TLS between them, and a store on disk.
+A pod without a script ends as soon as it starts, so what is measured is the cluster: API server, Job controller, scheduler
+and node in one process, a load generator that creates and watches Jobs in another, TLS between them, and a store on disk.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ IDLE: Final = 20.0
 SETTLE: Final = 15.0  # the last events are still being written
 
 
-def lives(folder: pathlib.Path) -> list[Figure]:
-    """1,000 Jobs of one pod each, three times; then more of them until 10,000 are finished, and what these cost while nothing happens."""
+def completions(folder: pathlib.Path) -> list[Figure]:
+    """Three times 1,000 Jobs of one pod each; then more until 10,000 are finished, and the idle cost of these."""
     with server(folder, ["dev"], "scripted") as running:
         cluster = running.clusters[0]
         with helper("bench.load", cluster.url, cluster.kubeconfig, str(CLIENTS)) as load:

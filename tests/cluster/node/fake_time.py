@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from jobrelay.cluster.cluster import Cluster
-from jobrelay.cluster.controllers.context import Context
+from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node import NodeSettings, set_up
 from jobrelay.kube import Client, FakeClock
 from jobrelay.kube.errors import NotFound
@@ -18,7 +18,7 @@ from jobrelay.kube.resource import PODS
 class Nodes:
     """What a test holds: a client, the clock, and ways to wait."""
 
-    def __init__(self, cluster: Cluster, context: Context, clock: FakeClock) -> None:
+    def __init__(self, cluster: Cluster, context: ControllerContext, clock: FakeClock) -> None:
         self.cluster, self.context, self.clock = cluster, context, clock
         self.client: Client = cluster.client()
 
@@ -55,7 +55,7 @@ class Nodes:
 async def nodes(**settings: Any) -> AsyncIterator[Nodes]:
     clock = FakeClock()
     async with Cluster(memory=True, controllers="namespace-controller") as cluster:
-        context = Context(cluster.transport(), clock=clock)
+        context = ControllerContext(cluster.transport(), clock=clock)
         set_up(context, NodeSettings(**({"runtime": "scripted"} | settings)))
         running = asyncio.create_task(context.manager.run())
         try:
