@@ -24,6 +24,7 @@ __all__ = [
     "LIMITRANGES",
     "NAMESPACES",
     "NODES",
+    "PODDISRUPTIONBUDGETS",
     "PODS",
     "PRIORITYCLASSES",
     "RESOURCEQUOTAS",
@@ -112,6 +113,7 @@ CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 CLUSTERROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTERROLEBINDINGS = Resource(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
