@@ -14,7 +14,7 @@ from jobrelay.cluster.controllers.job.snapshot import SyncState
 from jobrelay.cluster.controllers.job.template import new_pod
 from jobrelay.cluster.controllers.job.tracking import PlanOutcome, count_released, count_uncounted, list_uncounted
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Pod
-from jobrelay.kinds.job.views import Uncounted
+from jobrelay.kinds.batch.job.views import Uncounted
 
 from .job_objects import FAILURES, INDEX, NOW, ago, creates, decision, first_write, job, pod, status
 

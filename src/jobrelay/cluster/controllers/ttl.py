@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery.times import parse_time
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.control import Controller, Result
-from jobrelay.kinds.times import parse_time
 from jobrelay.kube import Key, Object
 from jobrelay.kube.errors import Conflict, NotFound
 from jobrelay.kube.resource import JOBS

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.nodes import ADDRESS
-from jobrelay.kinds.pod.common import is_sidecar
-from jobrelay.kinds.pod.status import may_restart
+from jobrelay.kinds.core.pod.common import is_sidecar
+from jobrelay.kinds.core.pod.status import may_restart
 
 Obj = dict[str, Any]
 KUBELET_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from jobrelay.kinds.times import format_micro_time, format_time
+from jobrelay.apimachinery.times import format_micro_time, format_time
 from jobrelay.kube.patch import Patch, merge_patch, strategic_patch
 from jobrelay.kube.resource import EVENTS, EVENTS_CORE, Resource
 

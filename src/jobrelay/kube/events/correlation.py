@@ -16,7 +16,7 @@ from math import inf
 from random import Random
 from typing import Final, Generic, TypeVar
 
-from jobrelay.kinds.names import name_is_dns_subdomain
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.ratelimit import TokenBucket
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Job
-from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kube.metrics import LatencyHistogram, family
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.controllers.job.claim import adoption, release
 from jobrelay.cluster.controllers.job.decision import JobDecision, decide
 from jobrelay.cluster.controllers.job.expectations import JobExpectations
@@ -25,7 +26,6 @@ from jobrelay.cluster.controllers.job.tracking import (
     list_uncounted,
 )
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod
-from jobrelay.kinds.selectors import selector_from_object
 from jobrelay.kube import Client, EventRecorder, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.resource import JOBS, PODS

@@ -11,6 +11,8 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
@@ -23,8 +25,6 @@ from jobrelay.cluster.node.process.security import no_new_privileges, process_us
 from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import bind_mounts
 from jobrelay.cluster.node.scriptedpod import backoff
-from jobrelay.kinds import quantity
-from jobrelay.kinds.times import format_time
 from jobrelay.kube.errors import KubeError
 
 if TYPE_CHECKING:
