@@ -11,11 +11,13 @@ import base64
 import json
 import pathlib
 import ssl
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
+
+from jobrelay.kube.credentials import Certificate
+from jobrelay.kube.tls import client_ssl_context
 
 _END: Final = b"\r\n\r\n"
 _LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
@@ -52,16 +54,12 @@ def access(url: str, kubeconfig: str) -> Access:
     assert where.port is not None
     config: dict[str, Any] = json.loads(pathlib.Path(kubeconfig).read_text())
     user, cluster = config["users"][0]["user"], config["clusters"][0]["cluster"]
-    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-    context = ssl.create_default_context(cadata=authority)
+    ca = base64.b64decode(cluster["certificate-authority-data"])
     if "token" in user:
-        return Access(where.hostname, where.port, context, f"Authorization: Bearer {user['token']}\r\n".encode())
-    with tempfile.NamedTemporaryFile() as pair:
-        for part in ("client-certificate-data", "client-key-data"):
-            pair.write(base64.b64decode(user[part]) + b"\n")
-        pair.flush()
-        context.load_cert_chain(pair.name)
-    return Access(where.hostname, where.port, context)
+        header = f"Authorization: Bearer {user['token']}\r\n".encode()
+        return Access(where.hostname, where.port, client_ssl_context(ca), header)
+    pair = [base64.b64decode(user[part]) for part in ("client-certificate-data", "client-key-data")]
+    return Access(where.hostname, where.port, client_ssl_context(ca, Certificate(*pair)))
 
 
 class Unchunked:

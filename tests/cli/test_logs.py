@@ -19,7 +19,7 @@ configure_logs("{level}", "{form}")
 log = structlog.get_logger("test")
 log.debug("a detail")
 log.info("a fact", name="dev")
-logging.getLogger("jobrelay.kube").info("a %s of the library", "fact")
+logging.getLogger("library").warning("a %s of a library", "warning")
 logging.getLogger("others").info("nothing to us")
 secret = "tell nobody"
 try:
@@ -46,7 +46,7 @@ def test_a_line_is_plain_text() -> None:
 def test_json_is_one_object_in_a_line() -> None:
     fact, library, failure = map(json.loads, logged("json").splitlines())
     assert (fact["event"], fact["name"], fact["level"]) == ("a fact", "dev", "info")
-    assert (library["event"], library["level"]) == ("a fact of the library", "info")
+    assert (library["event"], library["level"]) == ("a warning of a library", "warning")
     assert failure["exception"].endswith("ZeroDivisionError: division by zero")
 
 

@@ -41,3 +41,13 @@ def test_certificates_hold_for_years_and_from_a_little_ago() -> None:
     certificate = parsed(make_authority("test-ca"))
     now = dt.datetime.now(dt.UTC)
     assert certificate.not_valid_before_utc < now < certificate.not_valid_after_utc - dt.timedelta(days=3000)
+
+
+def test_certificates_name_their_own_key_and_their_issuers() -> None:
+    pair = make_authority("test-ca")
+    issued = Authority(pair).client("alice", []), Authority(pair).server(["localhost"])
+    for certificate in (parsed(pair), *map(parsed, issued)):
+        own = x509.SubjectKeyIdentifier.from_public_key(certificate.public_key())
+        issuers = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        assert certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value == own
+        assert issuers.key_identifier == x509.SubjectKeyIdentifier.from_public_key(parsed(pair).public_key()).digest

@@ -1,4 +1,4 @@
-"""A throw-away certificate authority for TLS tests."""
+"""A certificate authority for TLS tests, without key identifiers and key usage, as the CAs of many clusters are."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         self.pem = builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
-    def issue(self, common_name: str) -> Certificate:
+    def issue(self, common_name: str, *, alternative_names: bool = True) -> Certificate:
         """A certificate for 127.0.0.1 and for the name."""
         key = ec.generate_private_key(ec.SECP256R1())
-        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName(common_name)]
         builder = _builder(_name(common_name), self._name, key.public_key())
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        if alternative_names:
+            names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName(common_name)]
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         chain = builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -15,7 +15,7 @@ from jobrelay.kube.resource import CONFIGMAPS
 
 from .miniserver import MiniServer
 from .scripted import ScriptedTransport, Stream, answer, bookmark, configmap, event, refusal
-from .test_store import Recorder
+from .test_object_index import Recorder
 
 
 def path(name: str) -> str:
@@ -94,7 +94,7 @@ async def test_a_watch_that_ends_is_continued_at_once_where_it_was(clock: FakeCl
         server.put(path("b"), configmap("b"))
         await clock.settle(100)
         assert recorder.seen == [">a@101", ">b@102"]
-        assert (cache.reconnects, cache.relists, cache.last_error) == (1, 1, None)
+        assert (cache.watches, cache.lists, cache.last_error) == (2, 1, None)
 
 
 async def test_bookmarks_move_the_place_to_continue(clock: FakeClock) -> None:
@@ -131,7 +131,7 @@ async def test_an_expired_version_leads_to_a_relist_that_tells_differences(clock
         server.compact()
         await clock.advance(5)
         assert recorder.seen == ["gone@102>", "changed@103>changed@105"]
-        assert cache.relists == 2
+        assert cache.lists == 2
         assert cache.connected
 
 
@@ -257,7 +257,7 @@ async def test_a_fresh_state_does_not_take_back_an_own_write(clock: FakeClock) -
         recorder.seen.clear()
         stream.send(event("ERROR", {"kind": "Status", "reason": "Expired", "code": 410}))
         await clock.advance(5)
-        assert cache.relists == 2
+        assert cache.lists == 2
         assert recorder.seen == ["gone@6>"]
         assert sorted(obj.resource_version for obj in cache) == ["21", "22"]
 
@@ -279,7 +279,7 @@ async def test_only_what_is_worth_keeping_is_held(clock: FakeClock) -> None:
 
     stream = initial(event("ADDED", configmap("a", "5", text="long")))
     client = Client(ScriptedTransport(stream.response), clock=clock)
-    cache = Cache(client, CONFIGMAPS, "default", clock=clock, random=Random(1), keep=keep)
+    cache = Cache(client, CONFIGMAPS, "default", clock=clock, random=Random(1), transform=keep)
     task = asyncio.create_task(cache.run())
     stream.send(event("ADDED", configmap("b", "11", text="long")))
     await clock.settle()
@@ -293,7 +293,13 @@ async def test_a_final_failure_ends_the_run_and_is_told(clock: FakeClock) -> Non
     script = ScriptedTransport(refusal(403, "Forbidden"), initial().response)
     told: list[bool] = []
     client = Client(script, clock=clock)
-    cache = Cache(client, CONFIGMAPS, clock=clock, final=(Forbidden,), on_contact=lambda: told.append(cache.connected))
+    cache = Cache(
+        client,
+        CONFIGMAPS,
+        clock=clock,
+        terminal=(Forbidden,),
+        on_connection_change=lambda: told.append(cache.connected),
+    )
     with pytest.raises(Forbidden):
         await cache.run()
     task = asyncio.create_task(cache.run())
@@ -345,7 +351,7 @@ async def test_pauses_grow_while_watches_open_but_bring_nothing(clock: FakeClock
 async def test_a_watch_that_is_quiet_for_too_long_is_opened_anew_without_a_failure(clock: FakeClock) -> None:
     stream, second = initial(), Stream()
     script = ScriptedTransport(stream.response, second.response)
-    cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), silence=100)
+    cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), idle_timeout=100)
     task = asyncio.create_task(cache.run())
     await clock.advance(90)
     stream.send(bookmark("12"))

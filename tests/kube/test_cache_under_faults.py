@@ -9,13 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobrelay.kube import Cache, Client, FakeClock, FaultyTransport, Key, Object
-from jobrelay.kube.faults import Answer, Cut, Fault, LoseReply, Refuse, Repeat
+from jobrelay.kube.fault_injection import AnswerStatus, CutStream, Fault, LoseReply, RefuseConnection, RepeatChunks
 from jobrelay.kube.resource import CONFIGMAPS
 
 from .miniserver import MiniServer
 from .scripted import configmap
 
-FAULTS: list[Fault] = [Refuse(), LoseReply(), Answer(500, "InternalError"), Cut(1), Cut(2, clean=True), Repeat()]
+FAULTS: list[Fault] = [
+    RefuseConnection(),
+    LoseReply(),
+    AnswerStatus(500, "InternalError"),
+    CutStream(1),
+    CutStream(2, clean=True),
+    RepeatChunks(),
+]
 STEPS = st.one_of(
     st.tuples(st.just("put"), st.sampled_from("abc")),
     st.tuples(st.just("remove"), st.sampled_from("abc")),

@@ -10,7 +10,7 @@ import pytest
 
 from jobrelay.kube import CredentialsError, FakeClock
 from jobrelay.kube.credentials import Certificate, Credential, StaticCredentials, TokenFile, basic
-from jobrelay.kube.execplugin import ExecConfig, ExecPlugin
+from jobrelay.kube.exec_plugin import ExecConfig, ExecPlugin
 
 V1 = "client.authentication.k8s.io/v1"
 

@@ -7,22 +7,24 @@ from random import Random
 
 import msgspec
 
-from jobrelay.kube import Client, EventRecorder, FakeClock, FaultyTransport, Reference
-from jobrelay.kube.faults import Answer, LoseReply, Refuse
+from jobrelay.kube import Client, EventNote, EventRecorder, FakeClock, FaultyTransport, ObjectReference
+from jobrelay.kube.fault_injection import AnswerStatus, LoseReply, RefuseConnection
 from jobrelay.kube.objects import decode_object, encode
 
 from .miniserver import MiniServer
 from .scripted import Json, configmap
 
-JOB = Reference("batch/v1", "Job", "sim", "ns", "u1")
+JOB = ObjectReference("batch/v1", "Job", "sim", "ns", "u1")
 
 
 class World:
-    def __init__(self, clock: FakeClock, burst: int = 25) -> None:
+    def __init__(self, clock: FakeClock, burst: int, rate: float | None) -> None:
         self.server = MiniServer()
         self.link = FaultyTransport(self.server, clock=clock)
         client = Client(self.link, clock=clock)
-        self.recorder = EventRecorder(client, "jobrelay.dev/relay", "me", clock=clock, random=Random(1), burst=burst)
+        self.recorder = EventRecorder(
+            client, "jobrelay.dev/relay", "me", clock=clock, random=Random(1), burst=burst, rate=rate
+        )
 
     @property
     def events(self) -> list[Json]:
@@ -30,8 +32,8 @@ class World:
 
 
 @asynccontextmanager
-async def running(clock: FakeClock, burst: int = 25) -> AsyncIterator[World]:
-    world = World(clock, burst)
+async def running(clock: FakeClock, burst: int = 25, rate: float | None = None) -> AsyncIterator[World]:
+    world = World(clock, burst, rate)
     task = asyncio.create_task(world.recorder.run())
     await clock.settle()
     try:
@@ -107,7 +109,7 @@ async def test_one_object_cannot_flood(clock: FakeClock) -> None:
 
 async def test_an_unreachable_server_is_tried_again(clock: FakeClock) -> None:
     async with running(clock) as world:
-        world.link.add(Refuse(), times=3)
+        world.link.add(RefuseConnection(), times=3)
         world.recorder.event(JOB, "Normal", "Placed", "x")
         await clock.advance(30)
         assert len(world.events) == 1
@@ -124,7 +126,7 @@ async def test_a_lost_reply_does_not_double_the_event(clock: FakeClock) -> None:
 
 async def test_a_refused_event_is_dropped_and_the_next_goes_on(clock: FakeClock) -> None:
     async with running(clock) as world:
-        world.link.add(Answer(403, "Forbidden"))
+        world.link.add(AnswerStatus(403, "Forbidden"))
         world.recorder.event(JOB, "Normal", "One", "x")
         world.recorder.event(JOB, "Normal", "Two", "x")
         await clock.settle()
@@ -155,3 +157,41 @@ async def test_what_cannot_be_referred_to_is_ignored(clock: FakeClock) -> None:
         world.recorder.event(broken, "Normal", "X", "x")
         await clock.settle()
         assert world.events == []
+
+
+async def test_below_the_rate_each_note_is_an_event(clock: FakeClock) -> None:
+    async with running(clock, rate=10.0) as world:
+        world.recorder.record(JOB, [EventNote("Placed", "on a"), EventNote("Started", "on a")])
+        await clock.settle()
+        assert [event["reason"] for event in world.events] == ["Placed", "Started"]
+
+
+async def test_above_the_rate_what_waits_about_one_object_is_one_event(clock: FakeClock) -> None:
+    async with running(clock, rate=1.0) as world:
+        world.recorder.record(JOB, [EventNote("Created", ""), EventNote("Queued", ""), EventNote("Placed", "on a")])
+        world.recorder.record(JOB._replace(name="other"), [EventNote("Placed", "on b")])
+        world.recorder.record(JOB, [EventNote("Refused", "by a", "Warning"), EventNote("Finished", "on b")])
+        await clock.advance(0.9)
+        assert [event["reason"] for event in world.events] == ["Created", "Queued"]
+        await clock.advance(0.1)
+        told = [(event["type"], event["reason"], event["note"]) for event in world.events[2:]]
+        assert told == [("Warning", "Finished", "on a; by a; on b")]
+        await clock.advance(1)
+        assert world.events[3]["regarding"]["name"] == "other"
+
+
+async def test_a_waiting_event_is_bounded_by_what_the_server_takes(clock: FakeClock) -> None:
+    async with running(clock, rate=1.0) as world:
+        world.recorder.record(JOB, [EventNote("Long", "x" * 600)] * 5)
+        await clock.advance(5)
+        assert max(len(event["note"]) for event in world.events) == 1024
+
+
+async def test_names_sort_by_time(clock: FakeClock) -> None:
+    async with running(clock) as world:
+        for number in range(20):
+            world.recorder.event(JOB, "Normal", "Step", str(number))
+        await clock.settle(200)
+        assert [event["note"] for event in sorted(world.events, key=lambda event: event["metadata"]["name"])] == [
+            str(number) for number in range(20)
+        ]

@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.kube import ConfigError, Kubeconfig, find_connection, in_cluster
 from jobrelay.kube.credentials import Certificate
-from jobrelay.kube.execplugin import ExecPlugin
+from jobrelay.kube.exec_plugin import ExecPlugin
 from jobrelay.kube.kubeconfig import default_paths
 
 

@@ -28,7 +28,7 @@ from jobrelay.kube import (
     strategic_patch,
 )
 from jobrelay.kube.backoff import Backoff
-from jobrelay.kube.faults import Answer, Cut, LoseReply, Refuse, Repeat
+from jobrelay.kube.fault_injection import AnswerStatus, CutStream, LoseReply, RefuseConnection, RepeatChunks
 from jobrelay.kube.resource import CONFIGMAPS, EVENTS_CORE, JOBS, LEASES, Resource
 from tests.relay.fleets import AnyCluster, job
 
@@ -156,7 +156,14 @@ async def test_a_cache_ends_where_the_server_is_whatever_happens_to_the_link(any
             told[name] = new.resource_version
 
     cache.subscribe(hear)
-    faults = (Refuse(), LoseReply(), Answer(500, "InternalError"), Cut(1), Cut(2, clean=True), Repeat())
+    faults = (
+        RefuseConnection(),
+        LoseReply(),
+        AnswerStatus(500, "InternalError"),
+        CutStream(1),
+        CutStream(2, clean=True),
+        RepeatChunks(),
+    )
     async with running(cache.run()):
         await cache.wait_synced()
         for number in range(60):

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from jobrelay.kube import Client
-from jobrelay.kube.faults import FaultyTransport
+from jobrelay.kube.fault_injection import FaultyTransport
 from jobrelay.kube.resource import JOBS, NODES, PODS, SERVICEACCOUNTS
 from jobrelay.operate.checking import _skew, _Worker
 from jobrelay.operate.rights import Right, listed

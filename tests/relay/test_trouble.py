@@ -15,7 +15,16 @@ from typing import Any
 import pytest
 
 from jobrelay.kube import Client, FaultyTransport, LeaderElection, LeadershipLost, Request, Response
-from jobrelay.kube.faults import Answer, Cut, Delay, Fault, Hang, LoseReply, Refuse, Repeat
+from jobrelay.kube.fault_injection import (
+    AnswerStatus,
+    CutStream,
+    Delay,
+    Fault,
+    Hang,
+    LoseReply,
+    RefuseConnection,
+    RepeatChunks,
+)
 from jobrelay.kube.resource import EVENTS_CORE, JOBS
 from jobrelay.relay.model import State
 from jobrelay.relay.relay import Relay
@@ -54,15 +63,15 @@ class Trouble:
     """Whether the counts must have come back too."""
 
 
-FORBIDDEN = Answer(403, "Forbidden", 'admission webhook "policy.example.com" denied the request: no')
-QUOTA = Answer(403, "Forbidden", "exceeded quota: jobs, requested: count/jobs.batch=1, used: 5, limited: 5")
-MISSING = Answer(404, "NotFound", 'namespaces "default" not found')
-BROKEN = Answer(500, "InternalError", "etcdserver: request timed out")
-BUSY = Answer(429, "TooManyRequests", "please try again later", retry_after=1)
-EXPIRED = Answer(401, "Unauthorized", "Unauthorized")
-ILLEGAL = Answer(422, "Invalid", 'Job.batch "train" is invalid: status.active: Invalid value: -1')
-CONFLICT = Answer(409, "Conflict", "the object has been modified")
-GONE = Answer(410, "Expired", "too old resource version")
+FORBIDDEN = AnswerStatus(403, "Forbidden", 'admission webhook "policy.example.com" denied the request: no')
+QUOTA = AnswerStatus(403, "Forbidden", "exceeded quota: jobs, requested: count/jobs.batch=1, used: 5, limited: 5")
+MISSING = AnswerStatus(404, "NotFound", 'namespaces "default" not found')
+BROKEN = AnswerStatus(500, "InternalError", "etcdserver: request timed out")
+BUSY = AnswerStatus(429, "TooManyRequests", "please try again later", retry_after=1)
+EXPIRED = AnswerStatus(401, "Unauthorized", "Unauthorized")
+ILLEGAL = AnswerStatus(422, "Invalid", 'Job.batch "train" is invalid: status.active: Invalid value: -1')
+CONFLICT = AnswerStatus(409, "Conflict", "the object has been modified")
+GONE = AnswerStatus(410, "Expired", "too old resource version")
 MOVED = frozenset({"Refused"})
 
 TABLE = [
@@ -74,23 +83,23 @@ TABLE = [
     Trouble("a webhook that refuses the mirror", ONE, FORBIDDEN, REAL_CREATE, times=None, ends_on=TWO, told=MOVED),
     Trouble("a quota", ONE, QUOTA, REAL_CREATE, times=None, ends_on=TWO, told=MOVED),
     Trouble("a missing namespace", ONE, MISSING, DRY_RUN, times=None, ends_on=TWO, told=MOVED),
-    Trouble("a lost request for the mirror", ONE, Refuse(), REAL_CREATE),
+    Trouble("a lost request for the mirror", ONE, RefuseConnection(), REAL_CREATE),
     Trouble("a lost reply about the mirror", ONE, LoseReply(), REAL_CREATE),
-    Trouble("a lost request for the dry run", ONE, Refuse(), DRY_RUN, ends_on=None),
-    Trouble("a lost request for the commit", HOME, Refuse(), COMMIT),
+    Trouble("a lost request for the dry run", ONE, RefuseConnection(), DRY_RUN, ends_on=None),
+    Trouble("a lost request for the commit", HOME, RefuseConnection(), COMMIT),
     Trouble("a lost reply about the commit", HOME, LoseReply(), COMMIT),
     Trouble("a conflict at the commit", HOME, CONFLICT, COMMIT),
-    Trouble("a lost request for the status", HOME, Refuse(), STATUS),
+    Trouble("a lost request for the status", HOME, RefuseConnection(), STATUS),
     Trouble("a lost reply about the status", HOME, LoseReply(), STATUS),
     Trouble("a conflict at the status", HOME, CONFLICT, STATUS),
     Trouble("a status that is refused", HOME, ILLEGAL, STATUS, told=frozenset({"StatusRefused"}), counted=False),
     Trouble("an error of the management cluster", HOME, BROKEN, STATUS, times=2),
-    Trouble("a watch of the worker that is cut", ONE, Cut(1), WATCH_JOBS, times=3, ends_on=None),
+    Trouble("a watch of the worker that is cut", ONE, CutStream(1), WATCH_JOBS, times=3, ends_on=None),
     Trouble("a watch of the worker that expired", ONE, GONE, WATCH_JOBS, times=1, ends_on=None),
-    Trouble("events that come twice", ONE, Repeat(), WATCH_JOBS, times=None),
-    Trouble("a watch of the management cluster that is cut", HOME, Cut(1), WATCH_JOBS, times=3),
+    Trouble("events that come twice", ONE, RepeatChunks(), WATCH_JOBS, times=None),
+    Trouble("a watch of the management cluster that is cut", HOME, CutStream(1), WATCH_JOBS, times=3),
     Trouble("expired credentials", ONE, EXPIRED, ALL, times=None, ends_on=TWO),
-    Trouble("a worker that is not there", ONE, Refuse(), ALL, times=None, ends_on=TWO),
+    Trouble("a worker that is not there", ONE, RefuseConnection(), ALL, times=None, ends_on=TWO),
     Trouble("a worker that hangs", ONE, Hang(), ALL, times=None, ends_on=TWO),
 ]
 

@@ -1,6 +1,6 @@
 """Logs on stderr: one short line each, and tracebacks without the values of variables.
 
-Libraries that log by the standard library's means come out the same way; those of others only to warn.
+Warnings of libraries that use `logging` come out the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def configure_logs(level: str, form: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    logging.getLogger("jobrelay").setLevel(number)
 
 
 def _renderers(form: str) -> list[structlog.typing.Processor]:

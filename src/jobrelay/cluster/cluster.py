@@ -162,7 +162,7 @@ class Cluster:
         self._plane = ControlPlane(transport, self._controllers, settings, self._clock)
         nodes, now = self._plane.nodes, self._clock.now
         services = ServerContext(
-            self._store, ResourceTable(), now=now, nodes=nodes, figures=list(self._plane.collectors)
+            self._store, ResourceTable(), now=now, nodes=nodes, collectors=list(self._plane.collectors)
         )
         bootstrap(services, int(address.rpartition(":")[2]))
         api = ApiServer(services, self._access(services), address)

@@ -24,8 +24,11 @@ def _name(common: str, organizations: Sequence[str] = ()) -> x509.Name:
     return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, key: ec.EllipticCurvePrivateKey, issuer: x509.Name, issuer_key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -34,6 +37,8 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(minutes=5))
         .not_valid_after(now + _YEARS)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(authority, critical=False)
     )
 
 
@@ -54,9 +59,10 @@ def make_authority(common: str) -> KeyPair:
         digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
         data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
-    builder = _builder(name, name, key).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = _builder(name, key, name, key).add_extension(
+        x509.BasicConstraints(ca=True, path_length=None), critical=True
+    )
     builder = builder.add_extension(usage, critical=True)
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     return _pem(builder.sign(key, hashes.SHA256()), key)
 
 
@@ -78,11 +84,9 @@ class Authority:
 
     def _issue(self, subject: x509.Name, usage: x509.ObjectIdentifier, hosts: Sequence[str]) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self._certificate.subject, key)
+        builder = _builder(subject, key, self._certificate.subject, self._key)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        builder = builder.add_extension(authority, critical=False)
         if hosts:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(h) for h in hosts]), critical=False)
         return _pem(builder.sign(self._key, hashes.SHA256()), key)

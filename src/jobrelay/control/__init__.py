@@ -1,9 +1,14 @@
-"""Running reconcilers: work queue, controllers, and the manager that owns their lifetimes."""
+"""Running reconcilers, as controller-runtime does.
+
+A `Controller` watches `Cache`s and calls a reconcile function with the keys of changed objects, from a `WorkQueue`. A
+`Manager` starts caches and controllers in order and stops them in reverse.
+"""
 
 from __future__ import annotations
 
 from .controller import LOW_PRIORITY, Controller, ControllerMetrics, Mapper
 from .manager import Group, Manager, Runnable
+from .metrics import RunnablesCollector
 from .queue import QueueClosed, WorkQueue
 from .reconciler import DONE, Reconcile, Result, TerminalError
 
@@ -19,6 +24,7 @@ __all__ = [
     "Reconcile",
     "Result",
     "Runnable",
+    "RunnablesCollector",
     "TerminalError",
     "WorkQueue",
 ]

@@ -1,26 +1,24 @@
-"""Workers that take keys from a queue and reconcile them.
+"""Controllers: workers that take keys from a queue and reconcile them.
 
-A controller joins three things: caches that say what changed (`watch`), a queue that remembers which keys to look at,
-and a reconcile function. Several workers share the queue; the queue keeps them off each other's keys.
+Several workers share one queue, which never gives a key to two of them. Objects that exist when a cache is first filled
+are queued with low priority: after a restart there are many of them, and new changes should not wait for all of them.
 
-Objects that were already there when a cache first filled are queued with low priority: after a restart they are many,
-and what happens now should not wait behind them.
-
-Cancelling `run` stops the intake at once and gives running reconciles `grace` seconds to finish before they are
-cancelled too.
+When `run` is cancelled, no more keys are taken and running reconciles have `grace` seconds before they are cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
+
+import structlog
 
 from jobrelay.kube.cache import Cache
 from jobrelay.kube.clock import Clock, SystemClock, deadline
 from jobrelay.kube.errors import Conflict
+from jobrelay.kube.metrics import LatencyHistogram
 from jobrelay.kube.objects import Key, Object
 
 from .queue import QueueClosed, WorkQueue
@@ -28,18 +26,19 @@ from .reconciler import Reconcile, Result, TerminalError
 
 __all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 LOW_PRIORITY = -100
+_DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 K = TypeVar("K", bound=Hashable)
 Mapper = Callable[[Object | None, Object | None], Iterable[K]]
-"""From a change (old, new) to the keys that should be looked at because of it."""
+"""Maps a change (old, new) to the keys to reconcile because of it."""
 
 
 @dataclass(slots=True)
 class ControllerMetrics:
-    """Counters, plain so that counting costs nothing; an exporter reads them when it is scraped."""
+    """What a controller counts; `jobrelay.control.metrics` exposes it."""
 
     succeeded: int = 0
     requeued: int = 0
@@ -47,11 +46,20 @@ class ControllerMetrics:
     failed: int = 0
     terminal: int = 0
     active: int = 0
-    seconds: float = 0.0
+    durations: LatencyHistogram = field(default_factory=lambda: LatencyHistogram(_DURATIONS))
+
+    @property
+    def errors(self) -> int:
+        """Reconciles that raised, for whatever reason."""
+        return self.failed + self.conflicts + self.terminal
 
 
 class Controller(Generic[K]):
-    """Reconciles keys of one kind with a few workers."""
+    """Calls `reconcile` for keys, with up to `workers` at a time.
+
+    `timeout` bounds each reconcile, `grace` what is running when `run` is cancelled. `queue` is the place to add keys
+    without a cache.
+    """
 
     def __init__(
         self,
@@ -74,7 +82,7 @@ class Controller(Generic[K]):
         self._grace = grace
 
     def watch(self, cache: Cache, mapper: Mapper[K] | None = None) -> Callable[[], None]:
-        """Queue the keys that `mapper` finds for each change of a cache, by default the object's own key."""
+        """Queue the keys that `mapper` returns for each change of a cache, by default the object's own key."""
         keys = mapper or cast("Mapper[K]", own_key)
 
         def changed(old: Object | None, new: Object | None) -> None:
@@ -100,7 +108,7 @@ class Controller(Generic[K]):
             async with deadline(self._clock, self._grace):
                 await asyncio.wait(workers)
         except TimeoutError:
-            log.warning("%s: reconciles were cut off after %g s of grace", self.name, self._grace)
+            log.warning("reconciles cancelled after the grace period", controller=self.name, seconds=self._grace)
         finally:
             for worker in workers:
                 worker.cancel()
@@ -117,26 +125,26 @@ class Controller(Generic[K]):
             try:
                 await self._handle(key)
             finally:
-                self.metrics.seconds += self._clock.monotonic() - started
+                self.metrics.durations.observe(self._clock.monotonic() - started)
                 self.metrics.active -= 1
                 self.queue.done(key)
 
     async def _handle(self, key: K) -> None:
-        """Reconcile one key; whatever it raises ends here."""
+        """Reconcile one key and handle its result or exception."""
         try:
             result = await self._bounded(key)
         except TerminalError as error:
             self.metrics.terminal += 1
             self.queue.forget(key)
-            log.error("%s: %s cannot be reconciled: %s", self.name, key, error)
+            log.error("terminal error of a reconcile", controller=self.name, key=str(key), error=str(error))
         except Conflict as error:
             self.metrics.conflicts += 1
             self.queue.add_failed(key)
-            log.debug("%s: %s changed meanwhile: %s", self.name, key, error)
-        except Exception as error:  # the boundary of a reconcile: one key's failure must not end the others' worker
+            log.debug("conflict, reconciling again", controller=self.name, key=str(key), error=str(error))
+        except Exception:  # one key's failure must not end the worker
             self.metrics.failed += 1
             delay = self.queue.add_failed(key)
-            log.warning("%s: %s failed, next try in %.3g s: %r", self.name, key, delay, error, exc_info=True)
+            log.warning("reconcile failed", controller=self.name, key=str(key), retry_in=delay, exc_info=True)
         else:
             self._succeeded(key, result or Result())
 

@@ -1,31 +1,32 @@
-"""Starting things in order and stopping them in reverse.
+"""The manager, which runs runnables in ordered groups.
 
-A manager owns runnables in ordered groups. A group starts when every member of the group before it is ready: servers
-first, then caches, which are ready once synced, then controllers, and last, only while this process leads, what must
-not run twice. They stop the other way round, so that a controller never sees its cache die under it.
+A group starts when all members of the group before it are ready: first servers, then caches, which are ready once
+synced, then controllers, and last what may run only while this process is the leader. Groups stop in reverse order, so
+that a controller never runs without its caches.
 
-A runnable that ends by an exception takes the whole manager down, and `run` raises that exception: half a control
-plane is worse than none, and whoever supervises the process will start it again.
+A runnable that raises an exception stops the manager, and `run` raises that exception, so that whoever supervises the
+process can start it again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
+import structlog
+
 from jobrelay.kube.clock import Clock, SystemClock, deadline
-from jobrelay.kube.lease import LeaderElection
+from jobrelay.kube.leader_election import LeaderElection
 
 __all__ = ["Group", "Manager", "Runnable"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class Group(IntEnum):
-    """When a runnable starts, relative to others."""
+    """The groups of runnables, in the order in which they start."""
 
     SERVERS = 0
     CACHES = 1
@@ -53,7 +54,11 @@ class _Running:
 
 
 class Manager:
-    """Owns the lifetime of runnables."""
+    """Runs runnables until cancelled or until one of them fails.
+
+    With an `election`, the group LEADER runs only while this process leads. `grace` is how many seconds a group may
+    take to stop. `ready` is set while all groups but LEADER run.
+    """
 
     def __init__(
         self, *, election: LeaderElection | None = None, clock: Clock | None = None, grace: float = 30.0
@@ -63,23 +68,26 @@ class Manager:
         self._grace = grace
         self._members: dict[Group, list[Runnable]] = {group: [] for group in Group}
         self._running: list[_Running] = []
-        self._failed: asyncio.Future[None] | None = None
+        self._started = False
+        self._failed = asyncio.Event()
+        self._error: BaseException | None = None
         self.ready = asyncio.Event()
 
     def add(self, runnable: Runnable, group: Group = Group.CONTROLLERS) -> None:
-        """Have a runnable started with its group; groups that are already running take no more."""
-        if self._failed is not None:
+        """Add a runnable to a group; only before `run` is called."""
+        if self._started:
             raise RuntimeError("the manager is already running")
         self._members[group].append(runnable)
 
     @property
     def members(self) -> tuple[Runnable, ...]:
-        """Everything that is run, in the order of starting."""
+        """All runnables, in the order in which they start."""
         return tuple(member for group in Group for member in self._members[group])
 
     async def run(self) -> None:
-        """Run everything until cancelled or until something fails."""
-        self._failed = asyncio.get_running_loop().create_future()
+        """Run all runnables until cancelled or until one of them fails."""
+        self._started, self._error = True, None
+        self._failed.clear()
         try:
             for group in (Group.SERVERS, Group.CACHES, Group.CONTROLLERS):
                 await self._start(group)
@@ -89,11 +97,9 @@ class Manager:
             self.ready.clear()
             while self._running:
                 await self._stop(self._running.pop())
-            if not self._failed.cancel():
-                self._failed.exception()
 
     async def _lead(self) -> None:
-        """Run the leader's group: always, or while elected."""
+        """Run the leader's group: always, or while this process leads."""
         leading = self._leader_group() if self._election is None else self._election.run(self._leader_group)
         await self._unless_failed(leading)
 
@@ -117,7 +123,7 @@ class Manager:
                 await self._unless_failed(member.wait_synced())
 
     async def _stop(self, running: _Running) -> None:
-        """Cancel a group and give it time to end."""
+        """Cancel a group and wait for it within the grace period."""
         for task in running.tasks:
             task.cancel()
         if not running.tasks:
@@ -127,29 +133,29 @@ class Manager:
                 await asyncio.wait(running.tasks)
         except TimeoutError:
             late = [task.get_name() for task in running.tasks if not task.done()]
-            log.warning("still running %g s after being stopped: %s", self._grace, ", ".join(late))
+            log.warning("still running after the grace period", seconds=self._grace, runnables=late)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A runnable that returns is finished; one that raises ends everything."""
+        """Stop the manager if a runnable raised; one that returned is done."""
         error = None if task.cancelled() else task.exception()
-        if error is None or self._failed is None or self._failed.done():
+        if error is None or self._error is not None:
             return
-        log.error("%s failed: %r", task.get_name(), error)
-        self._failed.set_exception(error)
+        log.error("runnable failed", runnable=task.get_name(), error=repr(error))
+        self._error = error
+        self._failed.set()
 
     async def _unless_failed(self, work: Awaitable[None]) -> None:
-        """Wait for something, but not longer than everything is well."""
-        assert self._failed is not None
-        task = asyncio.ensure_future(work)
+        """Wait for something, unless a runnable fails meanwhile."""
+        task, failed = asyncio.ensure_future(work), asyncio.ensure_future(self._failed.wait())
         try:
-            await asyncio.wait({task, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-            if self._failed.done():
-                self._failed.result()
+            await asyncio.wait({task, failed}, return_when=asyncio.FIRST_COMPLETED)
+            if self._error is not None:
+                raise self._error
             await task
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+            task.cancel()
+            failed.cancel()
+            await asyncio.gather(task, failed, return_exceptions=True)
 
 
 def _name(runnable: Runnable) -> str:

@@ -1,14 +1,15 @@
-"""A work queue for keys.
+"""A work queue with priorities, as client-go and controller-runtime have it.
 
-The queue holds what needs looking at, not what happened, so a key is in it at most once however often it was added.
-A key that is being worked on is not handed out a second time: if it is added meanwhile it comes back after `done`.
-So no two workers ever hold the same key, and no change is ever missed.
+A key is in the queue at most once, however often it was added. A key that is being processed is not given to another
+worker: if it is added meanwhile, it is queued again after `done`. So two workers never process the same key, and no
+change is missed.
 
-Order: the highest priority first, within a priority first come first served. Every `fairness`-th pick takes the oldest
-key regardless of priority, so that a stream of urgent keys cannot starve the rest. A key added twice keeps the higher
-priority and the earlier time. `add_failed` delays a key a little longer each time, until `forget`.
+Keys with the highest priority come first, and keys of one priority in the order in which they were added. Every
+`fairness`-th key is the oldest regardless of priority, so that urgent keys cannot starve the others. A key that is
+added twice keeps the higher priority and the earlier position. `add_failed` delays a key longer each time, until
+`forget`.
 
-Everything happens on one event loop and all methods but `get` return at once.
+All methods but `get` return at once; the queue belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Generic, TypeVar
 
 from jobrelay.kube.clock import Clock, SystemClock, Timer
 
-from .heap import KeyedHeap
+from .indexed_heap import IndexedHeap
 
 __all__ = ["QueueClosed", "WorkQueue"]
 
@@ -28,11 +29,15 @@ K = TypeVar("K", bound=Hashable)
 
 
 class QueueClosed(Exception):
-    """The queue was closed and hands out nothing more."""
+    """The queue was closed and returns no more keys."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys to be worked on: `key = await queue.get()`, work, `queue.done(key)`."""
+    """Keys to process: `key = await queue.get()`, process it, `queue.done(key)`.
+
+    The n-th failure in a row delays a key by `base_delay` * 2**(n - 1) seconds, up to `max_delay`. `adds` and `retries`
+    count calls of `add` and `add_failed`.
+    """
 
     def __init__(
         self, *, clock: Clock | None = None, base_delay: float = 0.005, max_delay: float = 300.0, fairness: int = 8
@@ -42,8 +47,8 @@ class WorkQueue(Generic[K]):
         self._max_delay = max_delay
         self._fairness = fairness
         self._picks = 0
-        self._ready: KeyedHeap[K] = KeyedHeap()
-        self._delayed: KeyedHeap[K] = KeyedHeap()
+        self._ready: IndexedHeap[K] = IndexedHeap()
+        self._delayed: IndexedHeap[K] = IndexedHeap()
         self._priority: dict[K, int] = {}
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
@@ -61,25 +66,25 @@ class WorkQueue(Generic[K]):
 
     @property
     def delayed(self) -> int:
-        """How many keys wait for their time."""
+        """How many keys wait for a delay to pass."""
         return len(self._delayed)
 
     @property
     def processing(self) -> int:
-        """How many keys workers hold."""
+        """How many keys are being processed."""
         return len(self._processing)
 
     def failures(self, key: K) -> int:
-        """How often a key failed in a row."""
+        """How often a key has failed in a row."""
         return self._failures.get(key, 0)
 
     def add(self, key: K, *, priority: int = 0) -> None:
-        """Have a key worked on as soon as possible."""
+        """Queue a key."""
         if self._closed:
             return
         self.adds += 1
         self._delayed.discard(key)
-        priority = self._raise(key, priority)
+        priority = self._raise_priority(key, priority)
         if key in self._processing:
             self._dirty.add(key)
             return
@@ -90,13 +95,13 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     def add_after(self, key: K, seconds: float, *, priority: int = 0) -> None:
-        """Have a key worked on after some time, unless it is due earlier anyway."""
+        """Queue a key after some seconds, unless it is queued or due earlier."""
         if seconds <= 0:
             self.add(key, priority=priority)
             return
         if self._closed or key in self._ready or key in self._dirty:
             return
-        self._raise(key, priority)
+        self._raise_priority(key, priority)
         due = self._clock.monotonic() + seconds
         known = self._delayed.rank(key)
         if known is None or due < known:
@@ -104,7 +109,7 @@ class WorkQueue(Generic[K]):
             self._set_timer()
 
     def add_failed(self, key: K, *, priority: int = 0) -> float:
-        """Have a key worked on again, later after each failure; returns the delay."""
+        """Queue a key after a failure, with a delay that grows; returns the delay."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self.retries += 1
@@ -113,11 +118,11 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """The key succeeded, or is hopeless: its next failure is its first."""
+        """Reset the failures of a key, after a success or when it is not retried."""
         self._failures.pop(key, None)
 
     async def get(self) -> K:
-        """Wait for a key and take it; raises `QueueClosed` once the queue is closed."""
+        """Wait for the next key; raises `QueueClosed` once the queue is closed."""
         while not self._ready and not self._closed:
             getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
@@ -135,7 +140,7 @@ class WorkQueue(Generic[K]):
         return self._take()
 
     def done(self, key: K) -> None:
-        """The work on a key has ended, well or not."""
+        """End the processing of a key, whether it succeeded or not."""
         self._processing.discard(key)
         if key in self._dirty:
             self._dirty.discard(key)
@@ -143,7 +148,7 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     def close(self) -> None:
-        """Hand out nothing more and take nothing more; what waited is dropped."""
+        """Drop all keys and take no more; `get` raises from now on."""
         self._closed = True
         self._ready.clear()
         self._dirty.clear()
@@ -164,8 +169,8 @@ class WorkQueue(Generic[K]):
         self._processing.add(key)
         return key
 
-    def _raise(self, key: K, priority: int) -> int:
-        """Remember the highest priority a waiting key was added with."""
+    def _raise_priority(self, key: K, priority: int) -> int:
+        """Keep the highest priority that a waiting key was added with."""
         self._priority[key] = highest = max(priority, self._priority.get(key, priority))
         return highest
 
@@ -177,7 +182,7 @@ class WorkQueue(Generic[K]):
                 return
 
     def _set_timer(self) -> None:
-        """Keep one timer, for the earliest delayed key."""
+        """Set the timer for the earliest delayed key."""
         first = self._delayed.first()
         if first is None:
             return
@@ -187,10 +192,10 @@ class WorkQueue(Generic[K]):
                 return
             self._timer.cancel()
         self._timer_due = due
-        self._timer = self._clock.call_later(due - self._clock.monotonic(), self._ring)
+        self._timer = self._clock.call_later(due - self._clock.monotonic(), self._queue_due)
 
-    def _ring(self) -> None:
-        """Move the keys whose time has come."""
+    def _queue_due(self) -> None:
+        """Queue the keys whose delay has passed."""
         self._timer = None
         now = self._clock.monotonic()
         while (first := self._delayed.first()) is not None and first[1] <= now:

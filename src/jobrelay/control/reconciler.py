@@ -1,12 +1,12 @@
-"""What a controller asks of the code it runs.
+"""What a reconcile function returns or raises.
 
-A reconciler is level-based: it is told which object to look at, never what happened to it, and makes the world match
-whatever it finds. It must be safe to call again at any time. What it returns or raises decides what comes next:
+A reconcile function gets the key of an object, not what happened to it, and makes the actual state match the desired
+one. It must be safe to call at any time. Its outcome decides when it is called again:
 
-    return None, or Result()            all is well; look again when something changes
-    return Result(requeue_after=60)     all is well; look again in a minute even if nothing changes
-    raise TerminalError("...")          trying again will not help; look again when something changes
-    raise Conflict, or anything else    failed; look again soon, then later and later
+    return None, or Result()            after the next change
+    return Result(requeue_after=60)     after the next change, or in a minute
+    raise TerminalError("...")          after the next change; a retry would not help
+    raise Conflict, or anything else    after a delay that grows with each failure
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A success, and whether to look again after a time."""
+    """A success; with `requeue_after`, the key is reconciled again after that many seconds."""
 
     requeue_after: float | None = None
     priority: int = 0
@@ -32,7 +32,7 @@ DONE = Result()
 
 
 class TerminalError(Exception):
-    """A failure that no retry can mend; the cause is chained or told."""
+    """A failure that a retry cannot fix; the text or the chained exception is the cause."""
 
 
 Reconcile: TypeAlias = Callable[[K], Awaitable[Result | None]]

@@ -1,7 +1,11 @@
-"""Talking to any Kubernetes API: a real cluster, an embedded one, or a script in a test.
+"""A client for any Kubernetes API: a real cluster, an embedded one, or a script in a test.
 
-Start with a transport (`connect` makes one from a kubeconfig), put a `Client` on it, and a `Cache` on that for every
-kind you follow. The HTTP library is imported only when a network transport is made.
+`connect` opens a `Client` from a kubeconfig. A `Cache` on a client holds the objects of one kind and follows their
+changes. `EventRecorder` writes Events, `LeaderElection` holds a Lease. The HTTP library is imported when the first
+network connection is made.
+
+    async with connect() as client:
+        jobs = await client.list(JOBS, "default")
 """
 
 from __future__ import annotations
@@ -39,10 +43,10 @@ from .errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from .events import EventRecorder, Reference
-from .faults import FaultyTransport
+from .events import CORE_V1, EVENTS_V1, EventNote, EventRecorder, ObjectReference
+from .fault_injection import FaultyTransport
 from .kubeconfig import Kubeconfig
-from .lease import LeaderElection, LeadershipLost
+from .leader_election import LeaderElection, LeadershipLost
 from .objects import Key, Metadata, Object, ObjectList, OwnerReference
 from .patch import Patch, apply_patch, json_patch, merge_patch, strategic_patch
 from .resource import Resource
@@ -50,6 +54,8 @@ from .transport import Headers, Request, Response, Transport
 from .watch import EventType, WatchEvent
 
 __all__ = [
+    "CORE_V1",
+    "EVENTS_V1",
     "AlreadyExists",
     "BadRequest",
     "Cache",
@@ -60,6 +66,7 @@ __all__ = [
     "ConnectError",
     "Connection",
     "CredentialsError",
+    "EventNote",
     "EventRecorder",
     "EventType",
     "Expired",
@@ -80,10 +87,10 @@ __all__ = [
     "NotFound",
     "Object",
     "ObjectList",
+    "ObjectReference",
     "OwnerReference",
     "Patch",
     "ProtocolError",
-    "Reference",
     "Request",
     "RequestTooLarge",
     "Resource",

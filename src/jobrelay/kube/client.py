@@ -1,9 +1,8 @@
-"""Verbs on objects, over any transport.
+"""The verbs of the Kubernetes API, over any transport.
 
-The client turns a call into one request, and the answer into an `Object` or an exception; it keeps no state and hides
-no second request. Two exceptions, both bounded and both the server's own idea: `list` follows continue tokens, and an
-answer that carries `Retry-After` (429, or a 5xx during start-up) is tried again after that time. Everything else is
-for the caller to retry, who alone knows whether the world has moved on.
+A call is one request, and its response becomes an `Object` or an exception. There are two exceptions to this, both
+bounded: `list` follows continue tokens, and a response with `Retry-After` (429, or a 5xx while a server starts) is
+retried after that time. All other retries are left to the caller, who knows whether the request still makes sense.
 """
 
 from __future__ import annotations
@@ -35,11 +34,12 @@ _RETRYABLE = frozenset({429, 500, 502, 503, 504})
 
 
 class Client:
-    """Talks to one API server.
+    """A client of one API server.
 
-    `timeout` bounds each request (None does not) but not watches and log streams; `retries` and `longest_wait` bound how often and how
-    long a server that asks for patience gets it. `on_warning` hears what the server remarks about requests it grants,
-    such as unknown fields and deprecated versions.
+    - `timeout` bounds each request in seconds, but not watches and log streams; None sets no bound.
+    - `retries` and `longest_wait` bound how often and for how many seconds in all `Retry-After` is followed.
+    - `page_size` is the limit of each request of `list` and `pages`.
+    - `on_warning` is called with each warning of the server, such as unknown fields and deprecated versions.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Client:
     ) -> Object:
         """Create an object, or with `name` and `subresource` post to a part of one (a binding, an eviction)."""
         raw = encode(body)
-        path = resource.path(namespace or _place(raw, resource), name, subresource)
+        path = resource.path(namespace or _namespace_of(raw, resource), name, subresource)
         return decode_object(await self.call("POST", path, _write_query(field_manager, dry_run), raw))
 
     async def update(
@@ -147,9 +147,9 @@ class Client:
         field_manager: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Replace an object by `body`; with a resourceVersion only if that is still current.
+        """Replace an object by `body`; if that has a resourceVersion, only if it is still current.
 
-        The body names itself; a caller that knows its `key` saves the reading of it.
+        Name and namespace are read from the body unless `key` gives them.
         """
         raw = encode(body)
         key = key or decode_object(raw).key
@@ -196,7 +196,7 @@ class Client:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Server-side apply of an object that names itself, creating it if need be."""
+        """Server-side apply; name and namespace are read from `body`. Creates the object if it does not exist."""
         raw = encode(body)
         metadata = decode_object(raw).metadata
         patch = apply_patch(raw, field_manager=field_manager, force=force)
@@ -215,10 +215,10 @@ class Client:
         resource_version: str = "",
         dry_run: bool = False,
     ) -> Object | None:
-        """Ask for deletion, optionally only of this very `uid` or version.
+        """Delete an object, with a `uid` or `resource_version` only if it still has that one.
 
-        Returns the object where the server shows it (it still has finalizers or grace, or its kind always answers
-        so), None where the server only confirms.
+        Returns the object if the server does (it waits for finalizers or a grace period, or its kind always responds
+        so), None if the server returns a Status.
         """
         options = _delete_options(propagation, grace_period, uid, resource_version, dry_run)
         raw = await self.call("DELETE", resource.path(namespace, name), body=encode(options))
@@ -234,7 +234,7 @@ class Client:
         propagation: Propagation | None = None,
         grace_period: int | None = None,
     ) -> None:
-        """Ask for deletion of everything the selectors match."""
+        """Delete all objects that the selectors match."""
         query = {"labelSelector": label_selector, "fieldSelector": field_selector}
         options = _delete_options(propagation, grace_period, "", "", dry_run=False)
         await self.call("DELETE", resource.path(namespace), query, encode(options))
@@ -252,9 +252,9 @@ class Client:
         send_initial_events: bool = False,
         timeout_seconds: int | None = None,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """Follow changes: `async with client.watch(JOBS) as events: async for event in events: ...`.
+        """Watch for changes: `async with client.watch(JOBS) as events: async for event in events: ...`.
 
-        The stream ends without an error when the server closes it, which it does every few minutes.
+        The iteration ends without an error when the server ends the watch, which it does every few minutes.
         """
         query = {
             "watch": "true",
@@ -308,13 +308,13 @@ class Client:
         *,
         content_type: str = _JSON,
     ) -> bytes:
-        """Send any request and return the body of a successful answer: the way to paths this class does not name."""
+        """Send any request and return the body of a successful response; for paths that have no method here."""
         headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
         request = Request(method, _with_query(path, query), headers, body)
         response = await self._send(request, self._timeout)
         if response.whole is not None:
             return response.whole
-        async with response, _bounded(self._clock, request, self._timeout):
+        async with response, _request_deadline(self._clock, request, self._timeout):
             return await response.read()
 
     @asynccontextmanager
@@ -326,36 +326,36 @@ class Client:
         accept: str = _JSON,
         begin_within: float | None = None,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an answer of unknown length and yield its chunks; its beginning may be awaited with a bound."""
+        """Open a response of unknown length and yield its chunks; `begin_within` bounds the wait for its headers."""
         request = Request("GET", _with_query(path, query), self._headers | {"Accept": accept})
         async with await self._send(request, begin_within) as response:
             yield response.chunks()
 
     async def _send(self, request: Request, within: float | None) -> Response:
-        """Send until there is a success, a final refusal, or no patience left."""
+        """Send, and follow `Retry-After` within the bounds."""
         attempts, waited = 0, 0.0
         while True:
-            async with _bounded(self._clock, request, within):
+            async with _request_deadline(self._clock, request, within):
                 response = await self.transport.send(request)
-                self._pass_on_warnings(response)
+                self._report_warnings(response)
                 if response.status < 300:
                     return response
                 async with response:
                     error = await error_from_response(response)
-            wait = _invited_wait(error)
+            wait = _retry_after(error)
             if wait is None or attempts == self._retries or waited + wait > self._longest_wait:
                 raise error
             attempts, waited = attempts + 1, waited + wait
             await sleep(self._clock, wait)
 
-    def _pass_on_warnings(self, response: Response) -> None:
+    def _report_warnings(self, response: Response) -> None:
         if self._on_warning is not None:
             for text in _QUOTED.findall(response.headers.get("Warning", "")):
                 self._on_warning(text.replace('\\"', '"').replace("\\\\", "\\"))
 
 
-class _Bounded(Deadline):
-    """A deadline for the answer to a request."""
+class _RequestDeadline(Deadline):
+    """A deadline for the response to a request."""
 
     __slots__ = ("_request",)
 
@@ -375,20 +375,20 @@ class _Bounded(Deadline):
         raise TransportTimeout(f"{self._request}: no answer within {self._seconds:g} s") from error
 
 
-def _bounded(clock: Clock, request: Request, within: float | None) -> AbstractAsyncContextManager[object]:
-    return nullcontext() if within is None else _Bounded(clock, request, within)
+def _request_deadline(clock: Clock, request: Request, within: float | None) -> AbstractAsyncContextManager[object]:
+    return nullcontext() if within is None else _RequestDeadline(clock, request, within)
 
 
-class _Kind(msgspec.Struct):
+class _KindView(msgspec.Struct):
     kind: str = ""
 
 
-class _Place(msgspec.Struct):
+class _MetadataView(msgspec.Struct):
     metadata: dict[str, Any] = {}
 
 
-_kind_decoder = msgspec.json.Decoder(_Kind)
-_place_decoder = msgspec.json.Decoder(_Place)
+_kind_decoder = msgspec.json.Decoder(_KindView)
+_metadata_decoder = msgspec.json.Decoder(_MetadataView)
 
 
 def _is_status(raw: bytes) -> bool:
@@ -398,13 +398,13 @@ def _is_status(raw: bytes) -> bool:
         raise ProtocolError(f"not an answer to a deletion: {error}") from error
 
 
-def _place(raw: bytes, resource: Resource) -> str | None:
+def _namespace_of(raw: bytes, resource: Resource) -> str | None:
     if not resource.namespaced:
         return None
-    return _place_decoder.decode(raw).metadata.get("namespace")
+    return _metadata_decoder.decode(raw).metadata.get("namespace")
 
 
-def _invited_wait(error: StatusError) -> float | None:
+def _retry_after(error: StatusError) -> float | None:
     return error.retry_after if error.code in _RETRYABLE else None
 
 

@@ -1,9 +1,8 @@
-"""Time as a dependency.
+"""Clocks that can be injected.
 
-Everything here that waits, expires or backs off asks a `Clock` instead of the machine, so that tests and the fleet
-simulation decide what time it is. The protocol is deliberately small: two readings (wall time for what is written
-into objects, monotonic time for what is measured) and one way to be called back. Sleeping and deadlines are built on
-that one way, so a clock implements three methods and is complete.
+Everything that waits, expires or backs off uses a `Clock`, so that tests and simulations control the time. A clock has
+three methods: wall-clock time for what is written into objects, monotonic time for what is measured, and timers.
+Sleeping and deadlines are built on timers.
 """
 
 from __future__ import annotations
@@ -23,26 +22,26 @@ __all__ = [
     "SystemClock",
     "Timer",
     "deadline",
-    "quiet_deadline",
+    "idle_deadline",
     "sleep",
 ]
 
 
 class Timer(Protocol):
-    """A callback that was promised and can still be called off."""
+    """A scheduled callback that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """A source of time."""
 
     def now(self) -> datetime:
         """Wall-clock time, always with timezone UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back; only differences mean something."""
+        """Seconds that never decrease, from an arbitrary start."""
         ...
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
@@ -77,7 +76,7 @@ async def sleep(clock: Clock, seconds: float) -> None:
 
 
 class Deadline:
-    """`asyncio.timeout` on an injected clock: raises TimeoutError when the block takes longer than `seconds`."""
+    """`asyncio.timeout` by a `Clock`: raises TimeoutError when the block takes longer than `seconds`."""
 
     __slots__ = ("_cancelling", "_clock", "_expired", "_seconds", "_task", "_timer")
 
@@ -98,7 +97,7 @@ class Deadline:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """A cancellation that came from here alone becomes a TimeoutError; any other one passes."""
+        """Turn a cancellation by this deadline alone into a TimeoutError; let any other one pass."""
         self._timer.cancel()
         if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
@@ -110,24 +109,24 @@ def deadline(clock: Clock, seconds: float) -> Deadline:
 
 
 @asynccontextmanager
-async def quiet_deadline(clock: Clock, seconds: float | None, heard_at: Callable[[], float]) -> AsyncIterator[None]:
-    """A deadline that moves: raises TimeoutError `seconds` after the monotonic time `heard_at`; None is never."""
+async def idle_deadline(clock: Clock, seconds: float | None, last_activity: Callable[[], float]) -> AsyncIterator[None]:
+    """Raise TimeoutError once the monotonic time `last_activity()` is `seconds` ago; never if `seconds` is None."""
     if seconds is None:
         yield
         return
     loop, limit = asyncio.get_running_loop(), seconds
     timer: Timer
 
-    def look() -> None:
+    def check() -> None:
         nonlocal timer
-        left = heard_at() + limit - clock.monotonic()
+        left = last_activity() + limit - clock.monotonic()
         if left <= 0:
             scope.reschedule(loop.time())
         else:
-            timer = clock.call_later(left, look)
+            timer = clock.call_later(left, check)
 
     async with asyncio.timeout(None) as scope:
-        timer = clock.call_later(limit, look)
+        timer = clock.call_later(limit, check)
         try:
             yield
         finally:
@@ -143,10 +142,10 @@ class _FakeTimer:
 
 
 class FakeClock:
-    """A clock that moves only when told to.
+    """A clock for tests that moves only by `await clock.advance(seconds)`.
 
-    `await clock.advance(seconds)` fires every timer that falls due on the way, each at its own moment and with the
-    event loop given time to react before the next, so that a chain of sleeps plays out as it would in reality.
+    That fires each timer at its own time and runs the event loop before the next, so that chains of sleeps behave as in
+    real time.
     """
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
@@ -168,13 +167,13 @@ class FakeClock:
 
     @property
     def next_timer(self) -> float | None:
-        """Seconds until the earliest pending timer, None when nothing waits."""
+        """Seconds until the earliest timer, None if there is none."""
         while self._timers and self._timers[0][2].callback is None:
             heapq.heappop(self._timers)
         return self._timers[0][0] - self._elapsed if self._timers else None
 
     async def advance(self, seconds: float) -> None:
-        """Move time forward, firing what falls due."""
+        """Move the time forward and fire the timers that become due."""
         target = self._elapsed + seconds
         await self.settle()
         while (wait := self.next_timer) is not None and self._elapsed + wait <= target:
@@ -186,6 +185,6 @@ class FakeClock:
         self._elapsed = target
 
     async def settle(self, turns: int = 25) -> None:
-        """Let tasks that can run do so, without time passing."""
+        """Run the tasks that are ready, without moving the time."""
         for _ in range(turns):
             await asyncio.sleep(0)

@@ -1,7 +1,7 @@
-"""From "the cluster I am at" to a client.
+"""Finding the cluster to connect to, as kubectl does.
 
-`find_connection` looks where kubectl looks: an explicit kubeconfig, `$KUBECONFIG`, `~/.kube/config`, and finally the
-service account of the pod this runs in. `connect` opens a client on what was found.
+`find_connection` tries an explicit kubeconfig, `$KUBECONFIG`, `~/.kube/config`, and finally the service account of the
+pod that this process runs in. `connect` opens a client from what was found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def find_connection(
     environ: Mapping[str, str] = os.environ,
     account: Path = SERVICE_ACCOUNT,
 ) -> Connection:
-    """The connection kubectl would use in the same place."""
+    """The connection that kubectl would use here; raises `ConfigError` if there is none."""
     if kubeconfig is not None:
         return Kubeconfig.load([Path(kubeconfig)], must_exist=True).connection(context)
     paths = default_paths(environ)
@@ -41,7 +41,10 @@ def find_connection(
 async def connect(
     target: str | Path | Connection | None = None, context: str | None = None, *, user_agent: str = "jobrelay"
 ) -> AsyncIterator[Client]:
-    """A client on the network, closed at the end: `async with connect() as client: ...`."""
+    """Open a client over the network: `async with connect() as client: ...`.
+
+    `target` is a connection or the path of a kubeconfig; without one, `find_connection` finds it.
+    """
     from .network import NetworkTransport
 
     connection = target if isinstance(target, Connection) else find_connection(target, context)

@@ -1,4 +1,4 @@
-"""Everything needed to reach one API server, as a value."""
+"""How to connect to one API server, as a value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where an API server is, how to trust it, and who to be there."""
+    """The address of an API server, what verifies it, and the credentials to use."""
 
     server: str
     namespace: str = "default"
@@ -30,7 +30,7 @@ class Connection:
 
 
 def in_cluster(environ: Mapping[str, str] = os.environ, account: Path = SERVICE_ACCOUNT) -> Connection:
-    """The connection a pod has to its own cluster, by the service account that is mounted into it."""
+    """The connection of a pod to its own cluster, from the service account that is mounted into it."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ConfigError("not running in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")

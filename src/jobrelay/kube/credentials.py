@@ -1,31 +1,32 @@
-"""Who we are, for each request anew.
+"""Credentials, which a transport asks for before each request.
 
-Tokens rotate, exec plugins expire and service account tokens are rewritten on disk, so a transport asks for the
-current credential before every request instead of being given one. After a 401 it reports the refused credential and
-learns whether a second try with another one makes sense.
+Tokens are rotated, exec plugins' credentials expire and service account tokens are rewritten on disk, so a transport
+holds a source of credentials instead of a credential. After a 401 it reports the rejected credential, and is told
+whether there may be a newer one to retry with.
 """
 
 from __future__ import annotations
 
 import base64
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import structlog
 
 from .clock import Clock, SystemClock
 from .errors import CredentialsError
 
 __all__ = ["ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _REREAD_AFTER = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A client certificate chain and its key, both PEM."""
+    """A client certificate chain and its private key, both PEM."""
 
     chain: bytes
     key: bytes
@@ -36,7 +37,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What one request proves its sender with: an Authorization header, a certificate, both or neither."""
+    """What authenticates one request: an Authorization header, a client certificate, both or neither."""
 
     authorization: str | None = None
     certificate: Certificate | None = None
@@ -47,14 +48,14 @@ class Credential:
 
 
 class Credentials(Protocol):
-    """Where credentials come from."""
+    """A source of credentials."""
 
     async def current(self) -> Credential:
         """The credential to use now."""
         ...
 
     def refused(self, credential: Credential) -> bool:
-        """The server answered 401 to this credential; returns whether `current` may now give a better one."""
+        """Report that the server responded 401; returns whether `current` may now return another credential."""
         ...
 
 
@@ -85,7 +86,7 @@ def basic(username: str, password: str) -> str:
 
 
 class TokenFile:
-    """A bearer token in a file that something else keeps fresh; read again at most once a minute."""
+    """A bearer token in a file that another program rewrites; read again at most once a minute."""
 
     def __init__(self, path: Path, certificate: Certificate | None = None, *, clock: Clock | None = None) -> None:
         self._path = path
@@ -105,12 +106,12 @@ class TokenFile:
         return self._credential != credential
 
     def _read(self, known: Credential | None) -> Credential:
-        """Read the file; while it is being replaced the known token still serves."""
+        """Read the file; the known token is used while the file is missing or empty."""
         try:
             token = self._path.read_text().strip()
         except OSError as error:
             if known is not None:
-                log.warning("token file %s: %s; using the token read before", self._path, error.strerror)
+                log.warning("token file not read, using the last token", path=str(self._path), error=error.strerror)
                 return known
             raise CredentialsError(f"cannot read the token file {self._path}: {error.strerror}") from error
         if not token:

@@ -1,4 +1,4 @@
-"""Asking an API server what it is and what it serves."""
+"""The version of an API server, and which resources it serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Version", "server_version", "serves"]
 
 
 class Version(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What `/version` says."""
+    """The response of `/version`."""
 
     major: str = ""
     minor: str = ""
@@ -29,7 +29,7 @@ class _ResourceList(msgspec.Struct, gc=False):
 
 
 async def server_version(client: Client) -> Version:
-    """The version of the server, which any authenticated user may ask for."""
+    """The version of the server; every authenticated user may read it."""
     try:
         return msgspec.json.decode(await client.call("GET", "/version"), type=Version)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -37,7 +37,7 @@ async def server_version(client: Client) -> Version:
 
 
 async def serves(client: Client, resource: Resource) -> bool:
-    """Whether the server knows a resource in that very version."""
+    """Whether the server serves a resource in exactly that version."""
     path = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
     try:
         found = msgspec.json.decode(await client.call("GET", path), type=_ResourceList)

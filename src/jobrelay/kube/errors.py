@@ -1,13 +1,13 @@
-"""Everything that can go wrong when talking to a cluster.
+"""The exceptions of `jobrelay.kube`.
 
     KubeError
-    ├── ConfigError                 the kubeconfig cannot be used as it is
-    │   └── CredentialsError        a token, certificate or exec plugin could not be had
-    ├── TransportError              no answer: the request may or may not have been carried out
-    │   ├── ConnectError            the request was never sent, so trying again is always safe
-    │   └── TransportTimeout        the answer did not come in time
-    ├── ProtocolError               an answer came, but Kubernetes does not speak like that
-    └── StatusError                 the API server said no (carries its `Status`)
+    ├── ConfigError                 the kubeconfig cannot be used
+    │   └── CredentialsError        a token, certificate or exec plugin did not work
+    ├── TransportError              no response: the request may or may not have had an effect
+    │   ├── ConnectError            the request was never sent, so a retry is always safe
+    │   └── TransportTimeout        the response did not come in time
+    ├── ProtocolError               the response is not what a Kubernetes API server sends
+    └── StatusError                 the API server responded with an error (a `Status`)
         ├── BadRequest              400
         ├── Unauthorized            401
         ├── Forbidden               403
@@ -25,8 +25,8 @@
         ├── ServiceUnavailable      503
         └── ServerTimeout           504, and 500 with reason ServerTimeout
 
-The HTTP library underneath never leaks: its exceptions are chained with `from`, so a traceback still shows them.
-`StatusError` is mapped by `reason` first, as client-go does, and by the code where a proxy answered without a Status.
+Exceptions of the HTTP library are never raised, only chained with `from`. `StatusError`s are chosen by `reason` as in
+client-go, and by the code if a proxy responded without a Status.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ __all__ = [
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
-    """One reason among several, usually about one field."""
+    """One of several causes, usually about one field."""
 
     reason: str = ""
     message: str = ""
@@ -77,7 +77,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
 
 
 class Details(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What a Status is about."""
+    """The object and the causes that a Status is about."""
 
     name: str = ""
     group: str = ""
@@ -88,7 +88,7 @@ class Details(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):
-    """The `v1.Status` an API server answers with instead of an object."""
+    """The `v1.Status` that an API server returns for an error."""
 
     status: str = ""
     message: str = ""
@@ -98,11 +98,11 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 class KubeError(Exception):
-    """Base of everything raised by `jobrelay.kube`."""
+    """Base class of all exceptions of `jobrelay.kube`."""
 
 
 class ConfigError(KubeError):
-    """A kubeconfig problem; the text says what is wrong, where, and how to mend it."""
+    """A problem of a kubeconfig; the text says what is wrong, where, and how to fix it."""
 
 
 class CredentialsError(ConfigError):
@@ -110,7 +110,7 @@ class CredentialsError(ConfigError):
 
 
 class TransportError(KubeError):
-    """There was no complete answer, so whether the request took effect is unknown."""
+    """There was no complete response, so it is unknown whether the request had an effect."""
 
 
 class ConnectError(TransportError):
@@ -118,15 +118,15 @@ class ConnectError(TransportError):
 
 
 class TransportTimeout(TransportError):
-    """The server took too long."""
+    """The response did not come in time."""
 
 
 class ProtocolError(KubeError):
-    """The answer is not what a Kubernetes API server sends."""
+    """The response is not what a Kubernetes API server sends."""
 
 
 class StatusError(KubeError):
-    """The API server refused, and explained itself in `status`."""
+    """The API server responded with an error, which `status` describes."""
 
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
         super().__init__(status.message or status.reason or f"HTTP {status.code}")
@@ -148,14 +148,14 @@ class StatusError(KubeError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds the server asks to wait before the next try, None when it does not invite one."""
+        """Seconds that the server asks to wait before a retry, None if it does not ask for one."""
         if self._retry_after is not None:
             return self._retry_after
         details = self.status.details
         return float(details.retry_after_seconds) if details and details.retry_after_seconds else None
 
     def has_cause(self, reason: str) -> bool:
-        """Whether the server named this cause, for example `NamespaceTerminating`."""
+        """Whether the Status has this cause, for example `NamespaceTerminating`."""
         return any(cause.reason == reason for cause in self.causes)
 
 
@@ -251,13 +251,13 @@ _LONGEST_EXCERPT = 300
 
 
 def error_from_status(status: Status, *, retry_after: float | None = None) -> StatusError:
-    """The exception for a Status, wherever it came from."""
+    """The exception for a Status."""
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, StatusError)
     return kind(status, retry_after=retry_after)
 
 
 async def error_from_response(response: Response) -> StatusError:
-    """The exception for an answer that is not 2xx, also when a proxy or a text page answered."""
+    """The exception for a response that is not 2xx, also if it has no Status because a proxy sent it."""
     body = await response.read()
     try:
         status = _status_decoder.decode(body)

@@ -1,11 +1,9 @@
 """Reading kubeconfig files as kubectl does.
 
-Several files merge: for each name, and for the current context, the first file that mentions it wins. Relative paths
-inside a file are relative to that file. A kubeconfig that does not come from the user's own disk, such as one kept in
-a Secret, is read with `Kubeconfig.inline`: it may carry data only, since a path in it would read our files and an exec
-entry would run a program of somebody else's choosing.
-
-Every error says what is wrong and where, and where possible what to do about it.
+Several files are merged: for each name, and for the current context, the first file that has it wins. Relative paths
+are relative to their file. A kubeconfig that does not come from the user's own disk, such as one in a Secret, is read
+with `Kubeconfig.inline`. It may contain only data, because a path in it would read files of this machine and an exec
+entry would run a program that somebody else has chosen.
 """
 
 from __future__ import annotations
@@ -25,14 +23,14 @@ from jobrelay.apimachinery import yaml
 from .connection import Connection
 from .credentials import ANONYMOUS, Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
 from .errors import ConfigError
-from .execplugin import ExecConfig, ExecPlugin
+from .exec_plugin import ExecConfig, ExecPlugin
 
 __all__ = ["Kubeconfig", "default_paths"]
 
 T = TypeVar("T")
 
 
-class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     """`clusters[].cluster`"""
 
     server: str = ""
@@ -51,7 +49,7 @@ _USER_KEYS = {
 }
 
 
-class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name, name.replace("_", "-"))):
+class KubeconfigUser(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name, name.replace("_", "-"))):
     """`users[].user`"""
 
     client_certificate: str = ""
@@ -69,7 +67,7 @@ class User(msgspec.Struct, frozen=True, rename=lambda name: _USER_KEYS.get(name,
     auth_provider: dict[str, Any] | None = None
 
 
-class Context(msgspec.Struct, frozen=True):
+class KubeconfigContext(msgspec.Struct, frozen=True):
     """`contexts[].context`"""
 
     cluster: str = ""
@@ -79,17 +77,17 @@ class Context(msgspec.Struct, frozen=True):
 
 class _NamedCluster(msgspec.Struct, frozen=True):
     name: str
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class _NamedUser(msgspec.Struct, frozen=True):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(msgspec.Struct, frozen=True):
     name: str
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class _File(msgspec.Struct, frozen=True, rename="kebab"):
@@ -100,7 +98,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Generic[T]):
+class _NamedEntry(Generic[T]):
     """A value and the file it was found in, None for inline text."""
 
     value: T
@@ -112,7 +110,7 @@ class _Entry(Generic[T]):
 
 
 def default_paths(environ: Mapping[str, str] = os.environ) -> list[Path]:
-    """The files kubectl reads when none is named."""
+    """The files that kubectl reads by default."""
     listed = [Path(path) for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     return listed or [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
 
@@ -123,14 +121,14 @@ class Kubeconfig:
 
     current_context: str = ""
     exec_allowed: frozenset[str] = frozenset()
-    """Commands that an inline kubeconfig may run after all."""
-    _clusters: dict[str, _Entry[Cluster]] = field(default_factory=dict)
-    _users: dict[str, _Entry[User]] = field(default_factory=dict)
-    _contexts: dict[str, _Entry[Context]] = field(default_factory=dict)
+    """Exec plugins that an inline kubeconfig may run."""
+    _clusters: dict[str, _NamedEntry[KubeconfigCluster]] = field(default_factory=dict)
+    _users: dict[str, _NamedEntry[KubeconfigUser]] = field(default_factory=dict)
+    _contexts: dict[str, _NamedEntry[KubeconfigContext]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, paths: Sequence[Path], *, must_exist: bool = False) -> Kubeconfig:
-        """Read and merge files, skipping those that are not there unless they must be."""
+        """Read and merge files; missing ones are skipped unless `must_exist`."""
         merged = cls()
         for path in paths:
             try:
@@ -146,18 +144,18 @@ class Kubeconfig:
 
     @classmethod
     def inline(cls, text: bytes, *, exec_allowed: frozenset[str] = frozenset()) -> Kubeconfig:
-        """Read a kubeconfig that came from elsewhere: it may neither name files nor run programs but those allowed."""
+        """Read a kubeconfig that is not trusted: it may not name files, nor run programs except those allowed."""
         config = cls(exec_allowed=exec_allowed)
         config._merge(text, None)
         return config
 
     @property
     def contexts(self) -> list[str]:
-        """The names of all contexts, in the order found."""
+        """The names of all contexts, in the order of the files."""
         return list(self._contexts)
 
     def connection(self, context: str | None = None) -> Connection:
-        """How to reach the cluster of a context, by default the current one."""
+        """The connection of a context, by default of the current one."""
         chosen, cluster, user = self._chosen(context)
         if not cluster.value.server:
             raise ConfigError(f"cluster {chosen.cluster!r} in {cluster.where} has no server")
@@ -173,12 +171,14 @@ class Kubeconfig:
             headers=_impersonation(user.value) if user else {},
         )
 
-    def entries(self, context: str | None = None) -> tuple[Cluster, User]:
-        """What is written about the cluster and the user of a context, for whoever has to judge it."""
+    def entries(self, context: str | None = None) -> tuple[KubeconfigCluster, KubeconfigUser]:
+        """The entries of the cluster and the user of a context, as they are written."""
         _, cluster, user = self._chosen(context)
-        return cluster.value, user.value if user else User()
+        return cluster.value, user.value if user else KubeconfigUser()
 
-    def _chosen(self, context: str | None) -> tuple[Context, _Entry[Cluster], _Entry[User] | None]:
+    def _chosen(
+        self, context: str | None
+    ) -> tuple[KubeconfigContext, _NamedEntry[KubeconfigCluster], _NamedEntry[KubeconfigUser] | None]:
         name = context or self.current_context
         if not name:
             raise ConfigError(f"no current-context is set\nhint: name one of {self._names(self._contexts)}")
@@ -190,11 +190,11 @@ class Kubeconfig:
     def _merge(self, text: bytes, path: Path | None) -> None:
         file = _parse(text, str(path) if path else "the inline kubeconfig")
         for cluster in file.clusters or ():
-            self._clusters.setdefault(cluster.name, _Entry(cluster.cluster, path))
+            self._clusters.setdefault(cluster.name, _NamedEntry(cluster.cluster, path))
         for user in file.users or ():
-            self._users.setdefault(user.name, _Entry(user.user or User(), path))
+            self._users.setdefault(user.name, _NamedEntry(user.user or KubeconfigUser(), path))
         for context in file.contexts or ():
-            self._contexts.setdefault(context.name, _Entry(context.context, path))
+            self._contexts.setdefault(context.name, _NamedEntry(context.context, path))
         self.current_context = self.current_context or file.current_context or ""
 
     @staticmethod
@@ -212,7 +212,7 @@ def _parse(text: bytes, where: str) -> _File:
         raise ConfigError(f"{where} is not a kubeconfig: {error}") from error
 
 
-def _pick(entries: Mapping[str, _Entry[T]], name: str, what: str) -> _Entry[T]:
+def _pick(entries: Mapping[str, _NamedEntry[T]], name: str, what: str) -> _NamedEntry[T]:
     try:
         return entries[name]
     except KeyError:
@@ -221,8 +221,8 @@ def _pick(entries: Mapping[str, _Entry[T]], name: str, what: str) -> _Entry[T]:
         ) from None
 
 
-def _data(entry: _Entry[Any], name: str) -> bytes | None:
-    """What `name-data` holds or, if it is absent, the file `name` points to."""
+def _data(entry: _NamedEntry[Any], name: str) -> bytes | None:
+    """The decoded `name-data` or, without it, the content of the file that `name` points to."""
     attribute = name.replace("-", "_")
     encoded, path = getattr(entry.value, f"{attribute}_data"), getattr(entry.value, attribute)
     if encoded:
@@ -239,14 +239,16 @@ def _data(entry: _Entry[Any], name: str) -> bytes | None:
         raise ConfigError(f"{name} in {entry.where}: cannot read {resolved}: {error.strerror}") from error
 
 
-def _resolve(entry: _Entry[Any], name: str, path: str) -> Path:
+def _resolve(entry: _NamedEntry[Any], name: str, path: str) -> Path:
     if entry.file is None:
         raise ConfigError(f"{name} names a file, which an inline kubeconfig may not\nhint: embed it as {name}-data")
     return entry.file.parent / path
 
 
-def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None, exec_allowed: frozenset[str]) -> Credentials:
-    """The first that is given of token file, token, password, exec plugin and certificate, as kubectl ranks them."""
+def _credentials(
+    user: _NamedEntry[KubeconfigUser], cluster: KubeconfigCluster, ca: bytes | None, exec_allowed: frozenset[str]
+) -> Credentials:
+    """The first of token file, token, password, exec plugin and certificate, in kubectl's order."""
     value, certificate = user.value, _certificate(user)
     if value.token_file:
         if user.file is None:
@@ -268,7 +270,7 @@ def _credentials(user: _Entry[User], cluster: Cluster, ca: bytes | None, exec_al
     return StaticCredentials(Credential(None, certificate))
 
 
-def _certificate(user: _Entry[User]) -> Certificate | None:
+def _certificate(user: _NamedEntry[KubeconfigUser]) -> Certificate | None:
     chain, key = _data(user, "client-certificate"), _data(user, "client-key")
     if chain is None and key is None:
         return None
@@ -279,13 +281,13 @@ def _certificate(user: _Entry[User]) -> Certificate | None:
 
 
 def _located(plugin: ExecConfig, file: Path | None) -> ExecConfig:
-    """A command with a slash is relative to its kubeconfig, one without is looked up in PATH."""
+    """A command with a slash is relative to its kubeconfig; one without is found on PATH."""
     if file is None or "/" not in plugin.command:
         return plugin
     return msgspec.structs.replace(plugin, command=str(file.parent / plugin.command))
 
 
-def _cluster_info(cluster: Cluster, ca: bytes | None) -> dict[str, Any]:
+def _cluster_info(cluster: KubeconfigCluster, ca: bytes | None) -> dict[str, Any]:
     info: dict[str, Any] = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
@@ -296,7 +298,7 @@ def _cluster_info(cluster: Cluster, ca: bytes | None) -> dict[str, Any]:
     return {key: value for key, value in info.items() if value}
 
 
-def _impersonation(user: User) -> dict[str, str | list[str]]:
+def _impersonation(user: KubeconfigUser) -> dict[str, str | list[str]]:
     headers: dict[str, str | list[str]] = {
         "Impersonate-User": user.impersonate,
         "Impersonate-Uid": user.impersonate_uid,

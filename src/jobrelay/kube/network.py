@@ -1,11 +1,10 @@
-"""HTTP over the network, by aiohttp.
+"""The network transport, by aiohttp.
 
-One pool of kept-alive connections per cluster, so that a slow worker can exhaust only its own. The credential is asked
-for before every request; when a plugin hands out a new client certificate the pool is built anew, because a
-certificate belongs to a connection. Of aiohttp's exceptions none leaves this module.
+Each transport has its own pool of connections, so that a slow cluster can exhaust only its own. A client certificate
+belongs to a connection, so a new certificate replaces the pool. aiohttp's exceptions do not leave this module.
 
-Answers that say that they are small are taken whole: their bytes come together with their head. Answers are not compressed
-unless asked for: on a local network, where most clusters are, gzip costs more than it saves.
+Small responses are read whole, since their bytes usually come together with the headers. Responses are not compressed
+unless `compress` is set, because in a local network gzip costs more time than it saves.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import io
 import ipaddress
 import os
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -27,6 +25,7 @@ from yarl import URL
 from .connection import Connection
 from .credentials import Certificate, Credential
 from .errors import ConfigError, ConnectError, TransportError, TransportTimeout
+from .tls import client_ssl_context
 from .transport import Headers, Request, Response
 
 __all__ = ["NetworkTransport", "proxy_for"]
@@ -35,7 +34,7 @@ _LARGE = 256 * 1024
 
 
 class NetworkTransport:
-    """Carries requests to the API server of a connection."""
+    """Sends requests to the API server of a `Connection`; to be closed after use."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class NetworkTransport:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; open streams end with an error."""
+        """Close all connections; open streams fail."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -109,7 +108,7 @@ class NetworkTransport:
         if self._session is not None and certificate == self._certificate:
             return self._session
         connector = aiohttp.TCPConnector(
-            ssl=_tls(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
+            ssl=_ssl(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
         )
         fresh = aiohttp.ClientSession(
             connector=connector,
@@ -125,7 +124,7 @@ class NetworkTransport:
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Large bodies go in pieces, so that sending one does not hold up the event loop."""
+    """Large bodies are sent in pieces, so that they do not block the event loop."""
     return io.BytesIO(body) if body is not None and len(body) > _LARGE else body
 
 
@@ -144,7 +143,7 @@ def _closer(answer: aiohttp.ClientResponse) -> Callable[[], Awaitable[None]]:
             return
         connection = answer.connection
         if connection is not None and connection.transport is not None:
-            connection.transport.abort()  # a farewell would have to be waited for
+            connection.transport.abort()  # a TLS shutdown would have to be waited for
         answer.close()
 
     return close
@@ -159,37 +158,17 @@ def _translated(error: BaseException, request: Request) -> TransportError:
     return TransportTimeout(text) if isinstance(error, TimeoutError) else TransportError(text)
 
 
-def _tls(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | bool:
+def _ssl(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | bool:
     if urlsplit(connection.server).scheme == "http":
         return True
     try:
-        ca = connection.ca.decode("ascii") if connection.ca else None
-        context = ssl.create_default_context(cadata=ca)
-    except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the certificate authority for {connection.server} is not PEM: {error}") from error
-    if connection.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if certificate is not None:
-        _load(context, certificate)
-    return context
-
-
-def _load(context: ssl.SSLContext, certificate: Certificate) -> None:
-    """Load a certificate that exists in memory; OpenSSL's Python face reads only files, so a private one is lent."""
-    descriptor, path = tempfile.mkstemp(prefix="jobrelay-", suffix=".pem")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(certificate.chain.rstrip() + b"\n" + certificate.key)
-        context.load_cert_chain(path)
-    except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"the client certificate and key cannot be used: {error}") from error
-    finally:
-        os.unlink(path)
+        return client_ssl_context(connection.ca, certificate, insecure=connection.insecure)
+    except ConfigError as error:
+        raise ConfigError(f"{connection.server}: {error}") from error
 
 
 def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy the environment asks for, unless NO_PROXY exempts the server by name, suffix, address or CIDR."""
+    """The proxy that the environment names, unless NO_PROXY exempts the server by name, suffix, address or CIDR."""
     url = urlsplit(server)
     proxy = environ.get(f"{url.scheme}_proxy") or environ.get(f"{url.scheme.upper()}_PROXY")
     host = url.hostname or ""

@@ -1,11 +1,11 @@
 """Kubernetes objects as immutable values.
 
-An `Object` is its metadata, decoded, over the raw JSON bytes of everything. Caches hold tens of thousands of these, so
-the rest is decoded only by whoever needs it and thrown away after: `obj.decode()` for a fresh dict to build upon,
-`obj.decode(SomeStruct)` for a typed reading of just the fields that struct names. Nobody ever deep-copies an object,
-and `managedFields`, often half of the bytes, are never decoded at all unless asked for.
+An `Object` is decoded metadata and the raw JSON of the whole object. Caches hold tens of thousands of them, so the rest
+is decoded on demand and not kept: `obj.decode()` returns a new dict, `obj.decode(SomeStruct)` a typed view of the
+fields that the struct names. Objects are never copied, and `managedFields`, often half of the bytes, is not decoded.
 
-Decoding keeps no reference to the buffer an object arrived in, or one small object would pin a whole list in memory.
+An object keeps no reference to the buffer that it was read from; otherwise one small object would keep a whole list in
+memory.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = [
 T = TypeVar("T")
 
 Body = Mapping[str, Any] | bytes
-"""What may be sent: a mapping to encode, or JSON bytes as they are."""
+"""The body of a request: a mapping, or JSON that is sent as it is."""
 
 
 class Key(NamedTuple):
-    """Namespace and name: what a reconciler is called with. Cluster-scoped objects have an empty namespace."""
+    """Namespace and name of an object; the namespace of cluster-scoped objects is empty."""
 
     namespace: str
     name: str
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The object that an object belongs to."""
+    """An owner of an object."""
 
     api_version: str
     kind: str
@@ -59,7 +59,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of ObjectMeta that controllers read."""
+    """The fields of ObjectMeta that controllers read."""
 
     name: str = ""
     namespace: str = ""
@@ -75,17 +75,17 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The one owner that manages this object, if any."""
+        """The owner that controls this object, if there is one."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
 class Object(msgspec.Struct, frozen=True, gc=False):
-    """One object: decoded metadata over raw JSON."""
+    """An immutable object: decoded metadata and raw JSON."""
 
     metadata: Metadata
     raw: bytes
     key: Key = Key("", "")
-    """Follows from the metadata, whatever is given; kept because caches and queues ask for it all the time."""
+    """Always set from the metadata; a field because caches and queues read it often."""
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "key", Key(self.metadata.namespace, self.metadata.name))
@@ -108,7 +108,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def deleting(self) -> bool:
-        """Whether deletion was requested and only finalizers or grace keep the object."""
+        """Whether the object has a deletion timestamp."""
         return self.metadata.deletion_timestamp is not None
 
     @overload
@@ -118,7 +118,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     def decode(self, view: type[T]) -> T: ...
 
     def decode(self, view: Any = dict[str, Any]) -> Any:
-        """Decode everything as a fresh dict, or what `view` names as a typed value."""
+        """Decode the whole object as a new dict, or as the type `view` the fields that it names."""
         try:
             return _decoder(view).decode(self.raw)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -126,14 +126,14 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObjectList(msgspec.Struct, frozen=True, gc=False):
-    """Objects as they were at one resourceVersion."""
+    """A list of objects at one resourceVersion, or a page of it."""
 
     items: tuple[Object, ...]
     resource_version: str
     continue_token: str = ""
 
 
-class _Thin(msgspec.Struct, rename="camel", gc=False):
+class _ObjectHeader(msgspec.Struct, rename="camel", gc=False):
     metadata: Metadata
     kind: str = ""
     api_version: str = ""
@@ -158,20 +158,20 @@ def _decoder(view: Any) -> msgspec.json.Decoder[Any]:
 
 
 def encode(body: Body) -> bytes:
-    """JSON bytes of what is to be sent."""
+    """The JSON of a body."""
     return body if isinstance(body, bytes) else _encoder.encode(body)
 
 
 def decode_object(raw: bytes | msgspec.Raw) -> Object:
-    """Read one object."""
+    """Decode one object."""
     return _object(bytes(raw), None)
 
 
 def decode_list(raw: bytes, resource: Resource) -> ObjectList:
-    """Read one page of a list.
+    """Decode one page of a list.
 
-    API servers leave `kind` and `apiVersion` out of the items of a built-in list; they are put back, so that an
-    object reads the same whether it came from a list, a watch or a get.
+    API servers omit `kind` and `apiVersion` from the items of built-in lists. They are added here, so that objects from
+    a list, a watch and a get are alike.
     """
     try:
         page = _decoder(_List).decode(raw)
@@ -183,10 +183,10 @@ def decode_list(raw: bytes, resource: Resource) -> ObjectList:
 
 def _object(raw: bytes, resource: Resource | None) -> Object:
     try:
-        thin = _decoder(_Thin).decode(raw)
+        header = _decoder(_ObjectHeader).decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a Kubernetes object: {error}") from error
-    if resource is not None and not thin.kind:
+    if resource is not None and not header.kind:
         head = _encoder.encode({"kind": resource.kind, "apiVersion": resource.api_version})
         raw = head[:-1] + b"," + raw.lstrip()[1:]
-    return Object(thin.metadata, raw)
+    return Object(header.metadata, raw)

@@ -1,11 +1,11 @@
-"""The four ways Kubernetes lets a client change part of an object.
+"""The four kinds of patches that Kubernetes has.
 
 Each is a function that returns a `Patch` value for `Client.patch`:
 
 - `merge_patch` sends what changes; `None` removes a key. Lists are replaced whole. Works on every kind.
 - `json_patch` sends operations, and can `test` before it acts. Works on every kind.
 - `strategic_patch` merges lists by their key. Built-in kinds only.
-- `apply_patch` states what the applier wants to own; the server works out the rest and reports conflicts.
+- `apply_patch` is server-side apply: it states the fields that the field manager owns.
 
 A `resourceVersion` inside a merge, strategic or apply patch makes it conditional on that version.
 """
@@ -25,7 +25,7 @@ __all__ = ["Patch", "apply_patch", "json_patch", "merge_patch", "strategic_patch
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change ready to be sent."""
+    """A patch for `Client.patch`."""
 
     content_type: str
     body: bytes

@@ -1,8 +1,7 @@
-"""A kind is a value.
+"""Kinds of objects as values.
 
-`Resource` says where objects of one kind live: group, version, plural and scope. That is all the client needs to
-build any path, so custom resources are as first-class as built-ins: write `Resource("ray.io", "v1", "rayjobs",
-"RayJob")` and use it.
+A `Resource` has the group, version, plural, kind and scope from which the client builds paths. Custom resources work
+like built-in ones: `Resource("ray.io", "v1", "rayjobs", "RayJob")`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ __all__ = [
     "LIMITRANGES",
     "NAMESPACES",
     "NODES",
-    "PERSISTENTVOLUMECLAIMS",
     "PODDISRUPTIONBUDGETS",
     "PODS",
     "PRIORITYCLASSES",
@@ -44,7 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Where objects of one kind live in the API."""
+    """A kind of objects, and where the API serves them."""
 
     group: str
     version: str
@@ -61,9 +59,9 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of the collection, of one object, or of a part of one.
+        """The URL path of the collection, of one object, or of a subresource.
 
-        Without a namespace, a namespaced collection means all namespaces.
+        The path of a namespaced collection without a namespace is that of all namespaces.
         """
         self._check_scope(namespace, name)
         path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
@@ -95,7 +93,6 @@ CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-PERSISTENTVOLUMECLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 LIMITRANGES = Resource("", "v1", "limitranges", "LimitRange")
 RESOURCEQUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 EVENTS_CORE = Resource("", "v1", "events", "Event")

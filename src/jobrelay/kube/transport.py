@@ -1,11 +1,8 @@
-"""The seam between talking Kubernetes and moving bytes.
+"""The interface between the client and what carries its requests.
 
-A `Transport` has one method. Above it stands the client, which knows paths, patches and errors; below it stands
-whatever carries a request: the network, an embedded cluster in the same process, a script in a test, or another
-transport wrapped in faults. None of them needs to know the others, and this module imports nothing but the standard
-library so that each can depend on it freely.
-
-A transport returns a `Response` for every HTTP status and raises `TransportError` only when there is no answer.
+A `Transport` has one method. It may be the network, an embedded cluster in the same process, a script in a test, or
+another transport with injected faults. It returns a `Response` for every HTTP status and raises `TransportError` only
+if there is no response. This module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -21,8 +18,8 @@ __all__ = ["Headers", "Request", "Response", "Transport"]
 class Headers(Mapping[str, str]):
     """Header fields by case-insensitive name.
 
-    A field that was sent several times (`Warning` is the one Kubernetes uses) keeps all its values in `get_all`;
-    plain indexing joins them with a comma, as HTTP allows.
+    For a field that was sent several times, such as `Warning`, `get_all` returns each value, and indexing returns them
+    joined by commas.
     """
 
     __slots__ = ("_fields",)
@@ -70,10 +67,10 @@ class Request:
 
 
 class Response:
-    """One HTTP answer, whose body is either at hand or still arriving.
+    """One HTTP response, whose body may still be arriving.
 
-    The body can be taken once: whole with `read()` or piecewise with `chunks()`. Whoever receives a response closes
-    it (`async with response:`); reading it to the end closes it too.
+    The body can be read once, with `read()` or `chunks()`. The receiver has to close the response
+    (`async with response:`); reading it to the end closes it too.
     """
 
     __slots__ = ("_body", "_on_close", "headers", "status")
@@ -92,7 +89,7 @@ class Response:
 
     @property
     def whole(self) -> bytes | None:
-        """The whole body if it is at hand and nothing has to be closed, else None."""
+        """The whole body if it has arrived and nothing has to be closed, else None."""
         return self._body if isinstance(self._body, bytes) and self._on_close is None else None
 
     async def read(self) -> bytes:
@@ -102,7 +99,7 @@ class Response:
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, in pieces that respect no boundary."""
+        """The body as it arrives, in pieces of any size."""
         if isinstance(self._body, bytes):
             if self._body:
                 yield self._body
@@ -114,7 +111,7 @@ class Response:
             await self.close()
 
     async def close(self) -> None:
-        """Let go of the connection; closing twice is fine."""
+        """Release the connection; may be called twice."""
         body, self._body = self._body, b""
         on_close, self._on_close = self._on_close, None
         aclose = getattr(body, "aclose", None)
@@ -133,8 +130,8 @@ class Response:
 
 
 class Transport(Protocol):
-    """Carries requests to one API server."""
+    """Sends requests to one API server."""
 
     async def send(self, request: Request) -> Response:
-        """Send a request and return as soon as the status and headers of the answer are known."""
+        """Send a request and return once the status and headers of the response are known."""
         ...

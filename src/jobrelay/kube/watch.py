@@ -1,9 +1,8 @@
-"""Reading a watch: bytes in, events out.
+"""Decoding the stream of a watch.
 
-A watch is one endless answer with one JSON document per line. Chunks respect no boundary, so lines are put together
-first, with a bound on their size (a server that never ends a line must not fill our memory). An ERROR event is raised
-as the exception its Status stands for; too old a resourceVersion thus arrives as `Expired`, exactly as when the server
-answers 410 straight away. A stream that ends between lines ended normally: servers close watches every few minutes.
+A watch is one response with one JSON document per line. Chunks end anywhere, so lines are assembled first, with a bound
+on their size. An ERROR event is raised as the exception of its Status, so an old resourceVersion is `Expired` here as
+well as in a 410 response. A stream that ends between lines has ended normally.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .objects import Object, decode_object
 __all__ = ["INITIAL_EVENTS_END", "MAX_LINE", "EventType", "WatchEvent", "decode_event", "read_events", "split_lines"]
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""Annotation on the bookmark that ends the initial state of a watch with `sendInitialEvents`."""
+"""The annotation of the bookmark that ends the initial events of a watch with `sendInitialEvents`."""
 
 MAX_LINE = 16 * 1024 * 1024
 
@@ -33,14 +32,14 @@ class EventType(StrEnum):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """What happened, and the object as it was right after (for DELETED: as it last was)."""
+    """A change of an object, and the object after it (for DELETED its last state)."""
 
     type: EventType
     object: Object
 
     @property
     def ends_initial_events(self) -> bool:
-        """Whether everything that existed has now been sent."""
+        """Whether this is the bookmark after the initial events."""
         return self.type is EventType.BOOKMARK and self.object.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
@@ -56,7 +55,7 @@ _status_decoder = msgspec.json.Decoder(Status)
 
 
 async def split_lines(chunks: AsyncIterator[bytes], limit: int = MAX_LINE) -> AsyncIterator[bytes]:
-    """Lines without their newline; empty ones are skipped."""
+    """The lines of a stream, without newlines and empty lines."""
     parts: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -77,7 +76,7 @@ async def split_lines(chunks: AsyncIterator[bytes], limit: int = MAX_LINE) -> As
 
 
 def decode_event(line: bytes) -> WatchEvent:
-    """Read one line, raising what an ERROR event stands for."""
+    """Decode one line; an ERROR event is raised as an exception."""
     if (usual := _usual_event(line)) is not None:
         return usual
     try:
@@ -90,7 +89,7 @@ def decode_event(line: bytes) -> WatchEvent:
 
 
 def _usual_event(line: bytes) -> WatchEvent | None:
-    """An event written the way API servers write it, in one reading; None for any other."""
+    """Decode an event in the form in which API servers write it without decoding it twice; None for any other form."""
     end = line.find(b'"', len(_HEAD))
     kind = _KINDS.get(line[len(_HEAD) : end])
     if kind is None or not (line.startswith(_HEAD) and line.startswith(_MIDDLE, end) and line.endswith(b"}")):

@@ -6,13 +6,12 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from jobrelay.cluster.controllers.events import Recorder
-from jobrelay.kube import FaultyTransport, Reference
-from jobrelay.kube.faults import LoseReply, Refuse
+from jobrelay.kube import CORE_V1, EventRecorder, FaultyTransport, ObjectReference
+from jobrelay.kube.fault_injection import LoseReply, RefuseConnection
 
 from .running import World
 
-SUBJECT = Reference("batch/v1", "Job", "j", "default", "u")
+SUBJECT = ObjectReference("batch/v1", "Job", "j", "default", "u")
 EVENTS = "/api/v1/namespaces/default/events"
 Obj = dict[str, Any]
 
@@ -24,7 +23,7 @@ async def written(messages: list[str], *, fault: Any = None) -> list[Obj]:
         faulty = FaultyTransport(client.transport, clock=w.clock)
         faulty.add(fault, "POST */events")
         client.transport = faulty
-    recorder = Recorder(client, "tester", clock=w.clock)
+    recorder = EventRecorder(client, "tester", api=CORE_V1, clock=w.clock)
     running = asyncio.create_task(recorder.run())
     for message in messages:
         recorder.event(SUBJECT, "Normal", "Happened", message, version="7")
@@ -69,7 +68,7 @@ async def test_an_object_may_say_25_things() -> None:
 
 
 async def test_an_event_is_tried_again_when_nobody_answers() -> None:
-    assert [event["message"] for event in await written(["a", "b"], fault=Refuse())] == ["a", "b"]
+    assert [event["message"] for event in await written(["a", "b"], fault=RefuseConnection())] == ["a", "b"]
 
 
 async def test_an_event_whose_answer_was_lost_is_not_written_twice() -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import JobController
+from jobrelay.kube.metrics import exposition
 
 from ..apiserver.serving import MERGE
 from .job_world import JOBS, PODS, TEMPLATE, Jobs, job_world
@@ -192,9 +193,9 @@ async def test_the_metrics_have_their_names() -> None:
     async with world(set_up) as w:
         await w.server.ok("POST", JOBS, {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE, "completions": 0}})
         await w.pass_(3)
-    lines = list(made[0].metrics.lines())
-    labels = 'completion_mode="NonIndexed",result="succeeded",reason="CompletionsReached"'
-    finished = f"job_controller_jobs_finished_total{{{labels}}} 1"
+    lines = exposition([made[0].metrics]).decode().splitlines()
+    labels = 'completion_mode="NonIndexed",reason="CompletionsReached",result="succeeded"'
+    finished = f"job_controller_jobs_finished_total{{{labels}}} 1.0"
     assert finished in lines
     assert any(line.startswith("job_controller_job_sync_duration_seconds_bucket") for line in lines)
 

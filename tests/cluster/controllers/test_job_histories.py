@@ -23,7 +23,7 @@ from jobrelay.cluster.store import Change
 from jobrelay.kinds.batch.job import validate_job_status_update
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kube import FaultyTransport
-from jobrelay.kube.faults import Answer, LoseReply, Refuse
+from jobrelay.kube.fault_injection import AnswerStatus, LoseReply, RefuseConnection
 from jobrelay.kube.transport import Request, Response, Transport
 from tests.kinds.workloads import is_finished
 
@@ -33,7 +33,7 @@ from .job_world import JOBS, PODS, Jobs
 from .running import World
 
 Obj = dict[str, Any]
-FAULTS = [Refuse(), LoseReply(), Answer(409, "Conflict"), Answer(500, "InternalError")]
+FAULTS = [RefuseConnection(), LoseReply(), AnswerStatus(409, "Conflict"), AnswerStatus(500, "InternalError")]
 REQUESTS = ["POST */pods", "PATCH */pods/*", "PUT */status", "DELETE */pods/*", "GET */pods*"]
 
 

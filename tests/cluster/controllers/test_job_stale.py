@@ -10,7 +10,7 @@ from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.kube import FaultyTransport
-from jobrelay.kube.faults import LoseReply
+from jobrelay.kube.fault_injection import LoseReply
 
 from ..apiserver.serving import ADMIN
 from .job_world import Jobs

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
+from jobrelay.kube.object_index import ObjectIndex
 from jobrelay.kube.objects import decode_object, encode
-from jobrelay.kube.store import Store
 from jobrelay.relay.model import Capacity
 from jobrelay.relay.placement import CapacityTracker
 
@@ -151,7 +151,7 @@ PODS = st.builds(
 
 @given(st.lists(st.one_of(PODS, st.sampled_from("pqr"))))
 def test_the_sums_are_those_of_the_pods_that_are_left(steps: list[Object | str]) -> None:
-    store, tracker = Store(), CapacityTracker("")
+    store, tracker = ObjectIndex(), CapacityTracker("")
     tracker.node(None, node())
     store.subscribe(tracker.pod)
     for step in steps:

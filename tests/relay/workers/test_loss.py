@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, FakeClock, FaultyTransport, NotFound
-from jobrelay.kube.faults import Answer
+from jobrelay.kube.fault_injection import AnswerStatus
 from jobrelay.kube.resource import CONFIGMAPS
 from jobrelay.relay.workers import LossRecord, ensure_namespace
 
@@ -86,8 +86,8 @@ async def test_the_end_of_a_loss_is_written_once(clock: FakeClock) -> None:
 async def test_conflicts_and_outages_are_survived(clock: FakeClock) -> None:
     async with management(clock) as cluster:
         record = cluster.record()
-        cluster.faults.add(Answer(409, "Conflict"), "PATCH *", times=2)
-        cluster.faults.add(Answer(409, "AlreadyExists"), "POST *")
+        cluster.faults.add(AnswerStatus(409, "Conflict"), "PATCH *", times=2)
+        cluster.faults.add(AnswerStatus(409, "AlreadyExists"), "POST *")
         async with running(record.run()):
             record.lost("w1", clock.now(), "gone")
             cluster.faults.partition()

@@ -7,24 +7,33 @@ from random import Random
 import pytest
 
 from jobrelay.kube import AlreadyExists, FakeClock, NotFound
-from jobrelay.kube.faults import Answer, Cut, Delay, Fault, Hang, LoseReply, Refuse, Repeat
+from jobrelay.kube.fault_injection import (
+    AnswerStatus,
+    CutStream,
+    Delay,
+    Fault,
+    Hang,
+    LoseReply,
+    RefuseConnection,
+    RepeatChunks,
+)
 from jobrelay.kube.resource import JOBS
 
 from .support import Worker, advance, job, worker
 
 FAULTS: list[Fault] = [
-    Refuse(),
+    RefuseConnection(),
     LoseReply(),
     Delay(3),
     Hang(),
-    Repeat(),
-    Cut(1),
-    Cut(0, clean=True),
-    Answer(401, "Unauthorized"),
-    Answer(410, "Expired"),
-    Answer(429, "TooManyRequests", retry_after=2),
-    Answer(500, "InternalError"),
-    Answer(503, "ServiceUnavailable"),
+    RepeatChunks(),
+    CutStream(1),
+    CutStream(0, clean=True),
+    AnswerStatus(401, "Unauthorized"),
+    AnswerStatus(410, "Expired"),
+    AnswerStatus(429, "TooManyRequests", retry_after=2),
+    AnswerStatus(500, "InternalError"),
+    AnswerStatus(503, "ServiceUnavailable"),
 ]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
+from jobrelay.kube.metrics import MetricCollector
 
 _RANDOM = random.Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -43,7 +44,7 @@ class ServerContext:
     uid: Callable[[], str] = new_uid
     authorizer: Authorizer = field(init=False)
     nodes: NodeStreams | None = None
-    figures: list[Callable[[], Iterable[str]]] = field(default_factory=list)  # of what runs beside the server
+    collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:

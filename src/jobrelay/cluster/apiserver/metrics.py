@@ -1,30 +1,33 @@
-"""The server's own figures, under Kubernetes' names and labels where it has some.
+"""The metrics of the API server, under Kubernetes' names and labels where it has some.
 
-In the path of a request there are only plain counters: one lookup of its series, one addition for its code, one for its
-duration. Everything else (objects, open watches, the store, the process) is looked up when somebody asks for the text.
+The path of a request has only plain counters: it finds its counts, adds one to its code and one to its duration. The rest
+(objects, open watches, the store) is read when somebody asks for the metrics.
 
-Labels can take only values that the server itself knows: a request for a resource or path that is not served is counted
-without naming it, so that no client can make the number of series grow.
+Labels only have values that the server knows: a request for a resource or path that is not served is counted without
+naming it, so that no client can make the number of series grow.
 """
 
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.exposition import Labels, Sample, family, process_figures, single
 from jobrelay.cluster.apiserver.options import APPLY
 from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo
 from jobrelay.cluster.apiserver.watch import Watches
+from jobrelay.kube.metrics import LatencyHistogram, MetricSample, exposition, family
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 BUCKETS: Final = (0.005, 0.025, 0.1, 0.4, 1.0, 5.0, 30.0)
 _VERBS: Final = {
-    "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE", "watch": "WATCH",
+    "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE", "watch":
+    "WATCH",
 }  # fmt: skip
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
@@ -34,7 +37,7 @@ _PATHS: Final = frozenset(
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Key(NamedTuple):
+class RequestLabels(NamedTuple):
     """What requests are counted by, apart from the code of the answer."""
 
     component: str
@@ -47,15 +50,14 @@ class Key(NamedTuple):
     version: str
 
 
-class _Series:
-    """The requests of one key: how many by code, how many by duration, and their seconds."""
+class RequestCounts:
+    """The requests with the same labels: how many by code, and how long they took."""
 
-    __slots__ = ("buckets", "codes", "seconds")
+    __slots__ = ("codes", "durations")
 
     def __init__(self) -> None:
         self.codes: dict[int, int] = {}
-        self.buckets = [0] * (len(BUCKETS) + 1)
-        self.seconds = 0.0
+        self.durations = LatencyHistogram(BUCKETS)
 
 
 class Timed:
@@ -63,7 +65,7 @@ class Timed:
 
     __slots__ = ("_metrics", "_reading", "_request", "_start", "code")
 
-    def __init__(self, metrics: Metrics, request: ApiRequest) -> None:
+    def __init__(self, metrics: ApiServerMetrics, request: ApiRequest) -> None:
         self._metrics, self._request = metrics, request
         self._reading = request.method in _READS
         self.code = 0
@@ -81,11 +83,13 @@ class Timed:
             self._metrics.count(self._request, self.code, time.perf_counter() - self._start)
 
 
-class Metrics:
+class ApiServerMetrics:
+    """Counts requests, and collects the metrics of the server."""
+
     def __init__(self, services: ServerContext, watches: Watches) -> None:
         self._services, self._watches = services, watches
-        self._series: dict[Key, _Series] = {}
-        self._common: dict[tuple[str | bool, ...], _Series] = {}
+        self._series: dict[RequestLabels, RequestCounts] = {}
+        self._common: dict[tuple[str | bool, ...], RequestCounts] = {}
         self.in_flight = {True: 0, False: 0}  # by whether they only read
 
     def timed(self, request: ApiRequest) -> Timed:
@@ -94,11 +98,10 @@ class Metrics:
     def count(self, request: ApiRequest, code: int, seconds: float) -> None:
         series = self._of(request, request.info)
         series.codes[code] = series.codes.get(code, 0) + 1
-        series.buckets[bisect_left(BUCKETS, seconds)] += 1
-        series.seconds += seconds
+        series.durations.observe(seconds)
 
-    def _of(self, request: ApiRequest, info: RequestInfo) -> _Series:
-        """The series that a request belongs to; for the most common requests it is remembered by what they have in common."""
+    def _of(self, request: ApiRequest, info: RequestInfo) -> RequestCounts:
+        """The counts of requests like this one; for common requests they are found by what these have in common."""
         common = (
             info.verb,
             info.group,
@@ -113,18 +116,18 @@ class Metrics:
         if known is not None and served is not None and request.header("content-type") != APPLY:
             return known
         key = self._key(request, info)
-        series = self._series.setdefault(key, _Series())
+        series = self._series.setdefault(key, RequestCounts())
         if not request.query and key.component and key.verb != "APPLY" and key.subresource == info.subresource:
             self._common[common] = series
         return series
 
-    def _key(self, request: ApiRequest, info: RequestInfo) -> Key:
+    def _key(self, request: ApiRequest, info: RequestInfo) -> RequestLabels:
         dry_run = _dry_run(request.query["dryRun"]) if "dryRun" in request.query else ""
         served = self._services.resources.get(info.group, info.version, info.resource) if info.resource else None
         if served is None:
             verb = "GET" if request.method == "HEAD" else request.method if request.method in _METHODS else "other"
             path = request.path.rstrip("/")
-            return Key("", dry_run, "", "", "", path if path in _PATHS else "", verb, "")
+            return RequestLabels("", dry_run, "", "", "", path if path in _PATHS else "", verb, "")
         scope = (
             "resource"
             if info.name or info.selected or info.verb == "create"
@@ -139,76 +142,65 @@ class Metrics:
             verb = "APPLY"
         else:
             verb = _VERBS.get(info.verb) or ("GET" if scope == "resource" else "LIST")
-        return Key("apiserver", dry_run, info.group, info.resource, scope, subresource, verb, info.version)
+        return RequestLabels("apiserver", dry_run, info.group, info.resource, scope, subresource, verb, info.version)
 
-    # The text.
+    def text(self) -> bytes:
+        """The metrics of the server and of what runs beside it, in Prometheus' text format."""
+        return exposition([self, *self._services.collectors])
 
-    def text(self) -> str:
-        """Everything, in Prometheus' text form."""
-        lines = [*self._requests(), *self._now(), *self._objects(), *self._store(), *process_figures()]
-        for figures in self._services.figures:
-            lines += figures()
-        return "\n".join(lines) + "\n"
+    def collect(self) -> Iterator[Metric]:
+        yield from self._requests()
+        yield from self._now()
+        yield from self._objects()
+        yield from self._store()
 
-    def _requests(self) -> Iterator[str]:
+    def _requests(self) -> Iterator[Metric]:
         series = sorted(self._series.items())
-        counts: list[Sample] = []
-        durations: list[Sample] = []
+        counts: list[MetricSample] = []
+        durations: list[MetricSample] = []
         for key, found in series:
             labels = key._asdict()
             counts += [("", {"code": str(code), **labels}, count) for code, count in sorted(found.codes.items())]
-            durations += _histogram(labels, found)
+            durations += found.durations.samples(labels)
         meaning = "Answers by verb, dry run, resource, scope, component and code."
-        yield from family("apiserver_request_total", "counter", meaning, counts)
+        yield family("apiserver_request_total", "counter", meaning, counts)
         meaning = "Seconds until the answer (until the first events of a watch)."
-        yield from family("apiserver_request_duration_seconds", "histogram", meaning, durations)
+        yield family("apiserver_request_duration_seconds", "histogram", meaning, durations)
 
-    def _now(self) -> Iterator[str]:
+    def _now(self) -> Iterator[Metric]:
         kinds = (("mutating", self.in_flight[False]), ("readOnly", self.in_flight[True]))
-        samples: list[Sample] = [("", {"request_kind": kind}, count) for kind, count in kinds]
-        yield from family(
-            "apiserver_current_inflight_requests", "gauge", "Requests that wait for their answer.", samples
-        )
+        samples: list[MetricSample] = [("", {"request_kind": kind}, count) for kind, count in kinds]
+        yield family("apiserver_current_inflight_requests", "gauge", "Requests that wait for their answer.", samples)
         watching = Counter((watch.served, watch.scope) for watch in self._watches.open)
         samples = []
         for (served, scope), count in watching.items():
             labels = {"component": "apiserver", "group": served.group, "resource": served.plural, "scope": scope}
             samples.append(("", {**labels, "subresource": "", "verb": "WATCH", "version": served.version}, count))
-        yield from family("apiserver_longrunning_requests", "gauge", "Watches that are open.", sorted(samples, key=str))
+        yield family("apiserver_longrunning_requests", "gauge", "Watches that are open.", sorted(samples, key=str))
         samples = [
             ("", {"group": served.group, "resource": served.plural, "version": served.version}, count)
             for served, count in self._watches.delivered.items()
         ]
-        yield from family(
-            "apiserver_watch_events_total", "counter", "Events sent to watchers.", sorted(samples, key=str)
-        )
+        yield family("apiserver_watch_events_total", "counter", "Events sent to watchers.", sorted(samples, key=str))
 
-    def _objects(self) -> Iterator[str]:
+    def _objects(self) -> Iterator[Metric]:
         stored = sorted({served.key for served in self._services.resources if "list" in served.verbs})
         counted = [(key, self._services.store.count(key)) for key in stored]
-        old: list[Sample] = [("", {"resource": key}, count) for key, count in counted]
-        yield from family("apiserver_storage_objects", "gauge", "Objects in the store.", old)
-        new: list[Sample] = []
+        old: list[MetricSample] = [("", {"resource": key}, count) for key, count in counted]
+        yield family("apiserver_storage_objects", "gauge", "Objects in the store.", old)
+        new: list[MetricSample] = []
         for key, count in counted:
             plural, _, group = key.partition(".")
             new.append(("", {"group": group, "resource": plural}, count))
-        yield from family("apiserver_resource_objects", "gauge", "Objects in the store.", new)
+        yield family("apiserver_resource_objects", "gauge", "Objects in the store.", new)
 
-    def _store(self) -> Iterator[str]:
+    def _store(self) -> Iterator[Metric]:
         store = self._services.store
-        yield from single("jobrelay_store_version", "gauge", "The newest resourceVersion.", store.committed)
-        sizes: list[Sample] = [("_sum", {}, store.writes), ("_count", {}, store.commits)]
-        yield from family("jobrelay_store_batch_size", "summary", "Writes that share a commit.", sizes)
+        version: list[MetricSample] = [("", {}, store.committed)]
+        yield family("jobrelay_store_version", "gauge", "The newest resourceVersion.", version)
+        sizes: list[MetricSample] = [("_sum", {}, store.writes), ("_count", {}, store.commits)]
+        yield family("jobrelay_store_batch_size", "summary", "Writes that share a commit.", sizes)
 
 
 def _dry_run(values: list[str]) -> str:
     return "All" if all(value == "All" for value in values) else "invalid"
-
-
-def _histogram(labels: Labels, series: _Series) -> Iterator[Sample]:
-    total = 0
-    for bound, count in zip((*BUCKETS, None), series.buckets, strict=True):
-        total += count
-        yield "_bucket", {**labels, "le": "+Inf" if bound is None else f"{bound:g}"}, total
-    yield "_sum", labels, series.seconds
-    yield "_count", labels, total

@@ -11,7 +11,7 @@ from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import output_for
 from jobrelay.cluster.apiserver.health import CHECKS, health
-from jobrelay.cluster.apiserver.metrics import Metrics
+from jobrelay.cluster.apiserver.metrics import ApiServerMetrics
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
@@ -29,7 +29,7 @@ Answer = Callable[[ApiRequest], Awaitable[ApiResponse]]
 
 
 class NonResourceHandler:
-    def __init__(self, server: ServerContext, discovery: Discovery, metrics: Metrics) -> None:
+    def __init__(self, server: ServerContext, discovery: Discovery, metrics: ApiServerMetrics) -> None:
         self._server, self._discovery, self._metrics = server, discovery, metrics
         self._openapi: OpenApi | None = None
 
@@ -46,7 +46,7 @@ class NonResourceHandler:
         if path == "/":
             return represent.finish(represent.encode({"paths": self._index()}), Output(pretty=True))
         if path == "/metrics":
-            return ApiResponse(200, self._metrics.text().encode(), "text/plain; version=0.0.4; charset=utf-8")
+            return ApiResponse(200, self._metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
         found = self._discovery.answer(request)
         if found is None:
             raise errors.page_not_found()

@@ -18,7 +18,7 @@ from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.crds import CrdControllers
 from jobrelay.cluster.apiserver.discovery import Discovery
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers
-from jobrelay.cluster.apiserver.metrics import Metrics
+from jobrelay.cluster.apiserver.metrics import ApiServerMetrics
 from jobrelay.cluster.apiserver.nonresource import NonResourceHandler
 from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -38,7 +38,7 @@ class ApiServer:
     def __init__(self, server: ServerContext, access: Access, address: str) -> None:
         self.server, self.access = server, access
         self.watches = Watches()
-        self.metrics = Metrics(server, self.watches)
+        self.metrics = ApiServerMetrics(server, self.watches)
         self.crds = CrdControllers(server, self.watches)
         self.handlers = ResourceHandlers(server, self.watches, ReviewHandler(server, access))
         self.subresources = SubresourceHandler(self.handlers, access)

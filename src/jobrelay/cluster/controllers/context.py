@@ -6,13 +6,10 @@ Kubernetes. Caches are created on first use and shared, so that ten controllers 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jobrelay.cluster.controllers.events import Recorder
-from jobrelay.cluster.controllers.figures import Figures, queue_figures
-from jobrelay.control import Controller, Group, Manager
-from jobrelay.kube import Cache, Client, Resource
+from jobrelay.control import Group, Manager, RunnablesCollector
+from jobrelay.kube import CORE_V1, Cache, Client, EventRecorder, Resource
 from jobrelay.kube.clock import Clock, SystemClock
+from jobrelay.kube.metrics import MetricCollector
 from jobrelay.kube.transport import Transport
 
 USER_AGENT = "kube-controller-manager"
@@ -29,27 +26,24 @@ class ControllerContext:
         self._transport, self._timeout = transport, timeout
         self.client = self.client_of(USER_AGENT)
         self.manager = Manager(clock=self.clock)
-        self._collectors: list[Figures] = [self._queues]
+        self._collectors: list[MetricCollector] = [RunnablesCollector(lambda: self.manager.members)]
         self._caches: dict[Resource, Cache] = {}
 
-    def _queues(self) -> Iterator[str]:
-        return queue_figures([each for each in self.manager.members if isinstance(each, Controller)])
-
     @property
-    def collectors(self) -> tuple[Figures, ...]:
+    def collectors(self) -> tuple[MetricCollector, ...]:
         """The controllers' metrics, which the API server shows."""
         return tuple(self._collectors)
 
-    def add_collector(self, collector: Figures) -> None:
+    def add_collector(self, collector: MetricCollector) -> None:
         self._collectors.append(collector)
 
     def client_of(self, program: str) -> Client:
         """A client with this program's user agent."""
         return Client(self._transport, clock=self.clock, user_agent=program, timeout=self._timeout)
 
-    def recorder(self, component: str) -> Recorder:
+    def recorder(self, component: str) -> EventRecorder:
         """An event recorder for one controller; the manager runs it."""
-        made = Recorder(self.client, component, clock=self.clock)
+        made = EventRecorder(self.client, component, api=CORE_V1, clock=self.clock)
         self.manager.add(made)
         return made
 

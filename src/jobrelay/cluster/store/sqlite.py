@@ -32,9 +32,7 @@ class SqliteBackend:
         self._written = 0
         self._checkpoint: threading.Thread | None = None
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;")
-            self._db.executescript(_SCHEMA)
+            self._db = _open(path)
         except sqlite3.Error as error:
             raise StoreFailure(f"{path} cannot be opened as a jobrelay store: {error}") from error
 
@@ -82,3 +80,14 @@ class SqliteBackend:
             self._checkpoint.join()
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.close()
+
+
+def _open(path: pathlib.Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;")
+        db.executescript(_SCHEMA)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from jobrelay.kinds.flowcontrol import flowschemas
-from jobrelay.kinds.flowcontrol.flowschemas import prioritylevels
+from jobrelay.kinds.flowcontrol import flowschemas, prioritylevels
 from jobrelay.kinds.strategy import Strategy
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {**flowschemas.STRATEGIES, **prioritylevels.STRATEGIES}

@@ -16,10 +16,10 @@ from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.cronjob.decide import CronJobPlan, decide
 from jobrelay.cluster.controllers.cronjob.schedule import until_next
 from jobrelay.control import Controller, Result
-from jobrelay.kube import Key, Object, Reference
+from jobrelay.kube import Key, Object, ObjectReference
 from jobrelay.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, StatusError
+from jobrelay.kube.object_index import is_newer
 from jobrelay.kube.resource import CRONJOBS, JOBS
-from jobrelay.kube.store import is_newer
 
 Obj = dict[str, Any]
 
@@ -84,7 +84,7 @@ class CronJobController:
 
     def _event(self, cronjob: Object, kind: str, reason: str, message: str) -> None:
         version = cronjob.metadata.resource_version
-        self._recorder.event(Reference.of(cronjob), kind, reason, message, version=version)
+        self._recorder.event(ObjectReference.of(cronjob), kind, reason, message, version=version)
 
     async def _create(self, key: Key, cronjob: Object, job: Obj) -> Object | None:
         name = job["metadata"]["name"]

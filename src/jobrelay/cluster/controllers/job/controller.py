@@ -54,7 +54,7 @@ class JobController:
         self._clock = clock
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
-        context.add_collector(self.metrics.lines)
+        context.add_collector(self.metrics)
         self.expectations = ExpectationStore()
         self._recorder = context.recorder(NAME)
         self._shared = SyncDependencies(client, self._recorder, clock, self.metrics)

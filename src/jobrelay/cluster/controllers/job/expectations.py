@@ -18,8 +18,8 @@ from jobrelay.cluster.controllers.job.backoff import NEVER_FAILED, BackoffRecord
 from jobrelay.cluster.controllers.job.pods import is_active, is_tracked
 from jobrelay.cluster.controllers.job.snapshot import SyncState
 from jobrelay.cluster.controllers.job.views import Pod, Time
+from jobrelay.kube.object_index import is_newer
 from jobrelay.kube.objects import Key
-from jobrelay.kube.store import is_newer
 
 
 class JobExpectations:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Job
 from jobrelay.kinds.batch.job.indexes import Indexes
+from jobrelay.kube.metrics import LatencyHistogram, family
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 _BUCKETS: Final = tuple(0.004 * 2.0**power for power in range(15))
 _LABELS: Final = {
@@ -21,7 +24,16 @@ _LABELS: Final = {
     "job_pods_creation_total": ("reason", "status"),
     "jobs_by_external_controller_total": ("controller_name",),
 }
-_DURATION: Final = "job_sync_duration_seconds"
+_DOCUMENTATION: Final = {
+    "job_syncs_total": "Syncs of Jobs.",
+    "jobs_finished_total": "Jobs that have finished.",
+    "job_pods_finished_total": "Finished pods that were counted in a status.",
+    "pod_failures_handled_by_failure_policy_total": "Failed pods that a rule of a pod failure policy has matched.",
+    "terminated_pods_tracking_finalizer_total": "Terminated pods that got or lost the tracking finalizer.",
+    "job_finished_indexes_total": "Indexes of Jobs that have finished.",
+    "job_pods_creation_total": "Pods that were to be created.",
+    "jobs_by_external_controller_total": "Jobs that another controller manages.",
+}
 _PREFIX: Final = "job_controller_"
 
 
@@ -30,7 +42,7 @@ class JobMetrics:
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _LABELS}
-        self._durations: dict[tuple[str, ...], list[float]] = {}
+        self._durations: dict[tuple[str, ...], LatencyHistogram] = {}
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
         if by > 0:
@@ -39,9 +51,10 @@ class JobMetrics:
     def synced(self, job: Job, result: str, action: str, seconds: float) -> None:
         labels = (job.spec.completion_mode, result, action)
         self.count("job_syncs_total", *labels)
-        cells = self._durations.setdefault(labels, [0.0] * (len(_BUCKETS) + 2))
-        cells[bisect_left(_BUCKETS, seconds)] += 1
-        cells[-1] += seconds
+        found = self._durations.get(labels)
+        if found is None:
+            found = self._durations[labels] = LatencyHistogram(_BUCKETS)
+        found.observe(seconds)
 
     def counted(self, job: Job, before: BatchJobStatus, after: BatchJobStatus) -> None:
         """Counts what one status write added."""
@@ -56,34 +69,17 @@ class JobMetrics:
         self.count("job_pods_finished_total", mode, "succeeded", by=succeeded)
         self.count("job_pods_finished_total", mode, "failed", by=after.failed - before.failed)
 
-    def lines(self) -> Iterator[str]:
-        """Everything in the Prometheus text format."""
+    def collect(self) -> Iterator[Metric]:
         for name, counter in self.counters.items():
-            if counter:
-                yield f"# TYPE {_PREFIX}{name} counter"
-            for values, number in counter.items():
-                yield f"{_PREFIX}{name}{_labelled(_LABELS[name], values)} {number}"
-        if self._durations:
-            yield f"# TYPE {_PREFIX}{_DURATION} histogram"
-        for values, cells in self._durations.items():
-            yield from _histogram(values, cells)
+            counts = [("", dict(zip(_LABELS[name], values, strict=True)), count) for values, count in counter.items()]
+            yield family(_PREFIX + name, "counter", _DOCUMENTATION[name], counts)
+        names = _LABELS["job_syncs_total"]
+        durations = [(found, dict(zip(names, values, strict=True))) for values, found in self._durations.items()]
+        samples = [sample for found, labels in durations for sample in found.samples(labels)]
+        yield family(f"{_PREFIX}job_sync_duration_seconds", "histogram", "Seconds that syncs of Jobs took.", samples)
 
 
 def _growth(job: Job, before: str, after: str) -> int:
     if before == after:
         return 0
     return len(Indexes.parse(after, job.completions)) - len(Indexes.parse(before, job.completions))
-
-
-def _labelled(names: tuple[str, ...], values: tuple[str, ...]) -> str:
-    return "{" + ",".join(f'{name}="{value}"' for name, value in zip(names, values, strict=True)) + "}"
-
-
-def _histogram(values: tuple[str, ...], cells: list[float]) -> Iterator[str]:
-    names = _LABELS["job_syncs_total"]
-    total = 0.0
-    for limit, cell in zip((*(f"{bucket:g}" for bucket in _BUCKETS), "+Inf"), cells, strict=False):
-        total += cell
-        yield f"{_PREFIX}{_DURATION}_bucket{_labelled((*names, 'le'), (*values, limit))} {total:g}"
-    yield f"{_PREFIX}{_DURATION}_sum{_labelled(names, values)} {cells[-1]:g}"
-    yield f"{_PREFIX}{_DURATION}_count{_labelled(names, values)} {total:g}"

@@ -7,15 +7,15 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.job.expectations import JobExpectations
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.kube import (
     Client,
     ConnectError,
+    EventRecorder,
     KubeError,
     NotFound,
-    Reference,
+    ObjectReference,
     StatusError,
     TransportError,
     strategic_patch,
@@ -40,14 +40,14 @@ class RequestResults:
         self.error = self.error or error
 
 
-def reference(job: Job) -> Reference:
-    return Reference("batch/v1", "Job", job.metadata.name, job.metadata.namespace, job.metadata.uid)
+def reference(job: Job) -> ObjectReference:
+    return ObjectReference("batch/v1", "Job", job.metadata.name, job.metadata.namespace, job.metadata.uid)
 
 
 class PodControl:
     """Creates, deletes and patches the pods of one Job."""
 
-    def __init__(self, client: Client, recorder: Recorder, job: Job, expectations: JobExpectations) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, job: Job, expectations: JobExpectations) -> None:
         self._client, self._recorder = client, recorder
         self._job, self._expectations = job, expectations
         self._namespace = job.metadata.namespace

@@ -14,7 +14,6 @@ import msgspec
 import structlog
 
 from jobrelay.apimachinery.selectors import selector_from_object
-from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.job.claim import adoption, release
 from jobrelay.cluster.controllers.job.decision import JobDecision, decide
 from jobrelay.cluster.controllers.job.expectations import JobExpectations
@@ -27,7 +26,7 @@ from jobrelay.cluster.controllers.job.tracking import (
     list_uncounted,
 )
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod
-from jobrelay.kube import Client, Invalid, NotFound, Object
+from jobrelay.kube import Client, EventRecorder, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.resource import JOBS, PODS
 
@@ -52,7 +51,7 @@ class SyncDependencies:
     """What the syncs of all Jobs share."""
 
     client: Client
-    recorder: Recorder
+    recorder: EventRecorder
     clock: Clock
     metrics: JobMetrics
 

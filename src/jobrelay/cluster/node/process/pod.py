@@ -28,7 +28,7 @@ from jobrelay.kinds.core.pod.common import is_sidecar
 from jobrelay.kinds.core.pod.status import may_restart
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError, NotFound
-from jobrelay.kube.events import Reference
+from jobrelay.kube.events import ObjectReference
 from jobrelay.kube.patch import strategic_patch
 from jobrelay.kube.resource import PODS
 
@@ -118,7 +118,7 @@ class PodWorker:
         metadata = self.object["metadata"]
         listed = "initContainers" if any(one.run.name == container for one in self._inits) else "containers"
         part = f"spec.{listed}{{{container}}}" if container else ""
-        about = Reference("v1", "Pod", metadata["name"], metadata["namespace"], self.uid, part)
+        about = ObjectReference("v1", "Pod", metadata["name"], metadata["namespace"], self.uid, part)
         self.host.recorder.event(about, kind, reason, text, action=reason)
 
     async def pause(self, seconds: float) -> None:

@@ -1,0 +1,115 @@
+"""One workload at one moment, as a value: the only input of `reconcile_original`, `reconcile_mirror` and `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from jobrelay.kube import Object
+from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.health import frozen
+from jobrelay.relay.model import Refusal, WorkerFacts
+from jobrelay.relay.names import FENCING
+from jobrelay.relay.placement import Placement, Policy, place, wish
+from jobrelay.relay.settings import Settings
+from jobrelay.workloads import Adapter, Demand, Workload
+
+__all__ = ["Mirror", "WorkloadSnapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A mirror as last seen on its worker."""
+
+    worker: str
+    obj: Object
+    facts: Workload
+    epoch: int
+
+
+@dataclass(frozen=True)
+class WorkloadSnapshot:
+    """An original, its assignment, its mirrors, the workers, refusals, the settings and the time."""
+
+    adapter: Adapter
+    original: Object
+    workload: Workload
+    """The original as its adapter reads it."""
+    assignment: Assignment | None
+    mirrors: Mapping[str, Mirror]
+    """By worker; only those that carry the uid of this original."""
+    workers: Mapping[str, WorkerFacts]
+    removed: Mapping[str, datetime]
+    """Workers that are no longer registered, and since when."""
+    settings: Settings
+    policy: Policy
+    now: datetime
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """By worker: why it does not take this workload."""
+    shapes: Mapping[str, Mapping[str, Refusal | None]] = field(default_factory=dict)
+    """By worker and shape: None if the worker accepted a workload of that shape, or why it refused one."""
+    namespace_annotations: Mapping[str, str] = field(default_factory=dict)
+    waited: float = 0.0
+    """For how many seconds a new status has been held back."""
+    last_error: str = ""
+    """The error of the last attempt to create or change its mirror."""
+
+    @cached_property
+    def demand(self) -> Demand:
+        return self.adapter.demand(self.original)
+
+    @cached_property
+    def fenced(self) -> bool:
+        """Whether two mirrors of this workload must never run at the same time."""
+        if not self.adapter.fences:
+            return False
+        own = self.original.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
+        return own == "true" if own in ("true", "false") else self.settings.fencing
+
+    @property
+    def lease(self) -> float | None:
+        return self.settings.lease if self.fenced else None
+
+    @cached_property
+    def frozen(self) -> bool:
+        return frozen(self.workers.values(), self.settings.freeze_window)
+
+    @property
+    def mirror(self) -> Mirror | None:
+        """The mirror of the current epoch, if it exists."""
+        if self.assignment is None:
+            return None
+        found = self.mirrors.get(self.assignment.cluster)
+        return found if found is not None and found.epoch == self.assignment.epoch else None
+
+    def refusal(self, worker: str) -> Refusal | None:
+        """Why a worker does not take this workload at present."""
+        found = self.refusals.get(worker)
+        return found if found is not None and found.until > self.now else None
+
+    @cached_property
+    def refused(self) -> dict[str, Refusal]:
+        """By worker: why it does not take this workload, or one of its shape, at present."""
+        shape = self.demand.shape
+        alike = {name: refusal for name, known in self.shapes.items() if (refusal := known.get(shape)) is not None}
+        return {name: refusal for name, refusal in (alike | dict(self.refusals)).items() if refusal.until > self.now}
+
+    def accepted(self, worker: str) -> bool:
+        """Whether a worker has accepted a workload of this shape before."""
+        known = self.shapes.get(worker, {})
+        return self.demand.shape in known and known[self.demand.shape] is None
+
+    def place(self, avoid: Mapping[str, str] | None = None) -> Placement:
+        """Place this workload; `avoid` names workers that are excluded, and why."""
+        refused = {name: refusal.message for name, refusal in self.refused.items()}
+        previous = self.assignment.cluster if self.assignment is not None else None
+        asked = wish(
+            self.original.metadata.annotations,
+            previous,
+            refused | dict(avoid or {}),
+            seed=self.workload.uid,
+            namespace=self.original.namespace,
+        )
+        return place(self.demand, asked, tuple(self.workers.values()), self.policy)

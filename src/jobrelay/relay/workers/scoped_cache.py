@@ -1,0 +1,71 @@
+"""One kind of object on a worker, over all namespaces or over several, as one collection.
+
+A role in some namespaces does not allow a watch over all of them. Then each namespace has a cache of its own, and this
+store collects what they hold. Namespaces are only added: mirrors in one that the worker no longer serves are followed
+to their end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jobrelay.kube import Cache, Object
+from jobrelay.kube.object_index import ObjectIndex
+
+__all__ = ["ScopedCache"]
+
+
+class ScopedCache(ObjectIndex):
+    """Holds what its parts hold; `make` makes the cache of one namespace, or of all for None."""
+
+    def __init__(self, make: Callable[[str | None], Cache]) -> None:
+        super().__init__()
+        self._make = make
+        self._parts: dict[str | None, Cache] = {}
+        self._rescoped = False
+
+    @property
+    def parts(self) -> tuple[Cache, ...]:
+        return tuple(self._parts.values())
+
+    @property
+    def synced(self) -> bool:
+        """Whether all parts are synced."""
+        return bool(self._parts) and all(part.synced.is_set() for part in self.parts)
+
+    def scope(self, namespaces: Sequence[str]) -> tuple[Cache, ...]:
+        """The caches to run from now on: one for each namespace, or one over all. Call it only while none runs."""
+        if self._parts and bool(namespaces) == (None in self._parts):
+            self._parts.clear()
+            self._rescoped = True
+        for namespace in namespaces or (None,):
+            if namespace not in self._parts:
+                part = self._parts[namespace] = self._make(namespace)
+                part.subscribe(self._part_changed)
+        return self.parts
+
+    def observe(self, obj: Object) -> None:
+        """Put the reply to an own write into the cache."""
+        part = self._parts.get(obj.namespace) or self._parts.get(None)
+        if part is not None:
+            part.observe(obj)
+        else:
+            self.put(obj)
+
+    def settle(self) -> None:
+        """After a change from all namespaces to some, or back: discard what the new parts do not hold."""
+        if self._rescoped and self.synced:
+            self._rescoped = False
+            for obj in self:
+                if not any(obj.key in part for part in self.parts):
+                    self.discard(obj.key)
+
+    def start_over(self) -> None:
+        for part in self.parts:
+            part.start_over()
+
+    def _part_changed(self, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self.put(new)
+        elif old is not None:
+            self.discard(old.key, old)

@@ -1,0 +1,169 @@
+"""Situations for tests: Jobs, mirrors and workers, told in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from jobrelay.apimachinery.times import format_time
+from jobrelay.kube import Object
+from jobrelay.kube.objects import decode_object
+from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
+from jobrelay.relay.model import Refusal, State, WorkerFacts
+from jobrelay.relay.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
+from jobrelay.relay.placement import DEFAULT, parse_policy
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.workloads import JobAdapter
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ORIGIN_OF_TESTS = "tests"
+ADAPTER = JobAdapter()
+POLICY = parse_policy(DEFAULT)
+DONE = {
+    "type": "Complete",
+    "status": "True",
+    "lastTransitionTime": "2026-01-01T11:59:00Z",
+    "reason": "CompletionsReached",
+}
+MET = {**DONE, "type": "SuccessCriteriaMet"}
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def job(
+    *,
+    cluster: str = "",
+    epoch: int = 1,
+    managed_by: str | None = RELAY,
+    status: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    deleting: bool = False,
+    uid: str = "u1",
+    version: str = "10",
+    **spec: Any,
+) -> Object:
+    """An original; with `cluster` it is assigned."""
+    marks = dict(annotations or {})
+    if cluster:
+        marks[ASSIGNMENT] = Assignment(cluster, epoch).encode()
+    metadata: dict[str, Any] = {
+        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1, "annotations": marks,
+    }  # fmt: skip
+    if deleting:
+        metadata["deletionTimestamp"] = format_time(NOW)
+    return _object(metadata, _spec(managed_by, spec), status or {})
+
+
+def mirror(
+    *,
+    epoch: int = 1,
+    status: Mapping[str, Any] | None = None,
+    deleting: bool = False,
+    uid: str = "u1",
+    version: str = "20",
+    **spec: Any,
+) -> Object:
+    """A mirror of `job`."""
+    metadata: dict[str, Any] = {
+        "name": "train",
+        "namespace": "team",
+        "uid": f"m{epoch}",
+        "resourceVersion": version,
+        "generation": 1,
+        "labels": {ORIGIN: ORIGIN_OF_TESTS, "kueue.x-k8s.io/multikueue-origin": ORIGIN_OF_TESTS},
+        "annotations": {ORIGIN_UID: uid, ORIGIN_NAME: "train", EPOCH: str(epoch)},
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = format_time(NOW)
+    return _object(metadata, _spec(None, spec), status or {})
+
+
+def running(seconds: float = 60) -> dict[str, Any]:
+    """The status of a Job that started some seconds ago."""
+    return {"startTime": format_time(ago(seconds)), "active": 1, "ready": 1}
+
+
+def complete(seconds: float = 60) -> dict[str, Any]:
+    """The status of a Job that completed some seconds ago."""
+    at = format_time(ago(seconds))
+    conditions = [{**each, "lastTransitionTime": at} for each in (MET, DONE)]
+    started = format_time(ago(seconds + 60))
+    return {"startTime": started, "completionTime": at, "succeeded": 1, "ready": 0, "conditions": conditions}
+
+
+def failed(reason: str, seconds: float = 60) -> dict[str, Any]:
+    """The status of a Job that failed some seconds ago."""
+    at = format_time(ago(seconds))
+    one = {"status": "True", "lastTransitionTime": at, "reason": reason, "message": ""}
+    conditions = [{**one, "type": "FailureTarget"}, {**one, "type": "Failed"}]
+    return {"startTime": format_time(ago(seconds + 300)), "failed": 1, "ready": 0, "conditions": conditions}
+
+
+def worker(name: str, *, lost: float | None = None, state: State = State.OPEN, **more: Any) -> WorkerFacts:
+    """A worker that answers, or one that has not for some seconds."""
+    since = ago(lost) if lost is not None else None
+    return WorkerFacts(name, lost is None, since, "connection refused" if lost is not None else "", state, **more)
+
+
+def refusal(message: str = "quota exceeded") -> Refusal:
+    return Refusal(message, NOW + timedelta(seconds=30))
+
+
+def snapshot(
+    original: Object,
+    workers: Sequence[WorkerFacts] = (),
+    mirrors: Mapping[str, Object] | None = None,
+    *,
+    refusals: Mapping[str, Refusal] | None = None,
+    accepted: bool = True,
+    removed: Mapping[str, datetime] | None = None,
+    namespace: Mapping[str, str] | None = None,
+    waited: float = 10.0,
+    now: datetime = NOW,
+    **settings: Any,
+) -> WorkloadSnapshot:
+    """All that is known; every worker has taken such a Job before unless `accepted` is off."""
+    shape = ADAPTER.demand(original).shape
+    return WorkloadSnapshot(
+        ADAPTER,
+        original,
+        ADAPTER.read(original),
+        assignment_of(original),
+        {name: Mirror(name, obj, ADAPTER.read(obj), epoch_of(obj)) for name, obj in (mirrors or {}).items()},
+        {each.name: each for each in workers},
+        removed or {},
+        Settings(ORIGIN_OF_TESTS, **settings),
+        POLICY,
+        now,
+        refusals or {},
+        {each.name: {shape: None} for each in workers} if accepted else {},
+        namespace or {},
+        waited,
+    )
+
+
+def _spec(managed_by: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "parallelism": 1,
+        "completions": 1,
+        "backoffLimit": 6,
+        "suspend": False,
+        "template": {
+            "metadata": {},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]},
+        },
+    }
+    if managed_by is not None:
+        spec["managedBy"] = managed_by
+    return spec | dict(changes)
+
+
+def _object(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any]) -> Object:
+    whole = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec, "status": status}
+    return decode_object(msgspec.json.encode(whole))
