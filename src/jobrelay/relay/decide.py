@@ -27,12 +27,12 @@ from jobrelay.relay.health import lost_at
 from jobrelay.relay.model import State
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.situation import Mirror, Situation
-from jobrelay.workloads import Haste
+from jobrelay.workloads import Urgency
 
 __all__ = ["Commit", "Decision", "Probe", "Stage", "Tell", "WriteStatus", "decide"]
 
 
-_PATIENCE: Final = {Haste.NOW: 0.0, Haste.SOON: 1.0, Haste.LATER: 8.0}
+_PATIENCE: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 """How long a status waits for what follows it, in times of the setting."""
 
 
@@ -135,7 +135,7 @@ def _adopt(now: Situation, mirror: Mirror) -> Decision:
 
 def _first(now: Situation) -> Decision:
     if now.job.suspended:
-        status = now.adapter.idle(now.obj, now.now)
+        status = now.adapter.suspended_status(now.obj, now.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return Decision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
     answer = admit(now)
@@ -244,11 +244,11 @@ def _reachable(now: Situation, name: str) -> bool:
 
 def _return(now: Situation, mirror: Mirror) -> Decision:
     """Bring the status back: at once if it says more than counts, else together with what follows."""
-    status = now.adapter.returned(now.obj, mirror.obj)
+    status = now.adapter.merged_status(now.obj, mirror.obj)
     stage, sentence = Stage.RUNNING, _where(now, mirror)
     if status is None:
         return Decision(stage, sentence)
-    wait = _PATIENCE[now.adapter.haste(now.obj, status)] * now.settings.coalesce
+    wait = _PATIENCE[now.adapter.urgency(now.obj, status)] * now.settings.coalesce
     if now.waited < wait:
         return Decision(stage, sentence, look_again=wait - now.waited, holding=True)
     told: tuple[Tell, ...] = ()

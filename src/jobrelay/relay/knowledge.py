@@ -16,7 +16,7 @@ from jobrelay.relay.ledger import Ledger
 from jobrelay.relay.memory import Memories
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.names import ORIGIN_NAME, ORIGIN_UID
-from jobrelay.relay.placement import Policy
+from jobrelay.relay.placement import Placer, Policy
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.situation import Mirror, Situation
 from jobrelay.relay.workers import Registry, WorkerLink
@@ -89,7 +89,13 @@ class Knowledge:
     """The relay's view of the world."""
 
     def __init__(
-        self, settings: Settings, registry: Registry, kinds: Mapping[str, Kind], policies: Policies, clock: Clock
+        self,
+        settings: Settings,
+        registry: Registry,
+        kinds: Mapping[str, Kind],
+        placer: Placer,
+        policies: Policies,
+        clock: Clock,
     ) -> None:
         self.settings, self.registry, self.kinds, self.clock = settings, registry, kinds, clock
         self.ledger = Ledger()
@@ -98,7 +104,7 @@ class Knowledge:
         self.stale: dict[str, set[str]] = {}
         """By worker: uids of the mirrors that must be stopped there first."""
         self.backlog: Callable[[str], int] = lambda worker: 0
-        self._policies = policies
+        self._placer, self._policies = placer, policies
 
     def situation(self, kind: Kind, obj: Object) -> Situation:
         """Everything about one original, now."""
@@ -118,6 +124,7 @@ class Knowledge:
             _Facts(self.registry.links, self._facts),
             self.registry.removed,
             self.settings,
+            self._placer,
             policy,
             now,
             memory.refusals,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from jobrelay.workloads import Demand
+from jobrelay.workloads import WorkloadDemand
 
 __all__ = ["Ledger"]
 
@@ -53,7 +53,7 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def assign(self, uid: str, cluster: str, demand: Demand, *, started: bool) -> None:
+    def assign(self, uid: str, cluster: str, demand: WorkloadDemand, *, started: bool) -> None:
         """A workload is assigned; assigned anew it moves."""
         self.forget(uid)
         entry = self._entries[uid] = _Entry(cluster, _NONE if started else total(demand), reserved=not started)
@@ -84,7 +84,7 @@ class Ledger:
         self._live[self._entries.pop(uid).cluster] -= 1
 
 
-def total(demand: Demand) -> dict[str, Fraction]:
+def total(demand: WorkloadDemand) -> dict[str, Fraction]:
     """What all pods ask for together; `pods` counts them."""
     sums: dict[str, Fraction] = {"pods": Fraction(0)}
     for pods in demand.pod_sets:

@@ -220,7 +220,7 @@ class Originals:
         return new
 
     async def _write_part(self, situation: Situation, mirror: Object) -> Object | None:
-        for part in situation.adapter.subsets(situation.obj, mirror):
+        for part in situation.adapter.reduced_statuses(situation.obj, mirror):
             with suppress(Invalid):
                 return await self._patch_status(situation, part)
         return None

@@ -20,14 +20,14 @@ from jobrelay.relay.hands import ASSIGNED, Hands, assigned_cluster
 from jobrelay.relay.knowledge import Kind, Knowledge
 from jobrelay.relay.metrics import Metrics
 from jobrelay.relay.originals import Originals, Task
-from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
+from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.telling import Telling
 from jobrelay.relay.workers import Connect, ObjectSource, Registry, Source, Timing, Way, over_network, trimmed
 from jobrelay.relay.workers.renewal import Renewal
 from jobrelay.relay.workers.timing import PATIENT
-from jobrelay.workloads import ADAPTERS, Adapter
+from jobrelay.workloads import Adapter, load_adapters
 
 __all__ = ["Relay", "find_origin"]
 
@@ -62,13 +62,14 @@ class Relay:
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
         timing: Timing = PATIENT,
-        adapters: Sequence[Adapter] = tuple(ADAPTERS.values()),
-        policy: Policy | None = None,
+        adapters: Sequence[Adapter] | None = None,
+        policy: str = DEFAULT_POLICY,
         election: LeaderElection | None = None,
         identity: str = "jobrelay",
         clock: Clock | None = None,
     ) -> None:
         clock = clock or SystemClock()
+        adapters = load_adapters() if adapters is None else adapters
         self._election = election
         self.metrics = metrics = Metrics()
         client = Client(Counting(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
@@ -90,9 +91,9 @@ class Relay:
 
         namespaces = cache(NAMESPACES)
         kinds = {str(each.resource): Kind(each, cache(each.resource)) for each in adapters}
-        self.knowledge = Knowledge(
-            settings, self.registry, kinds, NamespacePolicies(namespaces, policy or parse_policy(DEFAULT)), clock
-        )
+        placer = Placer()
+        policies = NamespacePolicies(namespaces, placer.parse, policy)
+        self.knowledge = Knowledge(settings, self.registry, kinds, placer, policies, clock)
         recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
         self._telling = Telling(recorder, clock)
         grace = GRACE if election is None else min(GRACE, election.spare / 2)

@@ -12,9 +12,9 @@ from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.health import frozen
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.names import FENCING
-from jobrelay.relay.placement import Placement, Policy, place, wish
+from jobrelay.relay.placement import Placement, Placer, Policy, read_request
 from jobrelay.relay.settings import Settings
-from jobrelay.workloads import Adapter, Demand, Workload
+from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
 __all__ = ["Mirror", "Situation"]
 
@@ -43,6 +43,7 @@ class Situation:
     removed: Mapping[str, datetime]
     """Workers that are no longer registered, and since when."""
     settings: Settings
+    placer: Placer
     policy: Policy
     now: datetime
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
@@ -56,13 +57,13 @@ class Situation:
     """What went wrong at the last try to create its mirror."""
 
     @cached_property
-    def demand(self) -> Demand:
+    def demand(self) -> WorkloadDemand:
         return self.adapter.demand(self.obj)
 
     @cached_property
     def fenced(self) -> bool:
         """Whether this workload must never run twice at the same time."""
-        if not self.adapter.fences:
+        if not self.adapter.enforces_deadline:
             return False
         own = self.obj.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
         return own == "true" if own in ("true", "false") else self.settings.fencing
@@ -104,11 +105,11 @@ class Situation:
         """Where it should run; `avoid` names workers that it should not run on and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
         previous = self.assignment.cluster if self.assignment is not None else None
-        asked = wish(
+        request = read_request(
             self.obj.metadata.annotations,
             previous,
             refused | dict(avoid or {}),
             seed=self.job.uid,
             namespace=self.obj.namespace,
         )
-        return place(self.demand, asked, tuple(self.workers.values()), self.policy)
+        return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

@@ -17,7 +17,7 @@ from jobrelay.kube.client import Propagation
 from jobrelay.relay.fencing import deadline, renewal
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.situation import Mirror, Situation
-from jobrelay.workloads import Marks
+from jobrelay.workloads import MirrorParameters
 
 __all__ = ["Create", "Delete", "Tending", "Update", "tend", "unclaimed"]
 
@@ -95,7 +95,7 @@ def _keep(now: Situation, mirror: Mirror, name: str) -> Tending:
         return _after_end(mirror, now.settings, now.now, reported=now.job.end is not None)
     if now.job.end is not None:
         return Tending(Delete(mirror, "its original has ended"))
-    patch = now.adapter.forward(now.obj, mirror.obj, marks(now, mirror, name))
+    patch = now.adapter.mirror_patch(now.obj, mirror.obj, marks(now, mirror, name))
     if patch is not None:
         return Tending(Update(mirror, patch))
     return Tending(look_again=renewal(mirror.facts, now.lease, now.now))
@@ -114,9 +114,9 @@ def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: b
     return Tending(Delete(mirror, f"it finished {settings.keep_finished:g} s ago"))
 
 
-def marks(now: Situation, mirror: Mirror | None, name: str) -> Marks:
+def marks(now: Situation, mirror: Mirror | None, name: str) -> MirrorParameters:
     """What the mirror of the present run carries."""
     to = now.assignment
     epoch = to.epoch if to is not None else 0
     ends = deadline(now.job, mirror.facts if mirror is not None else None, now.lease, now.now)
-    return Marks(now.settings.origin, epoch, name, ends)
+    return MirrorParameters(now.settings.origin, epoch, name, ends)

@@ -1,7 +1,7 @@
-"""What a pod asks of its node, counted as the scheduler does.
+"""What a pod requests of its node, counted as the scheduler does.
 
-A pod template may name only limits; the API server fills in the requests when a pod is made of it. The same is done here,
-so that a template and the pods made of it add up to the same.
+A pod template may have only limits; the API server defaults the requests when a pod is created from it. The same is done here,
+so that a template and its pods have the same requests.
 """
 
 from __future__ import annotations

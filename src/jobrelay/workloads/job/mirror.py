@@ -1,11 +1,11 @@
-"""The mirror of a Job: what it is made of, and what follows when the original changes.
+"""The mirror of a Job: how it is built, and how changes of the original are forwarded.
 
-The mirror is the original without everything that belongs to the management cluster: `managedBy`, or nobody would run it;
+The mirror is the original without everything that belongs to the management cluster: `managedBy`, or no controller would run it;
 the selector and labels that the API server generated, or the worker would refuse them; `ttlSecondsAfterFinished`, or the
-worker would delete it before its end is seen. With a manual selector nothing is generated, and all of it is the user's.
+worker would delete it before the relay has seen its end. With a manual selector nothing is generated, and all of it is the user's.
 
-A Job that is created without labels shows those of its pod template, generated ones included. Only a Job that shows its
-own uid there has got them that way: a user's own `job-name` label on a Job is kept.
+A Job that is created without labels gets those of its pod template, generated ones included. Only a Job with its own uid
+among its labels got them that way: a user's own `job-name` label on a Job is kept.
 """
 
 from __future__ import annotations
@@ -18,33 +18,27 @@ from msgspec.structs import replace
 
 from jobrelay.kinds.job.names import CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME
 from jobrelay.kube import Object
-from jobrelay.workloads.adapter import Marks
-from jobrelay.workloads.job.views import OpenJob
-from jobrelay.workloads.names import DOMAIN, EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.workloads.adapter import MirrorParameters
+from jobrelay.workloads.job.views import MutableJob
+from jobrelay.workloads.metadata import metadata_patch, mirror_metadata
 from jobrelay.workloads.patches import status_patch
 
-__all__ = ["forward", "mirror", "mirror_annotations", "mirror_labels", "mirror_spec"]
+__all__ = ["mirror", "mirror_labels", "mirror_patch", "mirror_spec"]
 
 _GENERATED: Final = (CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME)
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_MIRRORED: Final = frozenset({"managedBy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "selector"})
 _DEFAULTED: Final = ("suspend", "parallelism", "backoffLimit", "podReplacementPolicy")
-"""What a user may change and every server fills in: if one is absent, its server does not know it."""
+"""Fields that a user may change and every server defaults: if one is absent, its server does not know it."""
 _OPTIONAL: Final = ("activeDeadlineSeconds", "maxFailedIndexes")
 _DIRECTIVES: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
-def mirror(obj: Object, marks: Marks) -> dict[str, Any]:
+def mirror(original: Object, parameters: MirrorParameters) -> dict[str, Any]:
     """The body of the mirror to create."""
-    job = obj.decode()
-    labels, annotations = _marks(obj, marks)
-    metadata = {
-        "name": marks.name,
-        "namespace": obj.namespace,
-        "labels": mirror_labels(job) | labels,
-        "annotations": mirror_annotations(job) | annotations,
-    }
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": mirror_spec(job, marks.deadline)}
+    job = original.decode()
+    metadata = mirror_metadata(original, parameters, mirror_labels(job))
+    spec = mirror_spec(job, parameters.deadline)
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
 def mirror_labels(job: Mapping[str, Any]) -> dict[str, str]:
@@ -57,14 +51,8 @@ def mirror_labels(job: Mapping[str, Any]) -> dict[str, str]:
     return labels
 
 
-def mirror_annotations(job: Mapping[str, Any]) -> dict[str, str]:
-    """The annotations that are the user's and mean something on a worker."""
-    annotations = job["metadata"].get("annotations") or {}
-    return {key: text for key, text in annotations.items() if key != _LAST_APPLIED and not key.startswith(DOMAIN)}
-
-
 def mirror_spec(job: Mapping[str, Any], deadline: int | None = None) -> dict[str, Any]:
-    """The spec of a mirror; a deadline takes the place of the user's."""
+    """The spec of a mirror; `deadline` replaces the user's."""
     given = job["spec"]
     spec = {name: value for name, value in given.items() if name not in _NOT_MIRRORED}
     deadline = given.get("activeDeadlineSeconds") if deadline is None else deadline
@@ -84,34 +72,20 @@ def _not_generated(labels: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in labels.items() if key not in _GENERATED}
 
 
-def _marks(obj: Object, marks: Marks) -> tuple[dict[str, str], dict[str, str]]:
-    labels = {ORIGIN: marks.origin, KUEUE_ORIGIN: marks.origin}
-    return labels, {ORIGIN_UID: obj.uid, ORIGIN_NAME: obj.name, EPOCH: str(marks.epoch)}
-
-
-def forward(obj: Object, mirror: Object, marks: Marks) -> dict[str, Any] | None:
-    """A merge patch with what a user may change on a Job, as far as a worker allows it; it also mends the marks."""
+def mirror_patch(original: Object, mirror: Object, parameters: MirrorParameters) -> dict[str, Any] | None:
+    """A merge patch with what a user may change on a Job, as far as a worker allows it; also restores the metadata."""
     patch: dict[str, Any] = {}
-    if metadata := _changed_marks(mirror, _marks(obj, marks)):
+    if metadata := metadata_patch(original, mirror, parameters):
         patch["metadata"] = metadata
-    original, copy = obj.decode(OpenJob).spec, mirror.decode(OpenJob)
-    if marks.deadline is not None:
-        original = replace(original, active_deadline_seconds=marks.deadline)
-    spec = _changed_spec(msgspec.to_builtins(original), msgspec.to_builtins(copy.spec))
-    if copy.spec.suspend and copy.status.start_time is None and (template := _changed_template(obj, mirror)):
+    wanted, found = original.decode(MutableJob).spec, mirror.decode(MutableJob)
+    if parameters.deadline is not None:
+        wanted = replace(wanted, active_deadline_seconds=parameters.deadline)
+    spec = _changed_spec(msgspec.to_builtins(wanted), msgspec.to_builtins(found.spec))
+    if found.spec.suspend and found.status.start_time is None and (template := _changed_template(original, mirror)):
         spec["template"] = template
     if spec:
         patch["spec"] = spec
     return patch or None
-
-
-def _changed_marks(mirror: Object, wanted: tuple[dict[str, str], dict[str, str]]) -> dict[str, Any]:
-    found = (mirror.metadata.labels, mirror.metadata.annotations)
-    changes = {
-        name: {key: value for key, value in want.items() if have.get(key) != value}
-        for name, want, have in zip(("labels", "annotations"), wanted, found, strict=True)
-    }
-    return {name: change for name, change in changes.items() if change}
 
 
 def _changed_spec(want: dict[str, Any], have: dict[str, Any]) -> dict[str, Any]:
@@ -124,9 +98,9 @@ def _changed_spec(want: dict[str, Any], have: dict[str, Any]) -> dict[str, Any]:
     return patch
 
 
-def _changed_template(obj: Object, mirror: Object) -> dict[str, Any]:
-    """The scheduling directives, which are open to change until a suspended Job starts for the first time."""
-    want, have = mirror_spec(obj.decode()), mirror.decode()["spec"]
+def _changed_template(original: Object, mirror: Object) -> dict[str, Any]:
+    """The scheduling directives, which may change until a suspended Job starts for the first time."""
+    want, have = mirror_spec(original.decode()), mirror.decode()["spec"]
     manual = bool(want.get("manualSelector"))
     return status_patch(_directives(have["template"], manual), _directives(want["template"], manual))
 
