@@ -158,9 +158,10 @@ class FitCache:
 
 def _fit(requirements: WorkloadRequirements, totals: NodeTotals) -> WorkerFit:
     eligible, serving, now, empty = totals.head
-    resources = tuple(ResourceFit(*resource, *totals.sums(index)) for index, resource in enumerate(totals.resources))
+    pairs = zip(totals.resources, totals.sums, strict=True)
+    resources = tuple([ResourceFit(*resource, *sums) for resource, sums in pairs])
     loads = [
         (one.allocatable - one.free + one.requested) / one.allocatable if one.allocatable else 1.0 for one in resources
     ]
     load = min(max(loads, default=1.0), 1.0)
-    return WorkerFit(requirements.pods, eligible, serving, now, empty, load, resources, totals.preference())
+    return WorkerFit(requirements.pods, eligible, serving, now, empty, load, resources, totals.preference)

@@ -38,13 +38,15 @@ class NodeInfo:
 class NodeTotals:
     """Sums over the nodes of one worker for one set of requirements."""
 
-    __slots__ = ("_requirements", "_total", "nodes", "resources")
+    __slots__ = ("_any_node", "_prefers", "_requirements", "_total", "nodes", "resources")
 
     def __init__(self, requirements: WorkloadRequirements) -> None:
         self._requirements = requirements
         self.resources = _resources(requirements)
         """Name, average request of a pod, request of all pods."""
         self.nodes: Sequence[NodeInfo] = ()
+        self._any_node = any(not pods.selects_nodes for pods in requirements.pod_sets)
+        self._prefers = any(pods.affinity for pods in requirements.pod_sets)
         self._total = [0] * (_HEAD + 4 * len(self.resources))
 
     def update(self, nodes: Sequence[NodeInfo]) -> None:
@@ -70,29 +72,34 @@ class NodeTotals:
             return 0, 0, 0, 0
         return eligible, serving, _packed(pod_sets, nodes, empty=False), _packed(pod_sets, nodes, empty=True)
 
-    def sums(self, index: int) -> tuple[int, int, int, int]:
-        """Of one resource: allocatable and free on nodes in service, pods that fit by it, and free on other nodes."""
-        allocatable, free, pods, elsewhere = self._total[_HEAD + 4 * index : _HEAD + 4 * index + 4]
-        return allocatable, free, pods, elsewhere
+    @property
+    def sums(self) -> list[list[int]]:
+        """Of each resource: allocatable and free on nodes in service, pods that fit by it, and free on other nodes."""
+        return [self._total[index : index + 4] for index in range(_HEAD, len(self._total), 4)]
 
+    @property
     def preference(self) -> float:
         """How well the best node in service meets the preferred node affinity: 0 to 1."""
-        return max((_preference(pods, self.nodes) for pods in self._requirements.pod_sets), default=0.0)
+        if not self._prefers:
+            return 0.0
+        return max(_preference(pods, self.nodes) for pods in self._requirements.pod_sets)
 
     def _row(self, info: NodeInfo) -> list[int]:
         """The contribution of one node to the sums."""
-        node = info.node
-        accepted = [pods for pods in self._requirements.pod_sets if _accepts(node, pods, empty=True)]
+        node, pod_sets = info.node, self._requirements.pod_sets
         plain = node.schedulable and not node.taints
-        serving = accepted if plain else [pods for pods in accepted if _accepts(node, pods, empty=False)]
-        sums: list[int] = []
+        accepted = (plain and self._any_node) or any(_accepts(node, pods, empty=True) for pods in pod_sets)
+        serving = accepted if plain else any(_accepts(node, pods, empty=False) for pods in pod_sets)
+        row = [accepted, serving, 0, 0]
         now, empty = [], []
         for name, each, _ in self.resources:
             allocatable, free = info.allocatable.get(name, 0), info.free.get(name, 0)
+            fitting = free // each
             empty.append(allocatable // each)
-            now.append(free // each)
-            sums += (allocatable, free, free // each, 0) if serving else (0, 0, 0, free if node.schedulable else 0)
-        return [bool(accepted), bool(serving), min(now) if serving else 0, min(empty) if accepted else 0, *sums]
+            now.append(fitting)
+            row += (allocatable, free, fitting, 0) if serving else (0, 0, 0, free if node.schedulable else 0)
+        row[2:_HEAD] = min(now) if serving else 0, min(empty) if accepted else 0
+        return row
 
 
 def _resources(requirements: WorkloadRequirements) -> list[tuple[str, int, int]]:
