@@ -1,5 +1,5 @@
-"""What one placement costs: 50 workers of 20 nodes each, Jobs of ten shapes in turn, and one node changes between any two of
-them."""
+"""What one placement costs: 50 workers of 20 nodes each, Jobs of ten shapes in turn, and one node changes between any
+two of them."""
 
 from __future__ import annotations
 

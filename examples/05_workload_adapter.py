@@ -7,7 +7,8 @@ In a package of yours, `pyproject.toml` registers the adapter, and every relay t
     [project.entry-points."jobrelay.workloads"]
     render = "my_package.adapters:RenderAdapter"
 
-The kind is `Render`: so many frames of a film. A controller on the worker does the work and counts the frames in the status.
+The kind is `Render`: so many frames of a film. A controller on the worker does the work and counts the frames in the
+status.
 """
 
 from __future__ import annotations
@@ -93,6 +94,9 @@ class RenderAdapter:
     def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
         old = _status(original)
         return None if old.get("phase") == "Suspended" else old | {"phase": "Suspended"}
+
+    def pod_owner(self, pod: Object) -> str:
+        return ""  # this controller runs no pods; most give them an owner reference to the workload
 
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
         return Urgency.SOON if status.get("phase") == _status(original).get("phase") else Urgency.NOW

@@ -2,8 +2,8 @@
 
     python -m tests.workloads.replay --server https://127.0.0.1:6443/TOKEN --number 3000 --seed 1
 
-After each write the same mirror must have nothing more to say: what a server makes of a status has to read as the status
-that was meant.
+After each write the same mirror must have nothing more to say: what a server makes of a status has to read as the
+status that was meant.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Life stories of delegated Jobs: users, workers, clocks and bad luck by a seed, and the relay's writes by the adapter.
 
-A story is a management Job and one worker after another. Whatever the adapter wants to write is checked and applied as an
-API server would, so that every pair of original and mirror that a story shows can be reached in life. Watches lag: the
-relay sees some versions of a mirror and not others, but never an older one after a newer one.
+A story is a management Job and one worker after another. Whatever the adapter wants to write is checked and applied
+as an API server would, so that every pair of original and mirror that a story shows can be reached in life. Watches
+lag: the relay sees some versions of a mirror and not others, but never an older one after a newer one.
 """
 
 from __future__ import annotations

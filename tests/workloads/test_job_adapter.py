@@ -80,7 +80,7 @@ class TestSuspendedStatus:
         ({"conditions": [SUSPENDED]}, {"conditions": [RESUMED]}, Urgency.NOW),
         ({"startTime": T1}, {"startTime": T1, "terminating": 1, "conditions": [TARGET]}, Urgency.NOW),
         ({"startTime": T1, "active": 1}, {"startTime": T1, "conditions": [MET]}, Urgency.LATER),
-        ({"startTime": T1, "conditions": [MET]}, {"startTime": T1, "completionTime": T2, "conditions": [MET, COMPLETE]}, Urgency.NOW),
+        ({"conditions": [MET]}, {"completionTime": T2, "conditions": [MET, COMPLETE]}, Urgency.NOW),
         ({"startTime": T1}, LOST, Urgency.NOW),
     ],
 )  # fmt: skip
@@ -90,7 +90,8 @@ def test_only_counts_a_start_and_an_end_that_follows_at_once_may_wait(old: Obj, 
 
 class TestDemand:
     @pytest.mark.parametrize(
-        ("spec", "count"), [({}, 1), ({"parallelism": 3}, 3), ({"parallelism": 5, "completions": 2}, 2), ({"parallelism": 0}, 0)]
+        ("spec", "count"),
+        [({}, 1), ({"parallelism": 3}, 3), ({"parallelism": 5, "completions": 2}, 2), ({"parallelism": 0}, 0)],
     )  # fmt: skip
     def test_pods_at_a_time(self, spec: Obj, count: int) -> None:
         assert demand(**spec).pod_sets[0].count == count

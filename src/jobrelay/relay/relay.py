@@ -77,6 +77,7 @@ class Relay:
             client,
             source,
             resources=[adapter.resource for adapter in adapters],
+            pod_owner=lambda pod: next(filter(None, (adapter.pod_owner(pod) for adapter in adapters)), ""),
             origin=settings.origin,
             namespace=namespace,
             connect=lambda way: Counting(connect(way), _name_of(way, source), metrics),

@@ -1,11 +1,11 @@
 """What the relay asks of a workload kind.
 
-An `Adapter` is a set of pure functions over objects. It reads the few facts that every kind has, builds the mirror for a worker,
-says which changes of the original to forward, and computes the status to write back. It does no I/O and keeps no state; the
-relay does everything else in the same way for every kind.
+An `Adapter` is a set of pure functions over objects. It reads the few facts that every kind has, builds the mirror
+for a worker, says which changes of the original to forward, and computes the status to write back. It does no I/O and
+keeps no state; the relay does everything else in the same way for every kind.
 
-The *original* is the object on the management cluster, the *mirror* its copy on the worker that runs it. An adapter may be
-called at any time, in any order, and again with the same objects: it must depend on nothing but its arguments.
+The *original* is the object on the management cluster, the *mirror* its copy on the worker that runs it. An adapter
+may be called at any time, in any order, and again with the same objects: it must depend on nothing but its arguments.
 """
 
 from __future__ import annotations
@@ -149,7 +149,14 @@ class Adapter(Protocol):
         ...
 
     def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
-        """The complete new status of an original that has no mirror because it is suspended; None if it says so already."""
+        """The complete new status of an original without a mirror because it is suspended; None if it has that status."""
+        ...
+
+    def pod_owner(self, pod: Object) -> str:
+        """The uid of the mirror that a pod on a worker belongs to; empty if it belongs to none of this kind.
+
+        While pods of a mirror are not on nodes yet, what they request is reserved for them.
+        """
         ...
 
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:

@@ -1,4 +1,4 @@
-"""The metadata of mirrors, the same for every kind: the user's labels and annotations, and those that identify the mirror."""
+"""The metadata of mirrors of every kind: the user's labels and annotations, and those that identify the mirror."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 def mirror_metadata(
     original: Object, parameters: MirrorParameters, user_labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The metadata of the mirror to create; `user_labels` replace the original's labels where not all are the user's."""
+    """The metadata of the mirror to create; `user_labels` are given if not all labels of the original are the user's."""
     labels, annotations = _identity(original, parameters)
     metadata = original.metadata
     return {

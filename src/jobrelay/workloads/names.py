@@ -1,7 +1,7 @@
 """Names that delegate a workload, and the labels and annotations of mirrors.
 
-A label alone never identifies a mirror, since objects that some kinds create inherit their labels. The uid of the original, in
-an annotation, does.
+A label alone never identifies a mirror, since objects that some kinds create inherit their labels. The uid of the
+original, in an annotation, does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Merge patches that also remove fields.
 
-A server omits a counter that is 0 and a list that is empty. Sent as a merge patch, such a status leaves the old value in
-place: `active: 1` stays, and the end of the Job is refused. So fields that the new value lacks are sent as null, at every
-depth.
+A server omits a counter that is 0 and a list that is empty. Sent as a merge patch, such a status leaves the old value
+in place: `active: 1` stays, and the end of the Job is refused. So fields that the new value lacks are sent as null,
+at every depth.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The adapters of a relay: the built-in ones and those of installed packages.
 
-A package brings an adapter by an entry point of the group `jobrelay.workloads`, which names a class or function that takes no
-arguments and returns the adapter. One that cannot be loaded is reported by name, and the relay runs without that kind.
+A package brings an adapter by an entry point of the group `jobrelay.workloads`, which names a class or function that
+takes no arguments and returns the adapter. One that cannot be loaded is reported by name, and the relay runs without
+that kind.
 """
 
 from __future__ import annotations

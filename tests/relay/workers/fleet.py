@@ -13,6 +13,7 @@ from jobrelay.kube import Client, Connection, FakeClock, FaultyTransport, Transp
 from jobrelay.kube.resource import JOBS, SECRETS
 from jobrelay.relay.workers import ObjectSource, Registry, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS
+from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, Recording, advance, kubeconfig, running, settle
 
@@ -48,6 +49,7 @@ class Fleet:
             self.client,
             source,
             resources=[JOBS],
+            pod_owner=JobAdapter().pod_owner,
             origin=ORIGIN_HERE,
             namespace=NAMESPACE,
             connect=self.connect,

@@ -11,6 +11,7 @@ import pytest
 from jobrelay.kube import FakeClock, Request, Response
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.workers import WorkerLink, WorkerSpec
+from jobrelay.workloads import JobAdapter
 
 from .support import advance, running, way
 
@@ -64,6 +65,7 @@ async def test_nonsense_is_named_and_does_no_harm(clock: FakeClock, liar: Liar, 
     link = WorkerLink(
         WorkerSpec("w1", way()),
         resources=[JOBS],
+        pod_owner=JobAdapter().pod_owner,
         origin="o",
         clock=clock,
         connect=lambda connection: liar,

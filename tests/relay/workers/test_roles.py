@@ -11,6 +11,7 @@ from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
 from jobrelay.relay.workers import Way, WorkerLink, WorkerSpec
+from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, Recording, advance, job, running
 
@@ -34,7 +35,11 @@ async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[Worke
         await _grant(cluster.client(), "team")
         seen = Recording(cluster.transport("relay", ["system:authenticated"]))
         way = Way(Connection("https://w1", namespace), "1")
-        options: dict[str, Any] = {"resources": [JOBS], "connect": lambda connection: seen}
+        options: dict[str, Any] = {
+            "resources": [JOBS],
+            "pod_owner": JobAdapter().pod_owner,
+            "connect": lambda connection: seen,
+        }
         link = WorkerLink(WorkerSpec("w1", way), origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await advance(clock, 2)

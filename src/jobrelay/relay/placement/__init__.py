@@ -1,9 +1,9 @@
 """Which worker a workload goes to, with every decision explained.
 
-A `Placer` belongs to one relay and owns what placements share: the policy plugins and the cached fits of each worker. Filters and
-scores are pure functions of candidates. Placing happens for every workload, so it does little: the nodes of a worker are
-added up again only as far as they changed (`fit`), and texts are made only when they are read (`explain`). `CapacityTracker`
-keeps the capacity of a worker up to date from its nodes and pods.
+A `Placer` belongs to one relay and owns what placements share: the policy plugins and the cached fits of each worker.
+Filters and scores are pure functions of candidates. Placing happens for every workload, so it does little: the nodes
+of a worker are added up again only as far as they changed (`fit`), and texts are made only when they are read
+(`explain`). `CapacityTracker` keeps the capacity of a worker up to date from its nodes and pods.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Amounts of resources as integers in thousandths of the base unit, and as text.
 
-Placement compares the same few numbers thousands of times. Integers are ten times as fast as fractions, and Kubernetes keeps
-nothing below a thousandth in resource lists.
+Placement compares the same few numbers thousands of times. Integers are ten times as fast as fractions, and
+Kubernetes keeps nothing below a thousandth in resource lists.
 """
 
 from __future__ import annotations

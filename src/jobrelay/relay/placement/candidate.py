@@ -59,7 +59,7 @@ class Candidate:
 
 
 class Filter(NamedTuple):
-    """A reason to reject a candidate: a cheap test and, separately, a function that makes the text for whoever reads it."""
+    """A reason to reject a candidate: a cheap test, and a function that makes the text when somebody reads it."""
 
     rejects: Callable[[Candidate], bool]
     explain: Callable[[Candidate], Rejection]

@@ -1,8 +1,8 @@
 """What a worker's nodes offer and what their pods request, kept up to date from watch events.
 
-Pods are counted as the scheduler counts them: from the moment they are bound to a node until they end. Each event changes the
-sums of one node, and a snapshot replaces only the facts of nodes that changed since the last one. The others stay the
-same objects, by which placement recognises that they need not be added up again.
+Pods are counted as the scheduler counts them: from the moment they are bound to a node until they end. Each event
+changes the sums of one node, and a snapshot replaces only the facts of nodes that changed since the last one. The
+others stay the same objects, by which placement recognises that they need not be added up again.
 
 A pod's requests are read once and shared among equal pods; later events read only its node and phase.
 """
@@ -18,15 +18,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.kinds import quantity
-from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.errors import ProtocolError
 from jobrelay.kube.objects import Key
 from jobrelay.relay.model import Capacity, NodeFacts
 from jobrelay.workloads.requests import pod_requests
 
-__all__ = ["CapacityTracker"]
+__all__ = ["POD_OWNER", "CapacityTracker"]
 
+POD_OWNER: Final = "jobrelay.dev/mirror-uid"
+"""The label by which pods say whose they are, in the form in which they are kept here."""
 _ENDED: Final = ("Succeeded", "Failed")
 _MOST_SHARED: Final = 4096
 _Requests = tuple[tuple[str, Fraction], ...]
@@ -133,11 +134,11 @@ class CapacityTracker:
         return self._last
 
     def pending(self, owners: Container[str] | None = None) -> int:
-        """How many pods of these Jobs (by uid; None for all) wait for a node, gated ones left out."""
+        """How many pods of these mirrors (by uid; None for all) wait for a node, without gated ones."""
         return sum(count for owner, count in self._waiting.items() if owners is None or owner in owners)
 
     def bound(self, owner: str) -> int:
-        """How many pods of a Job (by uid) are counted on nodes and need no reservation any more."""
+        """How many pods of a mirror (by uid) are counted on nodes and need no reservation any more."""
         return self._bound[owner]
 
     def _read(self, pod: Object, before: _CountedPod | None) -> _CountedPod | None:
@@ -158,7 +159,7 @@ class CapacityTracker:
         if len(self._shared) > _MOST_SHARED:
             self._shared.clear()
         shared = self._shared.setdefault(requests, requests)
-        return _CountedPod(view.spec.node_name, shared, metadata.labels.get(CONTROLLER_UID, ""), metadata.generation)
+        return _CountedPod(view.spec.node_name, shared, metadata.labels.get(POD_OWNER, ""), metadata.generation)
 
     def _count(self, counted: _CountedPod | None, times: int) -> None:
         if counted is None:

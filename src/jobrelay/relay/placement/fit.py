@@ -1,11 +1,12 @@
 """How many pods of a workload the nodes of a worker can hold: now, and if they were empty.
 
-Every node is considered by itself, since eight free CPUs on eight nodes hold no pod that needs two. A node that is cordoned or has
-one of Kubernetes' own taints (not ready, under pressure) is out of service now but counts for what would fit on empty nodes.
+Every node is considered by itself, since eight free CPUs on eight nodes hold no pod that needs two. A node that is
+cordoned or has one of Kubernetes' own taints (not ready, under pressure) is out of service now but counts for what
+would fit on empty nodes.
 
-The requests of workloads that are assigned but not yet visible as pods are known only as a sum. The sum is subtracted both from
-the free amounts and from the number of pods that fit, and the stricter result counts. Nodes that do not accept these pods
-take their share of it.
+The requests of workloads that are assigned but not yet visible as pods are known only as a sum. The sum is subtracted
+both from the free amounts and from the number of pods that fit, and the stricter result counts. Nodes that do not
+accept these pods take their share of it.
 """
 
 from __future__ import annotations

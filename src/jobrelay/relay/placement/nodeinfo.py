@@ -1,8 +1,8 @@
 """A worker's nodes added up for one set of requirements, and updated node by node.
 
 Adding up is the expensive part of placement, and usually one node of many has changed since the last time. Each node
-contributes a row of numbers. `NodeTotals` keeps the sum of the rows; for a node that changed it subtracts the old row and
-adds the new one.
+contributes a row of numbers. `NodeTotals` keeps the sum of the rows; for a node that changed it subtracts the old row
+and adds the new one.
 """
 
 from __future__ import annotations

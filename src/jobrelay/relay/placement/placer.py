@@ -1,11 +1,13 @@
-"""Placement: every worker passes the filters, the plugins and the question of room; the best of the feasible ones is chosen.
+"""Placement: every worker passes the filters, the plugins and the question of room; the best of the feasible ones is
+chosen.
 
-Room decides first. A worker with room for all pods, or whose room is not known, is feasible. While there is none, the workload waits
-at the relay, where any worker may become free first, as long as some worker could hold all of it. A workload that is larger
-than every worker goes to the one that takes most of its pods now: the others follow as the first ones end.
+Room decides first. A worker with room for all pods, or whose room is not known, is feasible. While there is none, the
+workload waits at the relay, where any worker may become free first, as long as some worker could hold all of it. A
+workload that is larger than every worker goes to the one that takes most of its pods now: the others follow as the
+first ones end.
 
-Among feasible workers, those whose room is unknown and in doubt, because pods of relayed workloads wait for a node there, come
-last. Scores decide the rest, and equal workers take turns by the workload's seed.
+Among feasible workers, those whose room is unknown and in doubt, because pods of relayed workloads wait for a node
+there, come last. Scores decide the rest, and equal workers take turns by the workload's seed.
 """
 
 from __future__ import annotations
@@ -53,8 +55,9 @@ class Placement:
 class Placer:
     """Chooses workers for workloads.
 
-    It owns what placements have in common: the plugins, of which some may become disabled, and the cached fits of each worker.
-    Everything else that a placement depends on is given to `place`, which always gets all workers there are.
+    It owns what placements have in common: the plugins, of which some may become disabled, and the cached fits of
+    each worker. Everything else that a placement depends on is given to `place`, which always gets all workers there
+    are.
     """
 
     def __init__(self, plugins: PolicyPlugins | None = None) -> None:

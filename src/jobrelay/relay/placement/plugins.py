@@ -1,8 +1,9 @@
 """Placement policies from other packages, and how one that misbehaves is disabled.
 
-A plugin is a function `(demand, request, worker) -> float | Rejection`, found by the entry point group `jobrelay.placement`. It runs
-inside the relay, so it must neither fail nor be slow: one that raises, returns something else, or takes longer than 50 ms for
-all workers of one placement is disabled until the relay restarts, and every placement whose policy names it reports that.
+A plugin is a function `(demand, request, worker) -> float | Rejection`, found by the entry point group
+`jobrelay.placement`. It runs inside the relay, so it must neither fail nor be slow: one that raises, returns
+something else, or takes longer than 50 ms for all workers of one placement is disabled until the relay restarts, and
+every placement whose policy names it reports that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A placement policy: which scores count, with which weights, and whether workloads wait for room. Parsed from a text such as
-`least-loaded*2,cost`.
+"""A placement policy: which scores count, with which weights, and whether workloads wait for room. Parsed from a text
+such as `least-loaded*2,cost`.
 
-Two scores are part of every policy unless it names them itself: `preferred`, because the workload asks for it, and `sticky`. Their
-weights put them before all others.
+Two scores are part of every policy unless it names them itself: `preferred`, because the workload asks for it, and
+`sticky`. Their weights put them before all others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a workload may or should run: its placement annotations, and what the relay knows of its earlier runs.
 
-A malformed annotation is never an error of the relay. If it restricts the workers, the workload waits until it is corrected, since
-running it elsewhere could be wrong. If it only states a preference, it is ignored and reported.
+A malformed annotation is never an error of the relay. If it restricts the workers, the workload waits until it is
+corrected, since running it elsewhere could be wrong. If it only states a preference, it is ignored and reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A workload's demand prepared for arithmetic: integers in thousandths, equal for workloads with equal pods.
 
-Two Jobs with different labels have different shapes but need the same resources, so fits are cached by these requirements
-and not by the shape.
+Two Jobs with different labels have different shapes but need the same resources, so fits are cached by these
+requirements and not by the shape.
 """
 
 from __future__ import annotations

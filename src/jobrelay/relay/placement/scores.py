@@ -1,7 +1,7 @@
 """The built-in scores: each gives every candidate a number from 0 to 1, the best the highest.
 
-A score sees all candidates at once, because most are relative: the cheapest worker gets 1 whatever it costs. A worker whose
-room is not known counts as half loaded, and less the more pods wait for a node there.
+A score sees all candidates at once, because most are relative: the cheapest worker gets 1 whatever it costs. A worker
+whose room is not known counts as half loaded, and less the more pods wait for a node there.
 """
 
 from __future__ import annotations

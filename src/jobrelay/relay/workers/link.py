@@ -25,6 +25,7 @@ from jobrelay.kube import (
     Forbidden,
     KubeError,
     NotFound,
+    Object,
     Resource,
     TransportTimeout,
     Version,
@@ -72,6 +73,7 @@ class WorkerLink:
         spec: WorkerSpec,
         *,
         resources: Sequence[Resource],
+        pod_owner: Callable[[Object], str],
         origin: str,
         clock: Clock,
         connect: Connect = over_network,
@@ -105,7 +107,9 @@ class WorkerLink:
         self.capacity = CapacityTracker()
         self.namespaces: set[str] = set()
         """Namespaces that are known to be there; the core's to fill."""
-        self._feed = CapacityFeed(watcher, self.capacity, self._changed, clock=clock, random=random, timing=timing)
+        self._feed = CapacityFeed(
+            watcher, self.capacity, self._changed, pod_owner=pod_owner, clock=clock, random=random, timing=timing
+        )
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
         self._in_session = False

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
-from jobrelay.kube import Client, Clock, KubeError, Resource, SystemClock
+from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.workers.conditions import ConditionWriter
@@ -35,8 +35,9 @@ log = logging.getLogger(__name__)
 class Registry:
     """All workers of the relay whose management cluster `client` reaches.
 
-    `resources` are the kinds whose mirrors are followed, `origin` is the value of their label. `namespace` holds the
-    record of losses. `writes` says whether this process may write at present, as only the leader may.
+    `resources` are the kinds whose mirrors are followed, `origin` is the value of their label. `pod_owner` returns the
+    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this process may write at
+    present, as only the leader may.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Registry:
         source: Source,
         *,
         resources: Sequence[Resource],
+        pod_owner: Callable[[Object], str],
         origin: str,
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
@@ -55,6 +57,7 @@ class Registry:
     ) -> None:
         self._client, self._source = client, source
         self._clock, self._random = clock or SystemClock(), random or Random()
+        self._pod_owner = pod_owner
         self._resources, self._origin, self._connect, self._timing = resources, origin, connect, timing
         self._losses = LossRecord(client, namespace, clock=self._clock, writes=writes, random=self._random)
         self._links: dict[str, WorkerLink] = {}
@@ -153,6 +156,7 @@ class Registry:
         link = self._links[name] = WorkerLink(
             self._source.workers[name],
             resources=self._resources,
+            pod_owner=self._pod_owner,
             origin=self._origin,
             clock=self._clock,
             connect=self._connect,

@@ -6,12 +6,13 @@ counted from is kept, under the names it has in the API.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.job.names import CONTROLLER_UID
 from jobrelay.kube import Metadata, Object, ProtocolError
+from jobrelay.relay.placement.capacity import POD_OWNER
 
 __all__ = ["node_for_capacity", "pod_for_capacity", "sound", "trimmed"]
 
@@ -91,12 +92,12 @@ class _Node(msgspec.Struct):
     status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
 
 
-def pod_for_capacity(obj: Object) -> Object:
+def pod_for_capacity(obj: Object, pod_owner: Callable[[Object], str]) -> Object:
     """A pod's requests, its node, its phase, why it has no node, and whose it is."""
     pod = obj.decode(_Pod)
     told = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status != "True"]
     pod.status.conditions = told or None
-    labels = {CONTROLLER_UID: uid} if (uid := obj.metadata.labels.get(CONTROLLER_UID)) else {}
+    labels = {POD_OWNER: uid} if (uid := pod_owner(obj)) else {}
     return Object(_light(obj.metadata, labels), _encoder.encode(pod))
 
 

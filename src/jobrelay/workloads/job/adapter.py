@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from jobrelay.kinds.job.names import COMPLETE, DEADLINE_EXCEEDED, FAILED
+from jobrelay.kinds.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
@@ -65,6 +65,9 @@ class JobAdapter:
 
     def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
         return suspended_status(original, now)
+
+    def pod_owner(self, pod: Object) -> str:
+        return pod.metadata.labels.get(CONTROLLER_UID, "")
 
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
         return urgency(original, status)

@@ -1,17 +1,17 @@
 """The conditions of an original, merged with those of its mirror.
 
-A condition of the mirror replaces the one of the same type; types that only the original has stay, whoever wrote them. Three
-cases need more than that.
+A condition of the mirror replaces the one of the same type; types that only the original has stay, whoever wrote
+them. Three cases need more than that.
 
-An announced end is final. `SuccessCriteriaMet` and `FailureTarget` can never be taken back. If the worker was lost after one
-of them, no later run can change the result: the original ends as announced as soon as a mirror is seen that was created after
-the announcement, or else when that mirror ends, in whatever way.
+An announced end is final. `SuccessCriteriaMet` and `FailureTarget` can never be taken back. If the worker was lost
+after one of them, no later run can change the result: the original ends as announced as soon as a mirror is seen that
+was created after the announcement, or else when that mirror ends, in whatever way.
 
-Workers run different versions of Kubernetes. Old ones end a Job without the interim condition that the management cluster
-requires; it is added together with the terminal one.
+Workers run different versions of Kubernetes. Old ones end a Job without the interim condition that the management
+cluster requires; it is added together with the terminal one.
 
-A mirror that is created when its original is resumed was itself never suspended and has no such condition. The original then
-gets what the Job controller would write: that it was resumed when the mirror started.
+A mirror that is created when its original is resumed was itself never suspended and has no such condition. The
+original then gets what the Job controller would write: that it was resumed when the mirror started.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def merged_conditions(original: MergeJob, mirror: MergeJob, created: str | None)
 
 
 def start_time(original: MergeJob, mirror: MergeJob) -> str | None:
-    """The start time to write: the mirror's while the original is suspended or resumed, otherwise the first one stays."""
+    """The start time to write: the mirror's if the original is suspended or was resumed, otherwise the first one."""
     old, seen = original.status.start_time, mirror.status.start_time
     if old is None or seen == old:
         return seen
@@ -126,7 +126,8 @@ def _resumes(original: MergeJob, mirror: MergeJob) -> bool:
 
 
 def _stopped_by_lease_only(original: MergeJob, mirror: MergeJob, told: _Conditions) -> bool:
-    """Whether a mirror is being stopped by a deadline that is not its user's, which must not be announced on the original.
+    """Whether a mirror is being stopped by a deadline that is not its user's, which must not be announced on the
+    original.
 
     What follows from the end of such a mirror is decided by the relay.
     """

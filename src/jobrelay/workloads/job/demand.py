@@ -1,8 +1,8 @@
 """What a Job needs of a cluster: how many pods of which kind at the same time.
 
-The answers of workers are remembered by the shape, so Jobs of one batch should share it. It leaves out what differs between the
-Jobs of a batch and does not matter to a cluster that accepts a Job: names, commands, arguments, values of environment variables,
-the scheduled time of a CronJob.
+The answers of workers are remembered by the shape, so Jobs of one batch should share it. It leaves out what differs
+between the Jobs of a batch and does not matter to a cluster that accepts a Job: names, commands, arguments, values of
+environment variables, the scheduled time of a CronJob.
 """
 
 from __future__ import annotations

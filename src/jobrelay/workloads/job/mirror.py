@@ -1,11 +1,12 @@
 """The mirror of a Job: how it is built, and how changes of the original are forwarded.
 
-The mirror is the original without everything that belongs to the management cluster: `managedBy`, or no controller would run it;
-the selector and labels that the API server generated, or the worker would refuse them; `ttlSecondsAfterFinished`, or the
-worker would delete it before the relay has seen its end. With a manual selector nothing is generated, and all of it is the user's.
+The mirror is the original without everything that belongs to the management cluster: `managedBy`, or no controller
+would run it; the selector and labels that the API server generated, or the worker would refuse them;
+`ttlSecondsAfterFinished`, or the worker would delete it before the relay has seen its end. With a manual selector
+nothing is generated, and all of it is the user's.
 
-A Job that is created without labels gets those of its pod template, generated ones included. Only a Job with its own uid
-among its labels got them that way: a user's own `job-name` label on a Job is kept.
+A Job that is created without labels gets those of its pod template, generated ones included. Only a Job with its own
+uid among its labels got them that way: a user's own `job-name` label on a Job is kept.
 """
 
 from __future__ import annotations

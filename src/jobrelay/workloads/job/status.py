@@ -1,21 +1,22 @@
 """The status of an original, merged with that of its mirror so that the result is always legal.
 
-The API server has rules for every update of a Job's status, and most of them forbid to take something back. A mirror does
-take things back: one that was started again elsewhere counts from zero, a resumed one starts anew, a worker's clock is
-wrong. So the mirror's status is never copied; each field is merged with what the original already has.
+The API server has rules for every update of a Job's status, and most of them forbid to take something back. A mirror
+does take things back: one that was started again elsewhere counts from zero, a resumed one starts anew, a worker's
+clock is wrong. So the mirror's status is never copied; each field is merged with what the original already has.
 
 - Live numbers (`active`, `ready`, `terminating`) are the mirror's.
-- `failed`, and `succeeded` of a Job without indexes, are the larger of both numbers. They count the pods of the run that
-  got furthest; the sum of all runs would show more successes than there are completions, and would need a memory.
-- Completed indexes are those of all runs, since a success did happen even if its worker was lost; `succeeded` counts them.
-  Failed indexes are those of the present run, since a new run tries them again. An index that failed in this run is not
-  completed. Both are limited to the completions that the original asks for now.
+- `failed`, and `succeeded` of a Job without indexes, are the larger of both numbers. They count the pods of the run
+  that got furthest; the sum of all runs would show more successes than there are completions, and would need a
+  memory.
+- Completed indexes are those of all runs, since a success did happen even if its worker was lost; `succeeded` counts
+  them. Failed indexes are those of the present run, since a new run tries them again. An index that failed in this
+  run is not completed. Both are limited to the completions that the original asks for now.
 - `startTime` follows the mirror where that is allowed: while the original is suspended, and when it is resumed.
   Otherwise the first one stays.
 - `completionTime` is the mirror's, but not before `startTime`.
 - Conditions: see `conditions`.
-- `uncountedTerminatedPods` is left out. It is how the worker's Job controller counts each pod once, and names pods that do
-  not exist on the management cluster.
+- `uncountedTerminatedPods` is left out. It is how the worker's Job controller counts each pod once, and names pods
+  that do not exist on the management cluster.
 - Other fields of the original stay. Other fields of the mirror are dropped: the management cluster may not know them.
 
 The result is for the original as it was read; an update must name its resourceVersion. Merging the same mirror again
@@ -168,7 +169,8 @@ def suspended_status(original: Object, now: datetime) -> dict[str, Any] | None:
 def urgency(original: Object, status: Mapping[str, Any]) -> Urgency:
     """Conditions are written at once, counts and the start time soon.
 
-    An announcement of the end when no pod is left may wait longest: the end itself follows at once, and both fit in one write.
+    An announcement of the end when no pod is left may wait longest: the end itself follows at once, and both fit in
+    one write.
     """
     old, new = original.decode(MergeJob).status, msgspec.convert(status, MergeStatus)
     known = set(old.conditions)

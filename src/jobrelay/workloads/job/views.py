@@ -1,8 +1,8 @@
 """What the adapter reads of Jobs.
 
-`JobSummary` is for decisions and has real times. `MergeJob` is for merging statuses: its times stay strings, because they are
-copied far more often than they are compared, and strings of this one format sort as times do. Decoding fails if a worker's status
-does not have this schema. `MutableJob` has the fields that may change after a Job was created.
+`JobSummary` is for decisions and has real times. `MergeJob` is for merging statuses: its times stay strings, because
+they are copied far more often than they are compared, and strings of this one format sort as times do. Decoding fails
+if a worker's status does not have this schema. `MutableJob` has the fields that may change after a Job was created.
 """
 
 from __future__ import annotations
