@@ -16,7 +16,7 @@ from jobrelay.relay.ledger import Ledger
 from jobrelay.relay.memory import Memories
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.names import ORIGIN_NAME, ORIGIN_UID
-from jobrelay.relay.placement import Placer, Policy
+from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.situation import Mirror, Situation
 from jobrelay.relay.workers import Registry, WorkerLink
@@ -24,7 +24,7 @@ from jobrelay.workloads import Adapter
 
 __all__ = ["Kind", "Knowledge", "Policies", "origin_key"]
 
-Policies = Callable[[str], tuple[Policy, Mapping[str, str]]]
+Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
 """From a namespace to its placement policy and its annotations."""
 
 

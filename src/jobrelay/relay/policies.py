@@ -10,7 +10,7 @@ import structlog
 from jobrelay.kube import Cache
 from jobrelay.kube.objects import Key
 from jobrelay.relay.names import PLACEMENT
-from jobrelay.relay.placement import Policy, PolicyError
+from jobrelay.relay.placement import PlacementPolicy, PolicyError
 
 __all__ = ["NamespacePolicies"]
 
@@ -23,19 +23,19 @@ _MOST_PARSED: Final = 1024
 class NamespacePolicies:
     """Reads namespaces from a cache; a policy that cannot be parsed is logged once, and the relay's own applies."""
 
-    def __init__(self, namespaces: Cache, parse: Callable[[str], Policy], default: str) -> None:
+    def __init__(self, namespaces: Cache, parse: Callable[[str], PlacementPolicy], default: str) -> None:
         self._namespaces, self._parser = namespaces, parse
         self._default = parse(default)
-        self._parsed: dict[str, Policy] = {}
+        self._parsed: dict[str, PlacementPolicy] = {}
 
-    def __call__(self, namespace: str) -> tuple[Policy, Mapping[str, str]]:
+    def __call__(self, namespace: str) -> tuple[PlacementPolicy, Mapping[str, str]]:
         """The policy of a namespace, and the namespace's annotations."""
         found = self._namespaces.get(Key("", namespace))
         annotations = found.metadata.annotations if found is not None else _NONE
         text = annotations.get(PLACEMENT)
         return (self._parse(text, namespace) if text else self._default), annotations
 
-    def _parse(self, text: str, namespace: str) -> Policy:
+    def _parse(self, text: str, namespace: str) -> PlacementPolicy:
         policy = self._parsed.get(text)
         if policy is None:
             try:

@@ -12,7 +12,7 @@ from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.health import frozen
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.names import FENCING
-from jobrelay.relay.placement import Placement, Placer, Policy, read_request
+from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
 from jobrelay.relay.settings import Settings
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
@@ -44,7 +44,7 @@ class Situation:
     """Workers that are no longer registered, and since when."""
     settings: Settings
     placer: Placer
-    policy: Policy
+    policy: PlacementPolicy
     now: datetime
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What workers said to this workload."""

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint
 from jobrelay.relay import placement
 from jobrelay.relay.model import NodeFacts, WorkerFacts
 from jobrelay.relay.placement import Placement, PlacementRequest, Placer, PolicyPlugins
-from jobrelay.relay.placement.nodeinfo import NodeInfo
+from jobrelay.relay.placement.nodetotals import NodeResources
 from jobrelay.workloads import WorkloadDemand
 
 from .making import demand, node, pods, worker
@@ -31,7 +31,7 @@ def placed(placer: Placer, *workers: WorkerFacts, policy: str = "") -> Placement
 def remembered() -> list[NodeFacts]:
     """The nodes that any placer still has added up."""
     gc.collect()
-    return [one.node for one in gc.get_objects() if isinstance(one, NodeInfo)]
+    return [one.node for one in gc.get_objects() if isinstance(one, NodeResources)]
 
 
 def test_a_worker_that_is_gone_is_forgotten() -> None:

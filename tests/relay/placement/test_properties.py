@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobrelay.kinds.selectors import parse_label_selector
 from jobrelay.relay.model import Capacity, NodeFacts, State, WorkerFacts
-from jobrelay.relay.placement import Placement, PlacementRequest, Placer, Policy, parse_policy
+from jobrelay.relay.placement import Placement, PlacementPolicy, PlacementRequest, Placer, parse_policy
 from jobrelay.relay.placement.fit import FitCache, WorkerFit
 from jobrelay.workloads import PodSet, WorkloadDemand
 
@@ -66,7 +66,9 @@ REQUESTS = st.builds(
 POLICIES = st.sampled_from(["", "overflow", "spread", "ordered", "cost*2,pack", "weights,pending"]).map(parse_policy)
 
 
-def place(demand: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: Policy) -> Placement:
+def place(
+    demand: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
+) -> Placement:
     return Placer().place(demand, request, workers, policy)
 
 
@@ -77,7 +79,7 @@ def fit(demand: WorkloadDemand, capacity: Capacity, cache: FitCache | None = Non
 
 @given(DEMANDS, REQUESTS, WORKERS, POLICIES)
 def test_who_is_chosen_is_allowed(
-    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: Policy
+    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
 ) -> None:
     found = place(wanted, request, workers, policy)
     allowed = [verdict.worker for verdict in found.verdicts if verdict.ok]
@@ -94,7 +96,7 @@ def test_who_is_chosen_is_allowed(
 
 @given(DEMANDS, REQUESTS, WORKERS, POLICIES)
 def test_everything_is_explained(
-    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: Policy
+    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
 ) -> None:
     found = place(wanted, request, workers, policy)
     assert found.sentence.endswith(".")
@@ -107,7 +109,7 @@ def test_everything_is_explained(
 
 @given(DEMANDS, REQUESTS, WORKERS, POLICIES)
 def test_the_same_question_has_the_same_answer(
-    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: Policy
+    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
 ) -> None:
     again = [replace(one, capacity=replace(one.capacity)) for one in workers]
     first, second = place(wanted, request, workers, policy), place(wanted, request, again, policy)
@@ -115,7 +117,9 @@ def test_the_same_question_has_the_same_answer(
 
 
 @given(DEMANDS, WORKERS, POLICIES)
-def test_unknown_room_is_never_refused(wanted: WorkloadDemand, workers: list[WorkerFacts], policy: Policy) -> None:
+def test_unknown_room_is_never_refused(
+    wanted: WorkloadDemand, workers: list[WorkerFacts], policy: PlacementPolicy
+) -> None:
     found = place(wanted, PlacementRequest(), workers, policy)
     for one, verdict in zip(workers, found.verdicts, strict=True):
         if one.connected and one.state is State.OPEN and not one.stale:

@@ -12,18 +12,18 @@ from .capacity import CapacityTracker
 from .explain import PlacementVerdict, PluginScore
 from .placer import Placement, Placer
 from .plugins import PolicyPlugins, Rejection
-from .policy import DEFAULT_POLICY, Policy, PolicyError, parse_policy
+from .policy import DEFAULT_POLICY, PlacementPolicy, PolicyError, parse_policy
 from .request import PlacementRequest, read_request
 
 __all__ = [
     "DEFAULT_POLICY",
     "CapacityTracker",
     "Placement",
+    "PlacementPolicy",
     "PlacementRequest",
     "PlacementVerdict",
     "Placer",
     "PluginScore",
-    "Policy",
     "PolicyError",
     "PolicyPlugins",
     "Rejection",

@@ -19,7 +19,7 @@ from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.workloads import WorkloadDemand
 
 from .amounts import floor_milli
-from .nodeinfo import NodeInfo, NodeTotals
+from .nodetotals import NodeResources, NodeTotals
 from .requirements import WorkloadRequirements, requirements_of
 
 __all__ = ["FitCache", "ResourceFit", "WorkerFit"]
@@ -93,7 +93,7 @@ class _WorkerNodes:
 
     def __init__(self) -> None:
         self.capacity: Capacity | None = None
-        self.nodes: list[NodeInfo] = []
+        self.nodes: list[NodeResources] = []
         self.fits: dict[bytes, tuple[NodeTotals, WorkerFit]] = {}
 
     def update(self, capacity: Capacity) -> None:
@@ -101,11 +101,13 @@ class _WorkerNodes:
         nodes = capacity.nodes
         if len(nodes) == len(self.nodes):
             pairs = zip(self.nodes, nodes, strict=True)
-            self.nodes = [info if info.node is node else NodeInfo(node) for info, node in pairs]
+            self.nodes = [info if info.node is node else NodeResources(node) for info, node in pairs]
         else:
             by_name = {info.node.name: info for info in self.nodes}
             found = [(by_name.get(node.name), node) for node in nodes]
-            self.nodes = [info if info is not None and info.node is node else NodeInfo(node) for info, node in found]
+            self.nodes = [
+                info if info is not None and info.node is node else NodeResources(node) for info, node in found
+            ]
         self.capacity = capacity
 
     def fit(self, requirements: WorkloadRequirements) -> WorkerFit:

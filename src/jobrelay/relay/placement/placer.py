@@ -26,7 +26,7 @@ from .explain import EQUAL, PlacementTrace, PlacementVerdict
 from .filters import FILTERS, NODE_FILTER
 from .fit import FitCache
 from .plugins import PluginResult, PolicyPlugins, Rejection
-from .policy import Policy, parse_policy
+from .policy import PlacementPolicy, parse_policy
 from .request import PlacementRequest
 
 __all__ = ["Placement", "Placer"]
@@ -64,12 +64,12 @@ class Placer:
         self._plugins = plugins or PolicyPlugins()
         self._fits = FitCache()
 
-    def parse(self, policy: str) -> Policy:
+    def parse(self, policy: str) -> PlacementPolicy:
         """Parse a policy that may name this placer's plugins."""
         return parse_policy(policy, self._plugins)
 
     def place(
-        self, demand: WorkloadDemand, request: PlacementRequest, workers: Sequence[WorkerFacts], policy: Policy
+        self, demand: WorkloadDemand, request: PlacementRequest, workers: Sequence[WorkerFacts], policy: PlacementPolicy
     ) -> Placement:
         """Choose the worker for a workload, or say why there is none."""
         self._fits.retain(workers)
@@ -105,7 +105,7 @@ class Placer:
         demand: WorkloadDemand,
         request: PlacementRequest,
         candidates: list[Candidate],
-        policy: Policy,
+        policy: PlacementPolicy,
         columns: list[tuple[str, float]],
     ) -> list[Candidate]:
         """The candidates that no plugin rejects, with the scores of the plugins."""
@@ -128,7 +128,7 @@ def _not_rejected(candidates: list[Candidate], results: list[PluginResult], weig
     return [candidate for candidate in candidates if candidate.rejected is None]
 
 
-def _feasible(candidates: list[Candidate], policy: Policy) -> list[Candidate]:
+def _feasible(candidates: list[Candidate], policy: PlacementPolicy) -> list[Candidate]:
     """The candidates that may be chosen now."""
     found = [candidate for candidate in candidates if candidate.fits_now]
     if not found and not policy.waits:
@@ -140,7 +140,7 @@ def _feasible(candidates: list[Candidate], policy: Policy) -> list[Candidate]:
     return found
 
 
-def _score(candidates: list[Candidate], policy: Policy, columns: list[tuple[str, float]]) -> None:
+def _score(candidates: list[Candidate], policy: PlacementPolicy, columns: list[tuple[str, float]]) -> None:
     for weighted in policy.scores if candidates else ():
         scores = weighted.score(candidates)
         if scores is None:

@@ -16,7 +16,7 @@ from typing import Final
 from .plugins import PolicyPlugins
 from .scores import SCORES, Score
 
-__all__ = ["DEFAULT_POLICY", "Policy", "PolicyError", "WeightedScore", "parse_policy"]
+__all__ = ["DEFAULT_POLICY", "PlacementPolicy", "PolicyError", "WeightedScore", "parse_policy"]
 
 DEFAULT_POLICY: Final = "fit,least-loaded,affinity"
 _MODES: Final = ("fit", "overflow")
@@ -37,7 +37,7 @@ class WeightedScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PlacementPolicy:
     """How workers are compared."""
 
     scores: tuple[WeightedScore, ...]
@@ -47,7 +47,7 @@ class Policy:
     """Whether a workload waits at the relay while no worker has room for all of its pods."""
 
 
-def parse_policy(text: str, plugins: PolicyPlugins | None = None) -> Policy:
+def parse_policy(text: str, plugins: PolicyPlugins | None = None) -> PlacementPolicy:
     """Parse a policy, an empty text as the default one; `plugins` are those of the installed packages if not given."""
     weights: dict[str, float] = {}
     for item in (text.strip() or DEFAULT_POLICY).split(","):
@@ -66,14 +66,16 @@ def parse_policy(text: str, plugins: PolicyPlugins | None = None) -> Policy:
     return _policy(weights or {"least-loaded": 1.0, "affinity": 1.0}, waits, plugins or PolicyPlugins())
 
 
-def _policy(weights: dict[str, float], waits: bool, installed: PolicyPlugins) -> Policy:
+def _policy(weights: dict[str, float], waits: bool, installed: PolicyPlugins) -> PlacementPolicy:
     plugins = tuple((name, weight) for name, weight in weights.items() if name not in SCORES)
     for name, _ in plugins:
         if name not in installed.names:
             raise PolicyError(_unknown(name, [*_MODES, *SCORES, *installed.names]))
         installed.load(name)  # now, so that one that cannot be loaded is reported at once
     chosen = {name: weight for name, weight in (dict(_ALWAYS) | weights).items() if name in SCORES and weight}
-    return Policy(tuple(WeightedScore(name, weight, SCORES[name]) for name, weight in chosen.items()), plugins, waits)
+    return PlacementPolicy(
+        tuple(WeightedScore(name, weight, SCORES[name]) for name, weight in chosen.items()), plugins, waits
+    )
 
 
 def _weight(item: str, text: str) -> float:

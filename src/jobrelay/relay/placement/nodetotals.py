@@ -17,13 +17,13 @@ from jobrelay.relay.model import NodeFacts
 from .amounts import floor_milli
 from .requirements import PodSetRequirements, WorkloadRequirements
 
-__all__ = ["NodeInfo", "NodeTotals"]
+__all__ = ["NodeResources", "NodeTotals"]
 
 _TEMPORARY_TAINT: Final = "node.kubernetes.io/"
 _HEAD: Final = 4
 
 
-class NodeInfo:
+class NodeResources:
     """A node with its allocatable and free amounts in thousandths."""
 
     __slots__ = ("allocatable", "free", "node")
@@ -44,12 +44,12 @@ class NodeTotals:
         self._requirements = requirements
         self.resources = _resources(requirements)
         """Name, average request of a pod, request of all pods."""
-        self.nodes: Sequence[NodeInfo] = ()
+        self.nodes: Sequence[NodeResources] = ()
         self._any_node = any(not pods.selects_nodes for pods in requirements.pod_sets)
         self._prefers = any(pods.affinity for pods in requirements.pod_sets)
         self._total = [0] * (_HEAD + 4 * len(self.resources))
 
-    def update(self, nodes: Sequence[NodeInfo]) -> None:
+    def update(self, nodes: Sequence[NodeResources]) -> None:
         """Bring the sums up to date with these nodes."""
         if len(nodes) != len(self.nodes):
             self.nodes, self._total = (), [0] * len(self._total)
@@ -84,7 +84,7 @@ class NodeTotals:
             return 0.0
         return max(_preference(pods, self.nodes) for pods in self._requirements.pod_sets)
 
-    def _row(self, info: NodeInfo) -> list[int]:
+    def _row(self, info: NodeResources) -> list[int]:
         """The contribution of one node to the sums."""
         node, pod_sets = info.node, self._requirements.pod_sets
         plain = node.schedulable and not node.taints
@@ -129,7 +129,7 @@ def _fitting(requests: Iterable[tuple[str, int]], free: Mapping[str, int]) -> in
     return min([free.get(name, 0) // amount for name, amount in requests])
 
 
-def _packed(pod_sets: Sequence[PodSetRequirements], nodes: Sequence[NodeInfo], *, empty: bool) -> int:
+def _packed(pod_sets: Sequence[PodSetRequirements], nodes: Sequence[NodeResources], *, empty: bool) -> int:
     """How many pods of several sets fit, packed set by set and node by node; 0 if no pod of one set fits."""
     left = [dict(info.allocatable if empty else info.free) for info in nodes]
     placed = 0
@@ -150,7 +150,7 @@ def _packed(pod_sets: Sequence[PodSetRequirements], nodes: Sequence[NodeInfo], *
     return placed
 
 
-def _preference(pods: PodSetRequirements, infos: Sequence[NodeInfo]) -> float:
+def _preference(pods: PodSetRequirements, infos: Sequence[NodeResources]) -> float:
     preferred = (pods.affinity or {}).get("preferredDuringSchedulingIgnoredDuringExecution")
     if not preferred:
         return 0.0
