@@ -149,7 +149,7 @@ class Adapter(Protocol):
         ...
 
     def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
-        """The complete new status of an original without a mirror because it is suspended; None if it has that status."""
+        """The complete new status of a suspended original that has no mirror; None if it has that status."""
         ...
 
     def pod_owner(self, pod: Object) -> str:

@@ -17,7 +17,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 def mirror_metadata(
     original: Object, parameters: MirrorParameters, user_labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The metadata of the mirror to create; `user_labels` are given if not all labels of the original are the user's."""
+    """The metadata of the mirror to create; `user_labels` replace the labels of the original if they are given."""
     labels, annotations = _identity(original, parameters)
     metadata = original.metadata
     return {

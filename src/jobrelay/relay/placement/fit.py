@@ -98,16 +98,8 @@ class _WorkerNodes:
 
     def update(self, capacity: Capacity) -> None:
         """Take over a new capacity; nodes that are the same objects as before are not read again."""
-        nodes = capacity.nodes
-        if len(nodes) == len(self.nodes):
-            pairs = zip(self.nodes, nodes, strict=True)
-            self.nodes = [info if info.node is node else NodeResources(node) for info, node in pairs]
-        else:
-            by_name = {info.node.name: info for info in self.nodes}
-            found = [(by_name.get(node.name), node) for node in nodes]
-            self.nodes = [
-                info if info is not None and info.node is node else NodeResources(node) for info, node in found
-            ]
+        known = {id(info.node): info for info in self.nodes}
+        self.nodes = [known.get(id(node)) or NodeResources(node) for node in capacity.nodes]
         self.capacity = capacity
 
     def fit(self, requirements: WorkloadRequirements) -> WorkerFit:

@@ -14,7 +14,7 @@ import msgspec
 
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import PodSet, WorkloadDemand
-from jobrelay.workloads.job.mirror import mirror_labels, mirror_spec
+from jobrelay.workloads.job.mirror import mirror_spec, user_labels
 from jobrelay.workloads.metadata import user_annotations
 from jobrelay.workloads.requests import pod_requests
 
@@ -28,8 +28,7 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 def demand(original: Object) -> WorkloadDemand:
     """What a Job needs of a worker."""
-    job = original.decode()
-    spec = mirror_spec(job)
+    spec = mirror_spec(original.decode())
     pod: dict[str, Any] = spec["template"].get("spec") or {}
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
     grace = pod.get("terminationGracePeriodSeconds")
@@ -40,10 +39,10 @@ def demand(original: Object) -> WorkloadDemand:
         tolerations=tuple(pod.get("tolerations") or ()),
         affinity=(pod.get("affinity") or {}).get("nodeAffinity"),
     )
-    return WorkloadDemand((pods,), _shape(original, job, spec), _GRACE if grace is None else float(grace))
+    return WorkloadDemand((pods,), _shape(original, spec), _GRACE if grace is None else float(grace))
 
 
-def _shape(original: Object, job: dict[str, Any], spec: dict[str, Any]) -> str:
+def _shape(original: Object, spec: dict[str, Any]) -> str:
     annotations = user_annotations(original.metadata.annotations)
     annotations.pop(_SCHEDULED, None)
     template = spec["template"]
@@ -51,7 +50,7 @@ def _shape(original: Object, job: dict[str, Any], spec: dict[str, Any]) -> str:
     for name in ("containers", "initContainers"):
         pod[name] = [_judged(container) for container in pod.get(name) or ()]
     judged = spec | {"template": {"metadata": template.get("metadata"), "spec": pod}, "suspend": None}
-    whole = (original.namespace, mirror_labels(job), annotations, judged)
+    whole = (original.namespace, user_labels(original), annotations, judged)
     return blake2b(_encoder.encode(whole), digest_size=16).hexdigest()
 
 

@@ -24,7 +24,7 @@ from jobrelay.workloads.job.views import MutableJob
 from jobrelay.workloads.metadata import metadata_patch, mirror_metadata
 from jobrelay.workloads.patches import status_patch
 
-__all__ = ["mirror", "mirror_labels", "mirror_patch", "mirror_spec"]
+__all__ = ["mirror", "mirror_patch", "mirror_spec", "user_labels"]
 
 _GENERATED: Final = (CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME)
 _NOT_MIRRORED: Final = frozenset({"managedBy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "selector"})
@@ -37,19 +37,16 @@ _DIRECTIVES: Final = ("nodeSelector", "tolerations", "schedulingGates")
 def mirror(original: Object, parameters: MirrorParameters) -> dict[str, Any]:
     """The body of the mirror to create."""
     job = original.decode()
-    metadata = mirror_metadata(original, parameters, mirror_labels(job))
+    metadata = mirror_metadata(original, parameters, user_labels(original))
     spec = mirror_spec(job, parameters.deadline)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def mirror_labels(job: Mapping[str, Any]) -> dict[str, str]:
+def user_labels(original: Object) -> dict[str, str]:
     """The labels that are the user's."""
-    metadata = job["metadata"]
-    labels: dict[str, str] = dict(metadata.get("labels") or {})
-    uid = metadata.get("uid")
-    if uid is not None and uid in (labels.get(CONTROLLER_UID), labels.get(LEGACY_CONTROLLER_UID)):
-        return _not_generated(labels)
-    return labels
+    labels = original.metadata.labels
+    generated = original.uid and original.uid in (labels.get(CONTROLLER_UID), labels.get(LEGACY_CONTROLLER_UID))
+    return _not_generated(labels) if generated else dict(labels)
 
 
 def mirror_spec(job: Mapping[str, Any], deadline: int | None = None) -> dict[str, Any]:
