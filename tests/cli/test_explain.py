@@ -52,7 +52,7 @@ async def test_the_relay_is_asked(fleet: MakeFleet) -> None:
         place = await it.runs()
         for name in ("job/train", "jobs.batch/train", "train"):
             shown = (await call(it, "explain", name)).stdout
-            assert shown.startswith(f"It runs on {place} since ")
+            assert shown.startswith(f"It has been running on {place} since ")
             assert f"  cluster   {place} (run 1)" in shown
         found = json.loads((await call(it, "explain", "job/train", "-o", "json")).stdout)
         assert (found["stage"], found["cluster"]) == ("Running", place)
@@ -72,7 +72,7 @@ async def test_a_job_that_is_not_delegated_is_said_to_be_so(fleet: MakeFleet) ->
     async with answering_fleet(fleet) as it:
         await it.submit(managed_by=None)
         assert (
-            "It is not handed to the relay: spec.managedBy is not set." in (await call(it, "explain", "train")).stdout
+            "It is not delegated to the relay: spec.managedBy is not set." in (await call(it, "explain", "train")).stdout
         )
 
 

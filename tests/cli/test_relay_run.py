@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from jobrelay.cli import root
 from jobrelay.cli.relay.run import run
 from jobrelay.cli.relay.tuning import Tuning
-from jobrelay.relay.overview import Room, WorkerView
+from jobrelay.relay.overview import ResourceUsage, WorkerView
 from jobrelay.relay.settings import Settings
 
 from .command import COMMAND, ENVIRONMENT, end, ready, started
@@ -77,7 +77,7 @@ def test_a_worker_is_a_row() -> None:
     from jobrelay.cli.workers import worker_row
 
     gib = 2.0**30
-    view = WorkerView("a", True, "draining", 3, nodes=2, cpu=Room(8.0, 2.5), memory=Room(16 * gib, gib / 2))
+    view = WorkerView("a", True, "draining", 3, nodes=2, cpu=ResourceUsage(8.0, 2.5), memory=ResourceUsage(16 * gib, gib / 2))
     row = worker_row(view)
     assert (row["state"], row["cpu"], row["memory"], row["reason"]) == ("connected,draining", "2.5/8", "512Mi/16Gi", "")
     lost = worker_row(WorkerView("b", False, "open", 0, reason="it is gone", stale_mirrors=2))

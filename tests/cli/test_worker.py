@@ -7,7 +7,7 @@ import json
 from jobrelay.kube import Key, NotFound
 from jobrelay.kube.resource import JOBS, SECRETS
 from jobrelay.relay.names import COST, STATE
-from jobrelay.relay.workers.objects import CLUSTERS
+from jobrelay.relay.workers.multikueue import CLUSTERS
 from tests.relay.fleets import NAMESPACE, MakeFleet
 
 from .asking import answering_fleet, call

@@ -11,10 +11,10 @@ from jobrelay.kube import Client, FakeClock, Forbidden, Invalid, Key, NotFound, 
 from jobrelay.kube.resource import CRONJOBS, EVENTS, JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.identity import HOME
 from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
-from jobrelay.relay.originals import Task
 from jobrelay.relay.relay import find_origin
 from jobrelay.relay.workers import LossRecord
-from jobrelay.relay.workers.objects import CLUSTERS
+from jobrelay.relay.workers.multikueue import CLUSTERS
+from jobrelay.relay.workload_kind import WorkloadRef
 from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job
 
 from .fleets import TEAMS, as_relay, install, installed_relay, joined, make_namespaces
@@ -76,8 +76,8 @@ async def test_a_job_of_another_namespace_is_told_why_it_waits(fleet: MakeFleet)
             await it.submit("train", "team-b")
 
             async def told() -> bool:
-                kind = next(iter(relay.knowledge.kinds))
-                found = relay.explain(Task(kind, Key("team-b", "train")))
+                kind = next(iter(relay.state.kinds))
+                found = relay.explain(WorkloadRef(kind, Key("team-b", "train")))
                 return found is not None and "it serves only namespace team-a" in str(found)
 
             await it.until(told)

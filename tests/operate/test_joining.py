@@ -26,7 +26,7 @@ from jobrelay.operate.leaving import Leaving, leave
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.relay import find_origin
-from jobrelay.relay.workers.objects import CLUSTERS
+from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.relay.workers.tokens import read_token, token_in
 from tests.relay.fleets import NAMESPACE, Fleet, fleet
 
@@ -54,7 +54,7 @@ async def test_a_worker_is_registered_with_its_namespaces_and_a_token_to_renew()
         assert secret.metadata.annotations == {RENEW: "true"}
         token = read_token(token_in(await worker_kubeconfig(it)))
         assert token is not None
-        assert (token.life, token.namespace) == (3600, HOME)
+        assert (token.lifetime, token.namespace) == (3600, HOME)
 
 
 async def test_all_rights_are_in_single_namespaces_unless_asked() -> None:

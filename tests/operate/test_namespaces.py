@@ -13,17 +13,17 @@ import pytest
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
-from jobrelay.relay.decide import Commit, decide
 from jobrelay.relay.model import State
 from jobrelay.relay.names import NAMESPACES as SERVES
-from jobrelay.relay.tend import tend
-from jobrelay.relay.workers import Way, WorkerLink, WorkerSpec
+from jobrelay.relay.reconcile_mirror import reconcile_mirror
+from jobrelay.relay.reconcile_original import CommitAssignment, reconcile_original
+from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.relay.workers.spec import served_namespaces
 from jobrelay.workloads import JobAdapter
+from tests.relay.snapshots import job as original
+from tests.relay.snapshots import mirror, snapshot, worker
+from tests.relay.snapshots import running as running_status
 from tests.relay.workers.support import ORIGIN_HERE, Recording, advance, job, running
-from tests.relay.worlds import job as original
-from tests.relay.worlds import mirror, situation, worker
-from tests.relay.worlds import running as running_status
 
 VERBS = ["get", "list", "watch", "create", "patch", "delete"]
 
@@ -45,7 +45,7 @@ async def _grant(client: Client, namespace: str) -> None:
 @asynccontextmanager
 async def link_to(
     clock: FakeClock, serves: tuple[str, ...], granted: tuple[str, ...]
-) -> AsyncIterator[tuple[WorkerLink, Client, Recording]]:
+) -> AsyncIterator[tuple[WorkerConnection, Client, Recording]]:
     """A link to a worker that serves some namespaces of a, b and c, as a user with rights in some."""
     async with Cluster(controllers="none") as cluster:
         outside = cluster.client()
@@ -54,13 +54,13 @@ async def link_to(
         for name in granted:
             await _grant(outside, name)
         seen = Recording(cluster.transport("relay", ["system:authenticated"]))
-        spec = WorkerSpec("w1", Way(Connection("https://w1", "a"), "1"), namespaces=serves)
+        spec = WorkerSpec("w1", UsableKubeconfig(Connection("https://w1", "a"), "1"), namespaces=serves)
         options: dict[str, Any] = {
             "resources": [JOBS],
             "pod_owner": JobAdapter().pod_owner,
-            "connect": lambda connection: seen,
+            "connect": lambda name, connection: seen,
         }
-        link = WorkerLink(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
+        link = WorkerConnection(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await advance(clock, 2)
             yield link, outside, seen
@@ -95,7 +95,7 @@ async def test_what_is_gone_in_one_of_them_is_gone(clock: FakeClock) -> None:
 async def test_a_namespace_without_rights_is_named_and_the_others_are_served(clock: FakeClock) -> None:
     async with link_to(clock, ("a", "b"), ("a",)) as (link, _, _):
         assert link.connected
-        assert link.unavailable[JOBS].startswith("in namespace b: it forbids this (403)")
+        assert link.mirrors.unavailable[JOBS].startswith("in namespace b: it forbids this (403)")
 
 
 async def test_a_namespace_that_is_added_is_watched_at_once(clock: FakeClock) -> None:
@@ -105,7 +105,7 @@ async def test_a_namespace_that_is_added_is_watched_at_once(clock: FakeClock) ->
         await advance(clock, 1)
         changes: list[object] = []
         link.mirrors[JOBS].subscribe(lambda old, new: changes.append((old is None, new is None)))
-        link.respecify(replace(link.spec, namespaces=("a", "b")))
+        link.update_spec(replace(link.spec, namespaces=("a", "b")))
         await advance(clock, 2)
         assert {obj.key.namespace for obj in link.mirrors[JOBS]} == {"a", "b"}
         assert changes == [(True, False), (True, False)]
@@ -116,53 +116,55 @@ async def test_from_all_namespaces_to_one_nothing_is_told_but_what_is_let_go(clo
     async with Cluster(controllers="none") as cluster:
         outside = cluster.client()
         await outside.create(NAMESPACES, {"metadata": {"name": "a"}})
-        spec = WorkerSpec("w1", Way(Connection("https://w1", "a"), "1"))
+        spec = WorkerSpec("w1", UsableKubeconfig(Connection("https://w1", "a"), "1"))
         options: dict[str, Any] = {
             "resources": [JOBS],
             "pod_owner": JobAdapter().pod_owner,
-            "connect": lambda connection: cluster.transport(),
+            "connect": lambda name, connection: cluster.transport(),
         }
-        link = WorkerLink(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
+        link = WorkerConnection(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await outside.create(JOBS, _in("a"))
             await outside.create(JOBS, _in("default"))
             await advance(clock, 2)
             gone: list[Key] = []
             link.mirrors[JOBS].subscribe(lambda old, new: gone.append(old.key) if old and not new else None)
-            link.respecify(replace(spec, namespaces=("a",)))
+            link.update_spec(replace(spec, namespaces=("a",)))
             await advance(clock, 2)
             assert gone == [Key("default", "ours")]
 
 
 def test_a_job_of_another_namespace_is_not_placed_there() -> None:
-    now = situation(original(), [worker("west", namespaces=("a", "b"))])
+    now = snapshot(original(), [worker("west", namespaces=("a", "b"))])
     placement = now.place()
     assert placement.chosen is None
     assert "it serves only namespaces a, b" in placement.sentence
 
 
 def test_a_job_of_a_served_namespace_is() -> None:
-    assert situation(original(), [worker("west", namespaces=("a", "team"))]).place().chosen == "west"
+    assert snapshot(original(), [worker("west", namespaces=("a", "team"))]).place().chosen == "west"
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.DRAINING])
 def test_what_may_run_unseen_is_not_started_again(state: State) -> None:
-    now = situation(original(cluster="west"), [worker("west", namespaces=("a",), state=state), worker("east")])
-    decision = decide(now)
-    assert decision.act is None
+    now = snapshot(original(cluster="west"), [worker("west", namespaces=("a",), state=state), worker("east")])
+    decision = reconcile_original(now)
+    assert decision.action is None
     assert "west no longer serves namespace team" in decision.sentence
-    assert tend(now, "west", "train").act is None
+    assert reconcile_mirror(now, "west", "train").action is None
 
 
 def test_what_is_still_seen_goes_on() -> None:
     west = worker("west", namespaces=("a",))
-    now = situation(original(cluster="west"), [west], {"west": mirror(status=running_status())})
-    assert "It runs on west" in decide(now).sentence
+    now = snapshot(original(cluster="west"), [west], {"west": mirror(status=running_status())})
+    assert "It has been running on west" in reconcile_original(now).sentence
 
 
 def test_a_worker_that_is_declared_lost_lets_go_of_it() -> None:
     west = worker("west", namespaces=("a",), state=State.LOST, lost=60)
-    assert isinstance(decide(situation(original(cluster="west"), [west, worker("east")])).act, Commit)
+    assert isinstance(
+        reconcile_original(snapshot(original(cluster="west"), [west, worker("east")])).action, CommitAssignment
+    )
 
 
 @pytest.mark.parametrize(

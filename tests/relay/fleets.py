@@ -21,7 +21,7 @@ from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.names import RELAY
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.workers import Timing, Way, WorkerSpec
+from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
 
 NAMESPACE = "jobrelay-system"
 ORIGIN = "tests"
@@ -53,7 +53,7 @@ class MakeFleet(Protocol):
     ) -> AbstractAsyncContextManager[Fleet]: ...
 
 
-class ListedWorkers:
+class ListedWorkers(WorkerSource):
     """A source whose list of workers a test changes."""
 
     def __init__(self, names: list[str]) -> None:
@@ -81,7 +81,7 @@ class ListedWorkers:
 
 
 def _spec(name: str, order: int) -> WorkerSpec:
-    return WorkerSpec(name, Way(Connection(f"https://{name}"), name), order)
+    return WorkerSpec(name, UsableKubeconfig(Connection(f"https://{name}"), name), order)
 
 
 class Fleet:
@@ -115,9 +115,9 @@ class Fleet:
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)
 
-    def connect(self, connection: Connection) -> Transport:
-        """The way to a worker."""
-        return self.links[connection.server.removeprefix("https://")]
+    def connect(self, worker: str, connection: Connection) -> Transport:
+        """Reach a worker over its faulty transport."""
+        return self.links[worker]
 
     async def kill(self) -> None:
         """End the relay in the middle of whatever it does."""

@@ -13,7 +13,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.names import PLACEMENT, PREFERRED
-from jobrelay.relay.originals import Task
+from jobrelay.relay.workload_kind import WorkloadRef
 from tests.relay.fleets import Fleet, fleet
 
 POLICY = """
@@ -41,7 +41,7 @@ async def explained(it: Fleet, until: Callable[[Explanation], bool], **more: Any
     assert relay is not None
 
     async def found() -> Explanation | None:
-        explanation = relay.explain(Task("jobs.batch", Key("default", "train")))
+        explanation = relay.explain(WorkloadRef("jobs.batch", Key("default", "train")))
         return explanation if explanation is not None and until(explanation) else None
 
     explanation: Explanation = await it.until(found)

@@ -15,7 +15,7 @@ async def test_what_is_seen_meanwhile_is_done_after(
 ) -> None:
     async with fleet(1) as it:
         assert it.relay is not None
-        originals, mirrors = it.relay.originals, it.relay.hands._hands["worker-1"].mirrors
+        originals, mirrors = it.relay.originals, it.relay.workers.controller("worker-1")
         late, lease = (originals, mirrors)[side == "mirrors"], SimpleNamespace(leads=False)
         monkeypatch.setattr(late, "_leads", lambda: lease.leads)
         await it.submit()

@@ -18,12 +18,12 @@ import pytest
 from jobrelay.kinds.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
-from jobrelay.relay.decide import Commit, decide
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.names import ASSIGNMENT
-from jobrelay.relay.situation import Situation
-from jobrelay.relay.tend import Create, Delete, Update, tend
-from tests.relay.worlds import NOW, job, situation
+from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, UpdateMirror, reconcile_mirror
+from jobrelay.relay.reconcile_original import CommitAssignment, reconcile_original
+from jobrelay.relay.snapshot import WorkloadSnapshot
+from tests.relay.snapshots import NOW, job, snapshot
 
 STEP = 5.0
 HORIZON = 600.0
@@ -146,15 +146,15 @@ class World:
                     self.seen[name] = found
             else:
                 self.lost.setdefault(name, t)
-        act = decide(self._situation(t)).act
-        if isinstance(act, Commit):
+        act = reconcile_original(self._snapshot(t)).action
+        if isinstance(act, CommitAssignment):
             self.assignment = act.assignment.encode()
             self.moves += 1
-        known = self._situation(t)
+        known = self._snapshot(t)
         for name in self.workers:
-            self._tend(known, name, t)
+            self._reconcile_mirror(known, name, t)
 
-    def _situation(self, t: float) -> Situation:
+    def _snapshot(self, t: float) -> WorkloadSnapshot:
         now = NOW + timedelta(seconds=t)
         marks = {"jobrelay.dev/fencing": "true"}
         if self.assignment is not None:
@@ -163,18 +163,18 @@ class World:
             WorkerFacts(name, name not in self.lost, _moment(self.lost.get(name)), "cut off") for name in self.workers
         ]
         limits = {"lease": LEASE, "margin": self.margin, "lost_timeout": TIMEOUT, "freeze_window": 0.0}
-        return situation(job(annotations=marks), facts, dict(self.seen), now=now, **limits)
+        return snapshot(job(annotations=marks), facts, dict(self.seen), now=now, **limits)
 
-    def _tend(self, known: Situation, name: str, t: float) -> None:
+    def _reconcile_mirror(self, known: WorkloadSnapshot, name: str, t: float) -> None:
         worker = self.workers[name]
         if name in self.lost:
             return
-        match tend(known, name, "train").act:
-            case Create(body):
+        match reconcile_mirror(known, name, "train").action:
+            case CreateMirror(body):
                 assert worker.body is None
                 worker.create(dict(body), t)
                 self.seen[name] = _found(worker)
-            case Update(mirror, patch):
+            case UpdateMirror(mirror, patch):
                 uid = mirror.obj.uid
                 if (
                     self.random.random() < 0.3
@@ -183,7 +183,7 @@ class World:
                     worker.late.append((t + self.random.uniform(0, 200), uid, dict(patch.get("spec", {}))))
                 else:
                     worker.patch(uid, dict(patch.get("spec", {})))
-            case Delete():
+            case DeleteMirror():
                 worker.delete(t)
 
 

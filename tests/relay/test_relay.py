@@ -12,7 +12,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NAMESPACES, PODS
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.model import State
-from jobrelay.relay.originals import Task
+from jobrelay.relay.workload_kind import WorkloadRef
 from tests.relay.fleets import Fleet, MakeFleet, job
 
 
@@ -36,6 +36,21 @@ async def test_a_standard_job_runs_where_it_is(fleet: MakeFleet) -> None:
         assert await it.mirrors() == {}
         assert await it.mirrors("other") == {}
         assert (await it.job("other"))["status"] == {}
+
+
+async def test_the_lag_of_each_status_is_measured_also_after_a_restart(fleet: MakeFleet) -> None:
+    async with fleet(1, coalesce=0.0) as it:
+        await it.submit(seconds=4)
+        await it.runs()
+        await it.kill()
+        await it.start()
+        await it.until(lambda: stage(it, "Running"))
+        await it.finished()
+        assert it.relay is not None
+        sample, labels = it.relay.metrics.registry.get_sample_value, {"worker": "worker-1"}
+        written = sample("jobrelay_statuses_returned_total", labels)
+        assert written
+        assert sample("jobrelay_status_lag_seconds_count", labels) == written
 
 
 async def test_the_deletion_of_a_job_reaches_its_mirror(fleet: MakeFleet) -> None:
@@ -364,7 +379,7 @@ async def left(it: Fleet, worker: str) -> bool:
 
 def explained(it: Fleet) -> Explanation | None:
     assert it.relay is not None
-    return it.relay.explain(Task("jobs.batch", Key("default", "train")))
+    return it.relay.explain(WorkloadRef("jobs.batch", Key("default", "train")))
 
 
 async def stage(it: Fleet, name: str) -> bool:
@@ -385,4 +400,4 @@ async def test_a_burst_is_spread_over_workers_by_what_was_promised_to_them(fleet
 
 async def rooms_are_known(it: Fleet) -> bool:
     assert it.relay is not None
-    return all(link.capacity.is_known for link in it.relay.registry.links.values())
+    return all(link.capacity.is_known for link in it.relay.registry.workers.values())

@@ -1,4 +1,4 @@
-"""Parts of the relay that stand alone: the ledger, the waiting room, the telling of events, the epoch."""
+"""Parts of the relay that stand alone: the load, the waiting room, the telling of events, the epoch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from jobrelay.kube import FakeClock, Object
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, assignment_of
-from jobrelay.relay.decide import Tell
 from jobrelay.relay.health import frozen
-from jobrelay.relay.ledger import Ledger
-from jobrelay.relay.mirrors import mirror_name
+from jobrelay.relay.mirror_controller import mirror_name
 from jobrelay.relay.model import State
 from jobrelay.relay.names import ASSIGNMENT
+from jobrelay.relay.pending import PendingWorkloads
+from jobrelay.relay.reconcile_original import Tell
 from jobrelay.relay.telling import Telling
-from jobrelay.relay.waiting import Waiting
+from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.workloads import PodSet, WorkloadDemand
-from tests.relay.worlds import job, worker
+from tests.relay.snapshots import job, worker
 
 TWO_PODS = WorkloadDemand((PodSet(2, {"cpu": Fraction(3, 2)}, {}),), "shape")
 
@@ -37,20 +37,20 @@ def test_what_is_no_assignment_is_none(text: str) -> None:
 
 
 def test_work_is_reserved_until_it_has_started_and_live_until_it_is_forgotten() -> None:
-    ledger = Ledger()
-    ledger.assign("u", "a", TWO_PODS, started=False)
-    assert (ledger.live("a"), ledger.reserved("a")) == (1, {"pods": 2, "cpu": 3})
-    ledger.started("u")
-    assert (ledger.live("a"), ledger.reserved("a")) == (1, {})
-    ledger.forget("u")
-    assert ledger.live("a") == 0
+    load = WorkerLoad()
+    load.assign("u", "a", TWO_PODS, started=False)
+    assert (load.live("a"), load.reserved("a")) == (1, {"pods": 2, "cpu": 3})
+    load.release("u")
+    assert (load.live("a"), load.reserved("a")) == (1, {})
+    load.forget("u")
+    assert load.live("a") == 0
 
 
 def test_work_that_is_assigned_anew_moves() -> None:
-    ledger = Ledger()
-    ledger.assign("u", "a", TWO_PODS, started=False)
-    ledger.assign("u", "b", TWO_PODS, started=False)
-    assert (ledger.live("a"), ledger.reserved("a"), ledger.live("b")) == (0, {}, 1)
+    load = WorkerLoad()
+    load.assign("u", "a", TWO_PODS, started=False)
+    load.assign("u", "b", TWO_PODS, started=False)
+    assert (load.live("a"), load.reserved("a"), load.live("b")) == (0, {}, 1)
 
 
 def test_most_workers_lost_at_once_freeze_and_a_single_one_does_not() -> None:
@@ -76,11 +76,11 @@ def test_a_mirror_has_the_name_of_its_original_except_at_home() -> None:
 
 async def test_of_many_alike_only_a_few_are_tried_when_a_worker_changes() -> None:
     clock, woken = FakeClock(), list[int]()
-    waiting: Waiting[int] = Waiting(clock, woken.append, few=2)
+    waiting: PendingWorkloads[int] = PendingWorkloads(clock, woken.append, few=2)
     for number in range(5):
         waiting.add(number, "shape")
-    waiting.changed()
-    waiting.changed()
+    waiting.retry_soon()
+    waiting.retry_soon()
     await clock.advance(1)
     assert woken == [0, 1]
     waiting.placed(0)

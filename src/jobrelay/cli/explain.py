@@ -71,7 +71,7 @@ async def _without_relay(client: Client, job: Object, problem: str) -> dict[str,
     events = [each.decode() for each in (await client.list(EVENTS_CORE, job.namespace, field_selector=selector)).items]
     if not is_delegated(job.decode()):
         sentence = (
-            f"It is not handed to the relay: spec.managedBy is {job.decode()['spec'].get('managedBy', 'not set')}."
+            f"It is not delegated to the relay: spec.managedBy is {job.decode()['spec'].get('managedBy', 'not set')}."
         )
     else:
         sentence = f"It is {status.lower()}, and " + (

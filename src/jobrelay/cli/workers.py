@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.relay.overview import Room, WorkerView
+from jobrelay.relay.overview import ResourceUsage, WorkerView
 
 __all__ = ["worker_row"]
 
@@ -40,7 +40,7 @@ def _reason(view: WorkerView) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _share(room: Room | None, text: Any) -> str:
+def _share(room: ResourceUsage | None, text: Any) -> str:
     return "?" if room is None else f"{text(room.used)}/{text(room.allocatable)}"
 
 

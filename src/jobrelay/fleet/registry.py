@@ -12,11 +12,11 @@ from jobrelay.kube import Client, Connection, NotFound, Object, Resource, merge_
 from jobrelay.kube.resource import SECRETS
 from jobrelay.relay.names import STATE
 from jobrelay.relay.overview import WorkerView
-from jobrelay.relay.workers import Access, Refused, Way, ensure_crds, ensure_namespace
+from jobrelay.relay.workers import Access, RejectedKubeconfig, UsableKubeconfig, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.access import from_text
-from jobrelay.relay.workers.files import read_foreign
-from jobrelay.relay.workers.objects import CLUSTERS, KEY, Location, location, secret_access
-from jobrelay.relay.workers.spec import wishes
+from jobrelay.relay.workers.kubeconfig_file import read_foreign
+from jobrelay.relay.workers.multikueue import CLUSTERS, KEY, KubeconfigLocation, location, secret_access
+from jobrelay.relay.workers.spec import parse_worker_annotations
 
 __all__ = [
     "check_kubeconfig",
@@ -63,7 +63,7 @@ async def get_cluster(client: Client, name: str) -> Object:
 
 def cluster_view(cluster: Object, jobs: int) -> WorkerView:
     """A worker as its object tells of it, for those who cannot ask the relay."""
-    state, _, _, remarks = wishes(cluster.metadata.annotations)
+    state, _, _, remarks = parse_worker_annotations(cluster.metadata.annotations)
     found = (cluster.decode().get("status") or {}).get("conditions") or []
     active = next((one for one in found if one.get("type") == "Active"), None)
     connected = active is not None and active.get("status") == "True"
@@ -122,19 +122,19 @@ async def unregister(client: Client, name: str, namespace: str) -> None:
 def check_kubeconfig(text: bytes) -> str:
     """Why the relay would not use a kubeconfig; empty if it would."""
     found = from_text(text)
-    return "" if isinstance(found, Way) else found.message
+    return "" if isinstance(found, UsableKubeconfig) else found.message
 
 
 async def worker_connection(client: Client, name: str, namespace: str) -> Connection:
     """How to reach a worker by what is registered; raises FleetError."""
     where = location(await get_cluster(client, name))
-    access = where if isinstance(where, Refused) else await _access(client, where, namespace)
-    if isinstance(access, Refused):
+    access = where if isinstance(where, RejectedKubeconfig) else await _access(client, where, namespace)
+    if isinstance(access, RejectedKubeconfig):
         raise FleetError(f"worker {name!r} cannot be reached: {access.message}")
     return access.connection
 
 
-async def _access(client: Client, where: Location, namespace: str) -> Access:
+async def _access(client: Client, where: KubeconfigLocation, namespace: str) -> Access:
     if where.in_file:
         return read_foreign(pathlib.Path(where.name), frozenset())
     try:

@@ -38,7 +38,7 @@ from jobrelay.operate.rights import Right, listed, missing
 from jobrelay.operate.trials import refused, trial
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.spec import served_namespaces
-from jobrelay.relay.workers.tokens import Token, read_token
+from jobrelay.relay.workers.tokens import ServiceAccountToken, read_token
 from jobrelay.workloads import load_adapters
 
 __all__ = ["Finding", "check"]
@@ -183,7 +183,7 @@ async def _token(worker: _Worker, bearer: str, secret: Object | None, clock: Clo
     return await _renewable(worker, token, ends)
 
 
-async def _renewable(worker: _Worker, token: Token, ends: str) -> Finding:
+async def _renewable(worker: _Worker, token: ServiceAccountToken, ends: str) -> Finding:
     right = Right("create", SERVICEACCOUNTS, token.namespace, "token", token.account)
     return worker.judged("token", await missing(worker.client, [right]), f"{ends}; the relay renews it")
 

@@ -1,16 +1,15 @@
-"""Whether a workload may run now: the place of quotas and fair sharing in the pipeline.
+"""Whether a workload may run now: the step of the pipeline for quotas and fair sharing.
 
-A workload that names no queue goes straight on to placement. There are no queues yet, so one that does name one goes the
-same way.
+A workload that names no queue is admitted. There are no queues yet, so one that names a queue is admitted too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobrelay.relay.situation import Situation
+from jobrelay.relay.snapshot import WorkloadSnapshot
 
-__all__ = ["Admitted", "Waiting", "admit"]
+__all__ = ["Admitted", "NotAdmitted", "admit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +18,13 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class NotAdmitted:
     """It may not run yet."""
 
     sentence: str
-    look_again: float | None = None
+    requeue_after: float | None = None
 
 
-def admit(now: Situation) -> Admitted | Waiting:
-    """The answer for one workload."""
+def admit(snapshot: WorkloadSnapshot) -> Admitted | NotAdmitted:
+    """Whether one workload may run now."""
     return Admitted()

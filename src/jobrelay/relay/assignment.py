@@ -1,7 +1,7 @@
-"""Where a workload runs, as it is written on the original.
+"""The worker and epoch of a workload, as written on the original.
 
-The assignment is the relay's only durable memory of a workload. It is written before anything is created on a worker
-(commit-first), and its epoch grows with every new run, so that of two mirrors the one with the lower epoch is always the
+The assignment is the only thing that the relay persists about a workload. It is written before anything is created on a
+worker (commit-first), and its epoch grows with each run, so that of two mirrors the one with the lower epoch is the
 stale one.
 """
 
@@ -16,14 +16,14 @@ __all__ = ["Assignment", "assignment_of", "epoch_of"]
 
 
 class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The worker that is to run a workload, and how many runs there have been."""
+    """The worker that runs a workload, and the number of this run."""
 
     cluster: str
     epoch: int
     since: str = ""
-    """When it was decided."""
+    """When the worker was chosen."""
     previous: str = ""
-    """The worker of the run before."""
+    """The worker of the previous run."""
 
     def encode(self) -> str:
         return _encoder.encode(self).decode()
@@ -34,7 +34,7 @@ _decoder = msgspec.json.Decoder(Assignment)
 
 
 def assignment_of(obj: Object) -> Assignment | None:
-    """The assignment on an original; None if there is none, or none that can be read."""
+    """The assignment on an original; None if it has none, or an invalid one."""
     text = obj.metadata.annotations.get(ASSIGNMENT)
     if not text:
         return None
@@ -46,6 +46,6 @@ def assignment_of(obj: Object) -> Assignment | None:
 
 
 def epoch_of(mirror: Object) -> int:
-    """The run that a mirror belongs to; 0 if its mark is gone."""
+    """The epoch of a mirror; 0 if its annotation is missing or invalid."""
     text = mirror.metadata.annotations.get(EPOCH, "")
     return int(text) if text.isdecimal() and len(text) < 10 else 0

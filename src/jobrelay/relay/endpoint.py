@@ -1,4 +1,4 @@
-"""A small HTTP server through which a relay tells what it knows: to probes, to Prometheus, and to our own commands.
+"""A small HTTP server for probes, for Prometheus and for our own commands.
 
     /healthz  /readyz                  for probes; ready means that the caches are synced
     /metrics                           Prometheus' text format
@@ -6,9 +6,9 @@
     /workloads[?namespace=NS]          all delegated workloads, as JSON
     /explain/NAMESPACE/KIND/NAME       why one workload is where it is, as JSON
 
-It only reads. It listens on the loopback device unless told otherwise, and its address is written on the relay's Lease, so
-whoever may read that Lease and is on the same machine, or the same network, finds it. Replicas that do not lead answer too,
-from the same watches.
+It is read-only. It listens on the loopback device by default, and its address is written to the relay's Lease, so that
+whoever may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too, from
+the same caches.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import msgspec
 from aiohttp import web
 
 from jobrelay.kube.objects import Key
-from jobrelay.relay.originals import Task
 from jobrelay.relay.overview import worker_views, workload_views
 from jobrelay.relay.relay import Relay
+from jobrelay.relay.workload_kind import WorkloadRef
 
 __all__ = ["ENDPOINT", "Endpoint"]
 
 ENDPOINT: Final = "jobrelay.dev/endpoint"
-"""Annotation on the Lease: where the leading relay answers."""
+"""Annotation on the Lease: the address of the leading relay."""
 _ANYWHERE: Final = ("0.0.0.0", "::", "")
 
 
 class Endpoint:
-    """Serves from `async with` to its end. `relay` is who answers; None while there is none."""
+    """Serves within `async with`. `relay` is the relay that is served; None while there is none."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, advertise: str = "") -> None:
         self.relay: Relay | None = None
@@ -41,7 +41,7 @@ class Endpoint:
 
     async def __aenter__(self) -> Self:
         app = web.Application()
-        app.router.add_get("/healthz", _alive)
+        app.router.add_get("/healthz", _healthy)
         app.router.add_get("/readyz", self._ready)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/workers", self._workers)
@@ -64,43 +64,43 @@ class Endpoint:
         await self._runner.cleanup()
 
     async def _ready(self, request: web.Request) -> web.Response:
-        self._answering()
+        self._ready_relay()
         return web.Response(text="ok")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        relay = self._answering()
+        relay = self._ready_relay()
         return web.Response(body=relay.metrics_text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
     async def _workers(self, request: web.Request) -> web.Response:
-        return _json(worker_views(self._answering()))
+        return _json(worker_views(self._ready_relay()))
 
     async def _workloads(self, request: web.Request) -> web.Response:
         namespace = request.query.get("namespace", "")
-        return _json([each async for each in workload_views(self._answering(), namespace)])
+        return _json([each async for each in workload_views(self._ready_relay(), namespace)])
 
     async def _explain(self, request: web.Request) -> web.Response:
-        relay, asked = self._answering(), request.match_info
+        relay, asked = self._ready_relay(), request.match_info
         kinds = {
             alias: name
-            for name, kind in relay.knowledge.kinds.items()
+            for name, kind in relay.state.kinds.items()
             for alias in (name, kind.adapter.resource.plural, kind.adapter.resource.kind.lower())
         }
         kind = kinds.get(asked["kind"].lower())
         if kind is None:
-            return _problem(404, f"the relay does not know the kind {asked['kind']!r}")
-        found = relay.explain(Task(kind, Key(asked["namespace"], asked["name"])))
+            return _error(404, f"the relay does not know the kind {asked['kind']!r}")
+        found = relay.explain(WorkloadRef(kind, Key(asked["namespace"], asked["name"])))
         if found is None:
-            return _problem(404, f"there is no {asked['kind']} {asked['namespace']}/{asked['name']}")
+            return _error(404, f"there is no {asked['kind']} {asked['namespace']}/{asked['name']}")
         return _json(found)
 
-    def _answering(self) -> Relay:
-        """The relay, once it knows what it talks about."""
+    def _ready_relay(self) -> Relay:
+        """The relay, if its caches are synced."""
         if self.relay is None or not self.relay.manager.ready.is_set():
             raise web.HTTPServiceUnavailable(text="the relay is not ready yet")
         return self.relay
 
 
-async def _alive(request: web.Request) -> web.Response:
+async def _healthy(request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
@@ -108,5 +108,5 @@ def _json(value: object, status: int = 200) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), status=status, content_type="application/json")
 
 
-def _problem(status: int, message: str) -> web.Response:
+def _error(status: int, message: str) -> web.Response:
     return _json({"error": message}, status)

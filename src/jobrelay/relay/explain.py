@@ -1,6 +1,6 @@
-"""Why a workload is where it is: one sentence and a structure, from the same functions that decide.
+"""Explains why a workload is where it is, from the same functions that decide.
 
-A `WorkloadView` is what a list shows of each workload; an `Explanation` adds the verdicts on all workers, which cost more.
+A `WorkloadView` is one entry of a list; an `Explanation` adds the verdicts on all workers, which cost more.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.relay.decide import Decision, Stage
-from jobrelay.relay.situation import Situation
+from jobrelay.relay.reconcile_original import OriginalDecision, Stage
+from jobrelay.relay.snapshot import WorkloadSnapshot
 
 __all__ = ["Explanation", "WorkerVerdict", "WorkloadView", "explain", "workload_view"]
 
 
 class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is to be said about one worker."""
+    """Whether one worker can take the workload, and why."""
 
     worker: str
     ok: bool
@@ -40,20 +40,20 @@ class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class Explanation(WorkloadView, frozen=True):
-    """All about one workload."""
+    """One delegated workload with the verdicts on all workers."""
 
     fenced: bool = False
     workers: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def workload_view(now: Situation, decision: Decision) -> WorkloadView:
-    """Where it is, in short."""
-    to, mirror = now.assignment, now.mirror
+def workload_view(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> WorkloadView:
+    """The entry of a list."""
+    to, mirror = snapshot.assignment, snapshot.mirror
     return WorkloadView(
-        now.adapter.resource.kind,
-        now.obj.namespace,
-        now.obj.name,
+        snapshot.adapter.resource.kind,
+        snapshot.original.namespace,
+        snapshot.original.name,
         decision.stage.value,
         decision.sentence,
         to.cluster if to is not None else "",
@@ -62,12 +62,12 @@ def workload_view(now: Situation, decision: Decision) -> WorkloadView:
     )
 
 
-def explain(now: Situation, decision: Decision) -> Explanation:
-    """The whole story; the verdicts are those of a placement at this moment."""
+def explain(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Explanation:
+    """The full explanation, with the verdicts of a placement at this moment."""
     verdicts: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
     if decision.stage not in (Stage.NOT_OURS, Stage.FINISHED, Stage.DELETING):
-        placement = decision.placement or now.place()
+        placement = decision.placement or snapshot.place()
         problems = placement.problems
         verdicts = tuple(
             WorkerVerdict(
@@ -80,5 +80,5 @@ def explain(now: Situation, decision: Decision) -> Explanation:
             )
             for each in placement.verdicts
         )
-    short = msgspec.structs.asdict(workload_view(now, decision))
-    return Explanation(**short, fenced=now.fenced, workers=verdicts, problems=problems)
+    view = msgspec.structs.asdict(workload_view(snapshot, decision))
+    return Explanation(**view, fenced=snapshot.fenced, workers=verdicts, problems=problems)

@@ -1,17 +1,17 @@
 """A mirror's deadline as a lease.
 
-A fenced mirror carries an `activeDeadlineSeconds` that ends soon, and the relay keeps moving it. When worker and relay
-are cut off from each other, the worker's own Job controller stops the pods at the deadline, without having to know why. So
-the relay only has to wait that long before it may start the workload elsewhere.
+A fenced mirror carries an `activeDeadlineSeconds` that ends soon, and the relay keeps extending it. When worker and
+relay lose contact, the worker's own Job controller stops the pods at the deadline. So the relay only has to wait that
+long before it may start the workload elsewhere.
 
-The deadline is an absolute moment: start of the mirror plus seconds, chosen as the moment of sending plus the lease. A
-renewal that arrives late therefore grants nothing more, and after the last one that was sent the pods are stopped within a
-lease, whatever was lost on the way. Renewals are only sent while the worker answers; so `lost_since + lease` bounds every
-lease that the worker may know of, also for a relay that has been restarted since.
+The deadline is an absolute time: the start of the mirror plus seconds, chosen as the time of sending plus the lease. A
+renewal that arrives late therefore grants nothing more, and the pods are stopped within one lease after the last
+renewal was sent, whatever was lost on the way. Renewals are only sent while the worker answers; so `lost_since + lease`
+bounds every lease that the worker may have received, even across a restart of the relay.
 
 The user's own deadline still counts from the first start: a later run gets what is left of it.
 
-What this cannot do: where a worker's control plane is dead but its kubelets live, nobody there looks at deadlines.
+The limit: where a worker's control plane is dead but its kubelets run on, nothing enforces the deadline.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from jobrelay.workloads import Workload
 
 __all__ = ["deadline", "renewal", "stopped_by_lease"]
 
-_LONGEST = 2**31 - 1
+_MAX_INT32 = 2**31 - 1
 
 
 def deadline(job: Workload, mirror: Workload | None, lease: float | None, now: datetime) -> int | None:
-    """The deadline that a mirror should carry now, in seconds after its start; None is none."""
-    own = _users(job, mirror, now)
-    granted = _granted(mirror, lease, now)
-    return min((each for each in (own, granted) if each is not None), default=None)
+    """The deadline that a mirror should have now, in seconds after its start; None for no deadline."""
+    own = _own_deadline(job, mirror, now)
+    leased = _lease_deadline(mirror, lease, now)
+    return min((each for each in (own, leased) if each is not None), default=None)
 
 
 def renewal(mirror: Workload, lease: float | None, now: datetime) -> float | None:
@@ -54,7 +54,7 @@ def stopped_by_lease(job: Workload, mirror: Workload) -> bool:
     return end.at < started + timedelta(seconds=job.deadline - 1)
 
 
-def _users(job: Workload, mirror: Workload | None, now: datetime) -> int | None:
+def _own_deadline(job: Workload, mirror: Workload | None, now: datetime) -> int | None:
     if job.deadline is None or job.started is None:
         return job.deadline
     began = mirror.started if mirror is not None and mirror.started is not None else now
@@ -62,7 +62,7 @@ def _users(job: Workload, mirror: Workload | None, now: datetime) -> int | None:
     return max(1, job.deadline - max(0, math.floor(gone)))
 
 
-def _granted(mirror: Workload | None, lease: float | None, now: datetime) -> int | None:
+def _lease_deadline(mirror: Workload | None, lease: float | None, now: datetime) -> int | None:
     if lease is None:
         return None
     if mirror is None or mirror.started is None or mirror.suspended:
@@ -70,4 +70,4 @@ def _granted(mirror: Workload | None, lease: float | None, now: datetime) -> int
     run = (now - mirror.started).total_seconds()
     if mirror.deadline is not None and lease * 2 / 3 < mirror.deadline - run <= lease + 1:
         return mirror.deadline
-    return min(_LONGEST, max(1, math.floor(run + lease)))
+    return min(_MAX_INT32, max(1, math.floor(run + lease)))

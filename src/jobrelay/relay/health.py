@@ -1,4 +1,4 @@
-"""When a worker counts as lost, and when losing workers rather means that the relay itself is cut off."""
+"""When a worker counts as lost, and when many losses at once mean that the relay itself is cut off."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["frozen", "lost_at"]
 
 
 def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
-    """Whether most workers vanished at once.
+    """Whether most workers were lost within `window` seconds.
 
-    Then it is likelier that the relay's own network failed than that they all did, and starting everything again
-    elsewhere would do the greatest harm. Workers that an operator declared lost do not count on either side.
+    Then the relay's own network is the likelier cause, and starting everything again elsewhere would do the most harm.
+    Workers that an operator declared lost are not counted.
     """
-    judged = [worker for worker in workers if worker.state is not State.LOST]
-    losses = sorted(worker.lost_since for worker in judged if worker.lost_since is not None)
-    if len(judged) < 2:
+    counted = [worker for worker in workers if worker.state is not State.LOST]
+    losses = sorted(worker.lost_since for worker in counted if worker.lost_since is not None)
+    if len(counted) < 2:
         return False
     apart = timedelta(seconds=window)
     together = max((sum(first <= other <= first + apart for other in losses) for first in losses), default=0)
-    return 2 * together > len(judged)
+    return 2 * together > len(counted)
 
 
 def lost_at(
@@ -33,10 +33,10 @@ def lost_at(
     settings: Settings,
     grace: float | None,
 ) -> datetime | None:
-    """When the workloads of a cluster may be started elsewhere, None while it answers.
+    """When the workloads of a worker may be started elsewhere; None while it answers.
 
-    `grace` is what the pods of a fenced workload have to end themselves: it may not start elsewhere before the lease
-    that its worker heard of last has certainly run out.
+    `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
+    lease that its worker may have received has certainly run out.
     """
     worker = workers.get(cluster)
     since = worker.lost_since if worker is not None else removed.get(cluster)

@@ -1,15 +1,15 @@
-"""What the relay counts, by worker and result, in a registry of its own."""
+"""The relay's metrics, by worker and result, in a registry of their own."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-__all__ = ["Metrics"]
+__all__ = ["RelayMetrics"]
 
 _LAG = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Metrics:
+class RelayMetrics:
     """All names begin with `jobrelay_`."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Metrics:
             "jobrelay_api_calls_total", "Requests sent", ["cluster", "verb", "code"], registry=registry
         )
 
-        self.queue_depth = Gauge("jobrelay_queue_depth", "Workloads to look at", ["queue"], registry=registry)
+        self.queue_depth = Gauge("jobrelay_queue_depth", "Workloads in a queue", ["queue"], registry=registry)
         self.connected = Gauge("jobrelay_worker_connected", "Whether a worker answers", ["worker"], registry=registry)
         self.live = Gauge("jobrelay_live_workloads", "Unfinished workloads by worker", ["worker"], registry=registry)
 

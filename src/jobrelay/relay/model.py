@@ -1,4 +1,4 @@
-"""What the relay knows, as values: the only thing that its decisions look at."""
+"""What placement and reconciling know about workers, as values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Capacity", "NodeFacts", "Refusal", "State", "WorkerFacts"]
 
 
 class State(StrEnum):
-    """What an operator wants of a worker."""
+    """The state that an operator has set for a worker."""
 
     OPEN = "open"
     CORDONED = "cordoned"
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node of a worker: what it has, what its pods ask for, and whom it takes."""
+    """One node of a worker: its resources, the requests of its pods, and what it accepts."""
 
     name: str
     labels: Mapping[str, str]
@@ -35,12 +35,12 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What is known of a worker's room. `version` changes whenever anything else does."""
+    """The nodes of a worker. `version` changes whenever anything else does."""
 
     version: int
     nodes: tuple[NodeFacts, ...] = ()
     unknown: str = ""
-    """Why the room is not known; empty when it is."""
+    """Why the capacity is not known; empty if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class WorkerFacts:
 
     name: str
     connected: bool
-    """Whether its mirrors are known and it answers."""
+    """Whether it answers and its mirrors are known."""
     lost_since: datetime | None = None
-    """Since when it does not answer; None while it does."""
+    """Since when it has not answered; None while it does."""
     reason: str = ""
-    """Why it does not answer, in the words of the last failure."""
+    """Why it does not answer: the last error."""
     state: State = State.OPEN
     labels: Mapping[str, str] = field(default_factory=dict)
     cost: Fraction = Fraction(0)
@@ -62,25 +62,25 @@ class WorkerFacts:
     live: int = 0
     """How many unfinished workloads are assigned to it."""
     reserved: Mapping[str, Fraction] = field(default_factory=dict)
-    """Requests of assigned workloads whose pods are not in `capacity` yet; `pods` counts them."""
+    """Requests of assigned workloads whose pods are not in `capacity` yet; `pods` is their number."""
     pending: int = 0
     """How many pods of our mirrors wait for a node there."""
     backlog: int = 0
     """How many mirrors there wait to be created or changed, or for the worker's answer."""
     stale: int = 0
-    """How many mirrors there have to be stopped before it may take new ones."""
+    """How many mirrors there must be stopped before it may take new ones."""
     namespaces: tuple[str, ...] = ()
     """The only namespaces that it serves; all if empty."""
 
     def serves(self, namespace: str) -> bool:
-        """Whether workloads of a namespace may run there, and can be seen."""
+        """Whether workloads of a namespace may run there."""
         return not self.namespaces or namespace in self.namespaces
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A worker's answer to a mirror that it did not take."""
+    """Why a worker did not accept a mirror."""
 
     message: str
     until: datetime
-    """When it may be asked again."""
+    """When it may be tried again."""

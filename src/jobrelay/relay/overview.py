@@ -1,4 +1,4 @@
-"""The relay's workers and workloads at a glance, as plain values for programs and commands."""
+"""The relay's workers and workloads as plain values, for programs and commands."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jobrelay.kinds.times import format_time
-from jobrelay.relay.decide import Stage
 from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts
-from jobrelay.relay.originals import Task
+from jobrelay.relay.reconcile_original import Stage
+from jobrelay.relay.workload_kind import WorkloadRef
 
 if TYPE_CHECKING:
     from jobrelay.relay.relay import Relay
 
-__all__ = ["Room", "WorkerView", "worker_views", "workload_views"]
+__all__ = ["ResourceUsage", "WorkerView", "worker_views", "workload_views"]
 
-_BREATH = 200
+_BATCH = 200
 
 
-class Room(msgspec.Struct, frozen=True):
-    """How much there is of a resource, and how much of it pods have asked for, in the resource's base unit."""
+class ResourceUsage(msgspec.Struct, frozen=True):
+    """How much of a resource nodes have and pods request, in the resource's base unit."""
 
     allocatable: float
     used: float
@@ -41,8 +41,8 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """Why it is not connected."""
     lost_since: str = ""
     nodes: int | None = None
-    cpu: Room | None = None
-    memory: Room | None = None
+    cpu: ResourceUsage | None = None
+    memory: ResourceUsage | None = None
     capacity_unknown: str = ""
     pending_pods: int = 0
     stale_mirrors: int = 0
@@ -54,13 +54,13 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
 def worker_views(relay: Relay) -> list[WorkerView]:
     """All registered workers, in their order."""
-    return [_worker(relay, facts) for facts in relay.knowledge.workers()]
+    return [_worker(relay, facts) for facts in relay.snapshots.workers()]
 
 
 def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
-    link = relay.registry.links[facts.name]
-    room = facts.capacity
-    known = not room.unknown
+    worker = relay.registry.workers[facts.name]
+    capacity = facts.capacity
+    known = not capacity.unknown
     return WorkerView(
         facts.name,
         facts.connected,
@@ -68,32 +68,32 @@ def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
         facts.live,
         facts.reason,
         format_time(facts.lost_since) if facts.lost_since is not None else "",
-        len(room.nodes) if known else None,
-        _room(room, "cpu") if known else None,
-        _room(room, "memory") if known else None,
-        room.unknown,
+        len(capacity.nodes) if known else None,
+        _usage(capacity, "cpu") if known else None,
+        _usage(capacity, "memory") if known else None,
+        capacity.unknown,
         facts.pending,
         facts.stale,
-        link.version.git_version if link.version is not None else "",
-        link.is_self,
-        link.spec.remarks,
+        worker.version.git_version if worker.version is not None else "",
+        worker.is_self,
+        worker.spec.remarks,
     )
 
 
-def _room(capacity: Capacity, resource: str) -> Room:
+def _usage(capacity: Capacity, resource: str) -> ResourceUsage:
     nodes = [node for node in capacity.nodes if node.schedulable]
-    has = sum((node.allocatable.get(resource, Fraction()) for node in nodes), Fraction())
+    allocatable = sum((node.allocatable.get(resource, Fraction()) for node in nodes), Fraction())
     used = sum((node.used.get(resource, Fraction()) for node in nodes), Fraction())
-    return Room(float(has), float(used))
+    return ResourceUsage(float(allocatable), float(used))
 
 
 async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[WorkloadView]:
-    """All delegated workloads, or those of one namespace; gives way to others now and then."""
-    for name, kind in relay.knowledge.kinds.items():
+    """All delegated workloads, or those of one namespace; lets other tasks run between batches."""
+    for name, kind in relay.state.kinds.items():
         for number, obj in enumerate(list(kind.originals)):
-            if number % _BREATH == _BREATH - 1:
+            if number % _BATCH == _BATCH - 1:
                 await asyncio.sleep(0)
-            found = relay.originals.decision(Task(name, obj.key)) if namespace in ("", obj.namespace) else None
+            found = relay.originals.decision(WorkloadRef(name, obj.key)) if namespace in ("", obj.namespace) else None
             if found is None or found[1].stage is Stage.NOT_OURS:
                 continue
             yield workload_view(*found)

@@ -1,48 +1,47 @@
-"""The relay as a whole: caches, workers and both sides, put together and run.
+"""The relay as a whole: its parts, constructed in the order of their dependencies, and run.
 
-Everything that watches runs in every replica; what writes runs only in the one that holds the lease. Nothing is begun
-without a look at the lease. A leader that could not renew it gives up before another may begin, and what it was in the
-middle of is broken off within that spare time, so its last write is over before its successor's first.
+What watches runs in every replica; what writes runs only in the leader, which checks its lease before each write. A
+leader that could not renew its lease stops before another replica may start: running work is cancelled within the spare
+time of the lease, so its last write is over before its successor's first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
-import structlog
-
-from jobrelay.control import Group, Manager
-from jobrelay.kube import Cache, Client, Clock, Connection, EventRecorder, LeaderElection, Resource, SystemClock
+from jobrelay.control import Group, Manager, Runnable
+from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Resource, SystemClock
 from jobrelay.kube.resource import NAMESPACES
-from jobrelay.relay.counting import Counting
+from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain
-from jobrelay.relay.hands import ASSIGNED, Hands, assigned_cluster
-from jobrelay.relay.knowledge import Kind, Knowledge
-from jobrelay.relay.metrics import Metrics
-from jobrelay.relay.originals import Originals, Task
+from jobrelay.relay.metered_transport import MeteredTransport
+from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.snapshot_builder import SnapshotBuilder
+from jobrelay.relay.state import RelayState
 from jobrelay.relay.telling import Telling
-from jobrelay.relay.workers import Connect, ObjectSource, Registry, Source, Timing, Way, over_network, trimmed
-from jobrelay.relay.workers.renewal import Renewal
-from jobrelay.relay.workers.timing import PATIENT
+from jobrelay.relay.worker_controllers import WorkerControllers
+from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
+from jobrelay.relay.workers.timing import DEFAULT_TIMING
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import Adapter, load_adapters
 
 __all__ = ["Relay", "find_origin"]
 
-log = structlog.get_logger(__name__)
-
 REQUEST_TIMEOUT = 15.0
 GRACE = 5.0
-"""How long work that has begun may take to end when the relay is stopped, if nobody else takes over."""
+"""How long running work may take to end when the relay is stopped and no other replica takes over."""
 
 SILENCE = 150.0
-"""How long the management cluster may say nothing on a watch; it sends a bookmark about every minute."""
+"""How long a watch of the management cluster may be silent; it sends a bookmark about every minute."""
 
 
 async def find_origin(client: Client) -> str:
-    """A name for the management cluster that no other has: workers may be shared by several."""
+    """A name for the management cluster that no other one has, since several may share workers."""
     system = await client.get(NAMESPACES, "kube-system")
     return f"jobrelay-{system.uid[:13]}"
 
@@ -50,29 +49,39 @@ async def find_origin(client: Client) -> str:
 class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
-    `namespace` on the management cluster holds what the relay has to remember. `connect` opens the way to a worker.
+    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker. `random`
+    jitters pauses.
     """
 
     def __init__(
         self,
         client: Client,
-        source: Source,
+        source: WorkerSource,
         settings: Settings,
         *,
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
-        timing: Timing = PATIENT,
+        timing: Timing = DEFAULT_TIMING,
         adapters: Sequence[Adapter] | None = None,
         policy: str = DEFAULT_POLICY,
         election: LeaderElection | None = None,
         identity: str = "jobrelay",
         clock: Clock | None = None,
+        random: Random | None = None,
     ) -> None:
-        clock = clock or SystemClock()
+        clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
         self._election = election
-        self.metrics = metrics = Metrics()
-        client = Client(Counting(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
+        self.metrics = metrics = RelayMetrics()
+        client = Client(MeteredTransport(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
+
+        def cache(resource: Resource) -> Cache:
+            return Cache(client, resource, clock=clock, random=random, keep=strip_managed_fields, silence=SILENCE)
+
+        namespaces = cache(NAMESPACES)
+        placer = Placer()
+        policies = NamespacePolicies(namespaces, placer.parse, policy)
+        kinds = [WorkloadKind(adapter, cache(adapter.resource)) for adapter in adapters]
         self.registry = Registry(
             client,
             source,
@@ -80,50 +89,34 @@ class Relay:
             pod_owner=lambda pod: next(filter(None, (adapter.pod_owner(pod) for adapter in adapters)), ""),
             origin=settings.origin,
             namespace=namespace,
-            connect=lambda way: Counting(connect(way), _name_of(way, source), metrics),
+            connect=lambda worker, connection: MeteredTransport(connect(worker, connection), worker, metrics),
             clock=clock,
+            random=random,
             timing=timing,
             writes=self.leads,
         )
-        self.manager = Manager(election=election, clock=clock)
-
-        def cache(resource: Resource) -> Cache:
-            return Cache(client, resource, clock=clock, keep=trimmed, silence=SILENCE)
-
-        namespaces = cache(NAMESPACES)
-        kinds = {str(each.resource): Kind(each, cache(each.resource)) for each in adapters}
-        placer = Placer()
-        policies = NamespacePolicies(namespaces, placer.parse, policy)
-        self.knowledge = Knowledge(settings, self.registry, kinds, placer, policies, clock)
-        recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock)
-        self._telling = Telling(recorder, clock)
+        self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock)
+        self.dispatcher = Dispatcher(self.state)
+        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
+        recorder = EventRecorder(client, "jobrelay.dev/relay", identity, clock=clock, random=random)
+        telling = Telling(recorder, clock)
         grace = GRACE if election is None else min(GRACE, election.spare / 2)
-        self.hands = Hands(self.knowledge, self._telling, self.metrics, leads=self.leads, grace=grace)
-        self.originals = Originals(
-            self.knowledge,
-            client,
-            self._telling,
-            self.metrics,
-            nudge=self.hands.nudge,
-            probe=self.hands.probe,
-            leads=self.leads,
-            grace=grace,
+        self.originals = OriginalController(
+            self.state, self.snapshots, self.dispatcher, client, telling, metrics, leads=self.leads, grace=grace
         )
-        self.hands.join(self.originals)
-        self.knowledge.backlog = self.hands.backlog
-        for kind in kinds.values():
-            kind.originals.add_index(ASSIGNED, assigned_cluster)
-            self.manager.add(kind.originals, Group.CACHES)
-        self.manager.add(namespaces, Group.CACHES)
-        self.manager.add(self.registry, Group.CACHES)
-        if isinstance(source, ObjectSource):
-            renewal = Renewal(client, source.secret, self.registry.links, metrics, clock=clock, writes=self.leads)
-            self.manager.add(renewal, Group.LEADER)
-        for part in (recorder, self._telling, self.hands, self.originals.controller):
-            self.manager.add(part, Group.LEADER)
+        self.workers = WorkerControllers(
+            self.state, self.snapshots, self.dispatcher, self.registry, telling, metrics, leads=self.leads, grace=grace
+        )
+        self.manager = Manager(election=election, clock=clock)
+        watches: list[Runnable] = [*(kind.originals for kind in kinds), namespaces, self.registry]
+        writers: list[Runnable] = [recorder, telling, self.workers, self.originals.controller]
+        writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
+        for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
+            for runnable in runnables:
+                self.manager.add(runnable, group)
 
     def leads(self) -> bool:
-        """Whether this replica may write at this very moment."""
+        """Whether this replica may write at present."""
         return self._election is None or self._election.is_leader
 
     async def run(self) -> None:
@@ -133,23 +126,15 @@ class Relay:
     def metrics_text(self) -> bytes:
         """All metrics in Prometheus' text format."""
         metrics = self.metrics
-        metrics.queue_depth.labels("originals").set(len(self.originals.controller.queue))
-        metrics.queue_depth.labels("waiting").set(len(self.originals.waiting))
-        for worker in self.knowledge.workers():
+        metrics.queue_depth.labels("originals").set(len(self.dispatcher.originals))
+        metrics.queue_depth.labels("waiting").set(len(self.dispatcher.pending))
+        for worker in self.snapshots.workers():
             metrics.queue_depth.labels(worker.name).set(worker.backlog)
             metrics.connected.labels(worker.name).set(worker.connected)
             metrics.live.labels(worker.name).set(worker.live)
         return metrics.text()
 
-    def explain(self, task: Task) -> Explanation | None:
+    def explain(self, ref: WorkloadRef) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original."""
-        found = self.originals.decision(task)
+        found = self.originals.decision(ref)
         return explain(*found) if found is not None else None
-
-
-def _name_of(connection: Connection, source: Source) -> str:
-    """The worker that a connection leads to."""
-    for name, spec in source.workers.items():
-        if isinstance(spec.access, Way) and spec.access.connection is connection:
-            return name
-    return connection.server

@@ -1,10 +1,15 @@
-"""What an operator may choose."""
+"""What an operator can configure. Commands take their defaults from here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Settings"]
+__all__ = ["FENCE_LEASE", "KEEP_FINISHED", "LOST_TIMEOUT", "Settings"]
+
+LOST_TIMEOUT: Final = 900.0
+KEEP_FINISHED: Final = 600.0
+FENCE_LEASE: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,23 +17,24 @@ class Settings:
     """All times are in seconds."""
 
     origin: str
-    """Whose mirrors are ours on a worker that several relays share."""
-    lost_timeout: float = 900.0
+    """Marks our mirrors on a worker that several relays share."""
+    lost_timeout: float = LOST_TIMEOUT
     """How long a worker may be unreachable before its workloads are started elsewhere."""
-    keep_finished: float = 600.0
-    """How long the mirror of a finished workload stays on its worker."""
+    keep_finished: float = KEEP_FINISHED
+    """How long the mirror of a finished workload is kept on its worker."""
     fencing: bool = False
-    """Whether workloads are fenced that do not say."""
-    lease: float = 300.0
-    """How long a fenced mirror runs on after the last word from the relay."""
+    """Whether workloads without the annotation are fenced."""
+    lease: float = FENCE_LEASE
+    """How long a fenced mirror runs on after the last contact with the relay."""
     margin: float = 30.0
-    """What clocks may differ and a worker's Job controller may lag, on top of a lease."""
+    """Added to a lease for clock differences and the lag of a worker's Job controller."""
     coalesce: float = 0.25
-    """How long counts wait for more counts before they are written back."""
+    """How long changed counts are held back before they are written."""
     ask_again: float = 60.0
-    """When a cluster that refused a workload or its status is asked again."""
-    loss_told: float = 10.0
-    """How long a worker must be unreachable before its workloads are told."""
+    """When a workload or status that a cluster refused is tried again."""
+    loss_event_after: float = 10.0
+    """How long a worker must be unreachable before its workloads get an event."""
     freeze_window: float = 60.0
-    """Workers that are lost within this time of each other are lost at once."""
+    """Workers that are lost within this time of each other count as lost at once."""
     create_namespaces: bool = False
+    """Whether missing namespaces are created on workers."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from jobrelay.kube import Clock, EventRecorder, Object, Reference
 from jobrelay.kube.clock import sleep
-from jobrelay.relay.decide import Tell
+from jobrelay.relay.reconcile_original import Tell
 
 __all__ = ["Telling"]
 

@@ -11,8 +11,10 @@ from typing import Any
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Connection, FakeClock, FaultyTransport, Transport, merge_patch
 from jobrelay.kube.resource import JOBS, SECRETS
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.workers import ObjectSource, Registry, ensure_crds, ensure_namespace
-from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS
+from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
+from jobrelay.relay.workers.tasks import until_first
 from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, Recording, advance, kubeconfig, running, settle
@@ -23,6 +25,17 @@ MKC = CLUSTERS["v1beta2"]
 
 def server(name: str) -> str:
     return f"https://{name}:6443"
+
+
+class RunningRegistry(Registry):
+    """A registry that runs what its source needs of the leader too."""
+
+    def __init__(self, client: Client, source: ObjectSource, *, writes: Callable[[], bool], **options: Any) -> None:
+        super().__init__(client, source, writes=writes, **options)
+        self._leading = source.leader_runnables(client, self.workers, RelayMetrics(), writes)
+
+    async def run(self) -> None:
+        await until_first(super().run(), *(each.run() for each in self._leading))
 
 
 class Fleet:
@@ -39,13 +52,13 @@ class Fleet:
         self.client = Client(self.seen, clock=clock)
         self.connected: list[Connection] = []
 
-    def connect(self, connection: Connection) -> Transport:
+    def connect(self, worker: str, connection: Connection) -> Transport:
         self.connected.append(connection)
         return self.ways[connection.server]
 
-    def registry(self, config: str | None = None, writes: Callable[[], bool] = lambda: True) -> Registry:
+    def registry(self, config: str | None = None, writes: Callable[[], bool] = lambda: True) -> RunningRegistry:
         source = ObjectSource(self.client, namespace=NAMESPACE, clock=self.clock, config=config, random=Random(2))
-        return Registry(
+        return RunningRegistry(
             self.client,
             source,
             resources=[JOBS],

@@ -14,7 +14,7 @@ from jobrelay.cluster import Cluster
 from jobrelay.kube import Connection, FakeClock, FaultyTransport, Request, Response, Transport
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.names import ORIGIN
-from jobrelay.relay.workers import Way, WorkerLink, WorkerSpec
+from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
 
 ORIGIN_HERE = "test"
@@ -38,13 +38,13 @@ class Recording:
 class Worker:
     """A cluster, the faulty way to it, and the link over that."""
 
-    def __init__(self, cluster: Cluster, link: WorkerLink, faults: FaultyTransport, seen: Recording) -> None:
+    def __init__(self, cluster: Cluster, link: WorkerConnection, faults: FaultyTransport, seen: Recording) -> None:
         self.cluster, self.link, self.faults, self.seen = cluster, link, faults, seen
         self.client = cluster.client()
 
 
-def way(digest: str = "1", server: str = "https://worker") -> Way:
-    return Way(Connection(server), digest)
+def kubeconfig_access(digest: str = "1", server: str = "https://worker") -> UsableKubeconfig:
+    return UsableKubeconfig(Connection(server), digest)
 
 
 async def settle(clock: FakeClock) -> None:
@@ -85,10 +85,12 @@ async def worker(
         made: dict[str, Any] = {
             "resources": [JOBS],
             "pod_owner": JobAdapter().pod_owner,
-            "connect": lambda connection: faults,
+            "connect": lambda name, connection: faults,
             **options,
         }
-        link = WorkerLink(spec or WorkerSpec("w1", way()), origin=ORIGIN_HERE, clock=clock, random=Random(1), **made)
+        link = WorkerConnection(
+            spec or WorkerSpec("w1", kubeconfig_access()), origin=ORIGIN_HERE, clock=clock, random=Random(1), **made
+        )
         async with running(link.run()):
             await settle(clock)
             yield Worker(cluster, link, faults, seen)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jobrelay.kube.execplugin import ExecPlugin
-from jobrelay.relay.workers import Refused, Way
+from jobrelay.relay.workers import RejectedKubeconfig, UsableKubeconfig
 from jobrelay.relay.workers.access import from_file, from_text
 
 from .support import kubeconfig
@@ -16,7 +16,7 @@ EXEC = {"exec": {"command": "login", "apiVersion": "client.authentication.k8s.io
 
 def test_a_plain_kubeconfig_leads_to_its_server() -> None:
     found = from_text(kubeconfig())
-    assert isinstance(found, Way)
+    assert isinstance(found, UsableKubeconfig)
     assert found.connection.server == "https://worker:6443"
 
 
@@ -44,7 +44,7 @@ def test_only_a_changed_kubeconfig_is_another_way() -> None:
 )
 def test_what_is_not_safe_is_refused(cluster: dict[str, Any] | None, user: dict[str, Any] | None, words: str) -> None:
     found = from_text(kubeconfig(cluster, user))
-    assert isinstance(found, Refused)
+    assert isinstance(found, RejectedKubeconfig)
     assert found.reason == "InsecureKubeConfig"
     assert found.message.startswith("load client config failed: ")
     assert words in found.message
@@ -55,14 +55,14 @@ def test_what_is_not_safe_is_refused(cluster: dict[str, Any] | None, user: dict[
 )
 def test_what_is_no_kubeconfig_is_refused_as_such(text: bytes) -> None:
     found = from_text(text)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RejectedKubeconfig)
     assert found.reason == "BadKubeConfig"
     assert "\n" not in found.message
 
 
 def test_an_operator_may_allow_a_plugin() -> None:
     found = from_text(kubeconfig(user=EXEC), frozenset({"login"}))
-    assert isinstance(found, Way)
+    assert isinstance(found, UsableKubeconfig)
     assert isinstance(found.connection.credentials, ExecPlugin)
 
 
@@ -70,7 +70,7 @@ def test_the_operators_own_kubeconfig_may_name_files(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(b"one")
     (tmp_path / "config").write_bytes(kubeconfig({"certificate-authority": "ca.pem"}, {"tokenFile": "token"}))
     found = from_file(tmp_path / "config")
-    assert isinstance(found, Way)
+    assert isinstance(found, UsableKubeconfig)
     (tmp_path / "ca.pem").write_bytes(b"two")
     assert from_file(tmp_path / "config") != found
 
@@ -88,5 +88,5 @@ def test_even_the_operators_own_must_be_encrypted_and_complete(
 ) -> None:
     (tmp_path / "config").write_bytes(kubeconfig(cluster))
     found = from_file(tmp_path / "config")
-    assert isinstance(found, Refused)
+    assert isinstance(found, RejectedKubeconfig)
     assert found.reason == reason

@@ -29,7 +29,7 @@ async def test_a_loss_is_told_with_attempts_and_afterwards(clock: FakeClock) -> 
         assert "failed attempts; next at 2026" in told
         made.ways[server("w1")].heal()
         await advance(clock, 40)
-        assert registry.links["w1"].connected
+        assert registry.workers["w1"].connected
         assert "last loss from 2026" in (await made.conditions("w1"))["Connected"]["message"]
 
 

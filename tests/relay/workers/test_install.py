@@ -12,7 +12,7 @@ from jobrelay.kube import AlreadyExists, Client, FakeClock, Invalid, merge_patch
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.relay.workers import ensure_crds, ensure_namespace
 from jobrelay.relay.workers.install import crds
-from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS
+from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
 
 from .fleet import Fleet
 from .support import advance, running
@@ -128,7 +128,7 @@ async def test_kueues_own_definitions_are_left_alone_and_used(clock: FakeClock, 
         registry = made.registry()
         async with running(registry.run()):
             await advance(clock, 5)
-            assert registry.links["w1"].connected
+            assert registry.workers["w1"].connected
             found = (await made.outside.get(CLUSTERS[version], "w1")).decode()["status"]["conditions"]
             assert [one["status"] for one in found] == ["True", "True"]
         with pytest.raises(AlreadyExists):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from jobrelay.cluster import Cluster
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.workers import FlagSource, Registry, WorkerLink
+from jobrelay.relay.workers import FlagSource, Registry, WorkerConnection
 from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, job, running
 
 
-async def _until(link: WorkerLink, connected: bool) -> None:
+async def _until(link: WorkerConnection, connected: bool) -> None:
     """Wait for news from a link, without looking at the clock."""
     news = asyncio.Event()
     stop = link.subscribe(news.set)
@@ -42,9 +42,9 @@ async def test_a_worker_is_lost_and_found_over_https(tmp_path: Path) -> None:
         async with running(registry.run()):
             await asyncio.sleep(0)
             await registry.wait_ready(20)
-            link = registry.links["w1"]
+            link = registry.workers["w1"]
             assert link.connected
-            assert (link.is_self, registry.links["self"].is_self) == (False, True)
+            assert (link.is_self, registry.workers["self"].is_self) == (False, True)
             await first.client().create(JOBS, job("before"))
             await first.stop()
             await _until(link, connected=False)

@@ -10,8 +10,8 @@ import pytest
 from jobrelay.kube import FakeClock, merge_patch
 from jobrelay.kube.resource import JOBS, SECRETS
 from jobrelay.relay.model import State
-from jobrelay.relay.workers import FlagSource, Refused, Registry, parse_flag
-from jobrelay.relay.workers.objects import CLUSTERS
+from jobrelay.relay.workers import FlagSource, Registry, RejectedKubeconfig, parse_flag
+from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.workloads import JobAdapter
 
 from .fleet import MKC, NAMESPACE, fleet, registered, server
@@ -21,49 +21,49 @@ from .support import ORIGIN_HERE, advance, kubeconfig, running, settle
 async def test_registered_workers_are_connected(clock: FakeClock) -> None:
     async with registered(clock, "w1", "w2") as (_, registry):
         await registry.wait_ready(5)
-        assert {name: link.connected for name, link in registry.links.items()} == {"w1": True, "w2": True}
-        assert [link.order for link in registry.links.values()] == [0, 1]
+        assert {name: link.connected for name, link in registry.workers.items()} == {"w1": True, "w2": True}
+        assert [link.spec.order for link in registry.workers.values()] == [0, 1]
 
 
 async def test_workers_come_and_go(clock: FakeClock) -> None:
     async with registered(clock, "w1", "w2") as (made, registry):
         told: list[str] = []
         registry.subscribe(told.append)
-        link = registry.links["w2"]
+        link = registry.workers["w2"]
         await made.outside.delete(MKC, "w2")
         await advance(clock, 1)
-        assert list(registry.links) == ["w1"]
+        assert list(registry.workers) == ["w1"]
         assert registry.removed == {"w2": clock.now() - timedelta(seconds=1)}
         await made.register("w2")
         await advance(clock, 2)
-        assert registry.links["w2"].connected
-        assert registry.links["w2"] is not link
+        assert registry.workers["w2"].connected
+        assert registry.workers["w2"] is not link
         assert not registry.removed
         assert told == ["w2", "w2"]
 
 
 async def test_what_is_written_on_the_object_counts(clock: FakeClock) -> None:
     async with registered(clock, "w1") as (made, registry):
-        link = registry.links["w1"]
+        link = registry.workers["w1"]
         await made.annotate("w1", state="cordoned", cost="2.5", weight="3")
         await made.outside.patch(MKC, "w1", merge_patch({"metadata": {"labels": {"zone": "a"}}}))
         await settle(clock)
-        assert registry.links["w1"] is link
-        assert (link.state, link.cost, link.weight) == (State.CORDONED, Fraction(5, 2), Fraction(3))
-        assert link.labels == {"zone": "a"}
+        assert registry.workers["w1"] is link
+        assert (link.spec.state, link.spec.cost, link.spec.weight) == (State.CORDONED, Fraction(5, 2), Fraction(3))
+        assert link.spec.labels == {"zone": "a"}
         assert link.connected
 
 
 async def test_a_rotated_secret_is_used_at_once_without_a_loss(clock: FakeClock) -> None:
     async with registered(clock, "w1") as (made, registry):
-        link, seen = registry.links["w1"], []
+        link, seen = registry.workers["w1"], []
         link.subscribe(lambda: seen.append(link.lost_since))
         await made.secret("w1", token="second")
         await settle(clock)
         credential = await made.connected[-1].credentials.current()
         assert credential.authorization == "Bearer second"
         assert len(made.connected) == 2
-        assert registry.links["w1"] is link
+        assert registry.workers["w1"] is link
         assert link.connected
         assert not any(seen)
 
@@ -73,11 +73,11 @@ async def test_a_cluster_that_is_registered_twice_is_used_once(clock: FakeClock)
         await made.secret("w1", kubeconfig({"server": server("w2")}))
         await made.register("w1")
         await advance(clock, 5)
-        assert {name: link.connected for name, link in registry.links.items()} == {"w1": True, "w2": False}
-        assert registry.links["w2"].reason == "it is registered twice: it is the same cluster as worker w1"
+        assert {name: link.connected for name, link in registry.workers.items()} == {"w1": True, "w2": False}
+        assert registry.workers["w2"].reason == "it is registered twice: it is the same cluster as worker w1"
         await made.outside.delete(MKC, "w1")
         await advance(clock, 40)
-        assert registry.links["w2"].connected
+        assert registry.workers["w2"].connected
 
 
 async def test_a_moved_worker_is_found_again(clock: FakeClock) -> None:
@@ -85,20 +85,20 @@ async def test_a_moved_worker_is_found_again(clock: FakeClock) -> None:
         await made.outside.delete(MKC, "w2")
         await made.secret("w1", kubeconfig({"server": server("w2")}))
         await advance(clock, 5)
-        assert registry.links["w1"].connected
-        assert registry.links["w1"].last_loss is not None
-        assert "another cluster" in registry.links["w1"].last_loss.reason
+        assert registry.workers["w1"].connected
+        assert registry.workers["w1"].last_loss is not None
+        assert "another cluster" in registry.workers["w1"].last_loss.reason
 
 
 async def test_a_config_chooses_and_orders(clock: FakeClock) -> None:
     async with registered(clock, "w1", "w2", "w3", config="mine") as (made, registry):
-        assert not registry.links
+        assert not registry.workers
         await made.config("mine", "w3", "unknown", "w1")
         await advance(clock, 2)
-        assert {name: link.order for name, link in registry.links.items()} == {"w3": 0, "w1": 1}
+        assert {name: link.spec.order for name, link in registry.workers.items()} == {"w3": 0, "w1": 1}
         await made.config("mine", "w1", "w3")
         await settle(clock)
-        assert {name: link.order for name, link in registry.links.items()} == {"w3": 1, "w1": 0}
+        assert {name: link.spec.order for name, link in registry.workers.items()} == {"w3": 1, "w1": 0}
 
 
 async def test_the_management_cluster_can_be_a_worker(clock: FakeClock) -> None:
@@ -109,14 +109,14 @@ async def test_the_management_cluster_can_be_a_worker(clock: FakeClock) -> None:
         registry = made.registry()
         async with running(registry.run()):
             await advance(clock, 3)
-            assert {name: link.is_self for name, link in registry.links.items()} == {"management": True, "w1": False}
+            assert {name: link.is_self for name, link in registry.workers.items()} == {"management": True, "w1": False}
 
 
 async def test_a_missing_secret_is_waited_for(clock: FakeClock) -> None:
     async with registered(clock, "w1") as (made, registry):
         await made.outside.delete(SECRETS, "w1-secret", NAMESPACE)
         await advance(clock, 8)
-        link = registry.links["w1"]
+        link = registry.workers["w1"]
         assert not link.connected
         assert link.reason == "load client config failed: there is no Secret 'w1-secret' in namespace 'jobrelay-system'"
         active = (await made.conditions("w1"))["Active"]
@@ -131,19 +131,19 @@ async def test_a_loss_counts_on_after_a_restart_and_ends_with_an_answer(clock: F
     async with registered(clock, "w1") as (made, first):
         made.ways[server("w1")].partition()
         await advance(clock, 20)
-        lost = first.links["w1"].lost_since
+        lost = first.workers["w1"].lost_since
         second = made.registry()
         async with running(second.run()):
             await advance(clock, 20)
-            assert second.links["w1"].lost_since == lost == clock.now() - timedelta(seconds=40)
+            assert second.workers["w1"].lost_since == lost == clock.now() - timedelta(seconds=40)
             made.ways[server("w1")].heal()
             await advance(clock, 35)
-            assert second.links["w1"].connected
+            assert second.workers["w1"].connected
         third = made.registry()
         made.ways[server("w1")].partition()
         async with running(third.run()):
             await advance(clock, 10)
-            assert third.links["w1"].lost_since != lost
+            assert third.workers["w1"].lost_since != lost
 
 
 async def test_a_worker_removed_before_a_restart_is_still_known_as_removed(clock: FakeClock) -> None:
@@ -165,7 +165,7 @@ async def test_older_spelling_is_read_too(clock: FakeClock) -> None:
         body = {"apiVersion": old.api_version, "kind": old.kind, "metadata": {"name": "old"}, "spec": spec}
         await made.outside.create(old, body)
         await advance(clock, 2)
-        assert registry.links["old"].connected
+        assert registry.workers["old"].connected
 
 
 async def test_a_kubeconfig_in_a_file_is_followed(clock: FakeClock, tmp_path: Path) -> None:
@@ -175,14 +175,14 @@ async def test_a_kubeconfig_in_a_file_is_followed(clock: FakeClock, tmp_path: Pa
         await made.outside.patch(MKC, "w1", merge_patch({"spec": {"clusterSource": source}}))
         await advance(clock, 1)
         assert (
-            registry.links["w1"].reason == f"load client config failed: cannot read {path}: No such file or directory"
+            registry.workers["w1"].reason == f"load client config failed: cannot read {path}: No such file or directory"
         )
         path.write_bytes(kubeconfig({"server": server("w1")}))
         await advance(clock, 4)
-        assert registry.links["w1"].connected
+        assert registry.workers["w1"].connected
         path.write_bytes(kubeconfig({"server": server("w1")}, {"tokenFile": "/etc/passwd"}))
         await advance(clock, 4)
-        assert isinstance(registry.links["w1"].spec.access, Refused)
+        assert isinstance(registry.workers["w1"].spec.access, RejectedKubeconfig)
 
 
 async def test_nothing_ready_is_not_waited_for_forever(clock: FakeClock) -> None:
@@ -210,11 +210,11 @@ async def test_flags_name_workers_and_their_files_are_read_again(clock: FakeCloc
         async with running(registry.run()):
             await settle(clock)
             await registry.wait_ready(5)
-            assert {name: link.connected for name, link in registry.links.items()} == {"w1": True, "gone": False}
+            assert {name: link.connected for name, link in registry.workers.items()} == {"w1": True, "gone": False}
             path.write_bytes(kubeconfig({"server": server("w1")}, {"token": "rotated"}))
             await advance(clock, 3)
             assert len(made.connected) == 2
-            assert registry.links["w1"].connected
+            assert registry.workers["w1"].connected
 
 
 @pytest.mark.parametrize("text", ["w1", "w1=", "=x", "W_1=x"])

@@ -10,7 +10,7 @@ from typing import Any
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
-from jobrelay.relay.workers import Way, WorkerLink, WorkerSpec
+from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, Recording, advance, job, running
@@ -29,18 +29,18 @@ async def _grant(client: Client, namespace: str) -> None:
 
 
 @asynccontextmanager
-async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[WorkerLink, Client, Recording]]:
+async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[WorkerConnection, Client, Recording]]:
     """A link as a user who may only handle Jobs in namespace `team`, with this namespace in the kubeconfig."""
     async with Cluster(controllers="none") as cluster:
         await _grant(cluster.client(), "team")
         seen = Recording(cluster.transport("relay", ["system:authenticated"]))
-        way = Way(Connection("https://w1", namespace), "1")
+        access = UsableKubeconfig(Connection("https://w1", namespace), "1")
         options: dict[str, Any] = {
             "resources": [JOBS],
             "pod_owner": JobAdapter().pod_owner,
-            "connect": lambda connection: seen,
+            "connect": lambda name, connection: seen,
         }
-        link = WorkerLink(WorkerSpec("w1", way), origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
+        link = WorkerConnection(WorkerSpec("w1", access), origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await advance(clock, 2)
             yield link, cluster.client(), seen
@@ -49,7 +49,7 @@ async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[Worke
 async def test_a_role_in_one_namespace_is_enough(clock: FakeClock) -> None:
     async with limited(clock, "team") as (link, outside, _):
         assert link.connected
-        assert not link.unavailable
+        assert not link.mirrors.unavailable
         made = job("ours")
         made["metadata"]["namespace"] = "team"
         await outside.create(JOBS, made)

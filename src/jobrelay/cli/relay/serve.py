@@ -39,7 +39,7 @@ from jobrelay.kube.network import NetworkTransport
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.overview import WorkerView, worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
-from jobrelay.relay.workers import FlagSource, ObjectSource, Source, ensure_crds, ensure_namespace
+from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 
 __all__ = ["serve_relay"]
 
@@ -139,7 +139,7 @@ async def _candidacy(
             await asyncio.wait({saying})
 
 
-def _source(plan: Plan, client: Client, namespace: str) -> Source:
+def _source(plan: Plan, client: Client, namespace: str) -> WorkerSource:
     if plan.workers is not None:
         return FlagSource(plan.workers)
     return ObjectSource(
@@ -157,7 +157,7 @@ async def _say_ready(relay: Relay, election: LeaderElection | None, endpoint: En
     leader = election.leader if election is not None else ""
     views = worker_views(relay)
     if plan.json:
-        ready = _Ready(True, relay.leads(), leader, endpoint.url, relay.knowledge.settings.origin, views)
+        ready = _Ready(True, relay.leads(), leader, endpoint.url, relay.state.settings.origin, views)
         click.echo(msgspec.json.encode(ready))
         return
     click.echo(f"relay ready {endpoint.url}" + ("" if relay.leads() else f" (standing by: {leader or 'nobody'} leads)"))

@@ -11,6 +11,7 @@ import click
 
 from jobrelay.cli.durations import seconds
 from jobrelay.cli.errors import Failure
+from jobrelay.relay.settings import FENCE_LEASE, KEEP_FINISHED, LOST_TIMEOUT
 
 __all__ = ["Tuning", "tuning_options"]
 
@@ -21,11 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Tuning:
     """All times are in seconds."""
 
-    worker_lost_timeout: float = 900.0
-    keep_finished: float = 600.0
+    worker_lost_timeout: float = LOST_TIMEOUT
+    keep_finished: float = KEEP_FINISHED
     placement: str = ""
     fencing: bool = False
-    fence_lease: float = 300.0
+    fence_lease: float = FENCE_LEASE
     create_namespaces: bool = False
 
     def arguments(self) -> list[str]:
@@ -53,13 +54,18 @@ class Tuning:
             raise Failure(f"--placement: {error}", "docs/reference/placement.md lists the policies") from None
 
 
+def _minutes(duration: float) -> str:
+    """A default in the notation of the command line."""
+    return f"{duration / 60:g}m"
+
+
 _OPTIONS = (
     click.option(
-        "--worker-lost-timeout", metavar="DURATION", callback=seconds, default="15m", show_default=True,
+        "--worker-lost-timeout", metavar="DURATION", callback=seconds, default=_minutes(LOST_TIMEOUT), show_default=True,
         help="How long a worker may be unreachable before its Jobs are started elsewhere.",
     ),
     click.option(
-        "--keep-finished", metavar="DURATION", callback=seconds, default="10m", show_default=True,
+        "--keep-finished", metavar="DURATION", callback=seconds, default=_minutes(KEEP_FINISHED), show_default=True,
         help="How long the mirror of a finished Job stays on its worker, for its logs.",
     ),
     click.option(
@@ -68,7 +74,7 @@ _OPTIONS = (
     ),
     click.option("--fencing", is_flag=True, help="Never let a Job run twice at the same time, unless it says otherwise."),
     click.option(
-        "--fence-lease", metavar="DURATION", callback=seconds, default="5m", show_default=True,
+        "--fence-lease", metavar="DURATION", callback=seconds, default=_minutes(FENCE_LEASE), show_default=True,
         help="How long a fenced Job runs on after the last word from the relay.",
     ),
     click.option("--create-namespaces", is_flag=True, help="Create a Job's namespace on its worker where it is missing."),

@@ -1,11 +1,11 @@
-"""Judging kubeconfigs before they are used.
+"""Checks kubeconfigs before they are used.
 
-A kubeconfig in a Secret, or in a file that an object names, was written by somebody else than who runs the relay. It may
-therefore say nothing but where a worker is and who to be there: no file of ours to read, no program to run (but those an
-operator allows), no plain or unverified connection. A kubeconfig named on the command line is the operator's own and may
-refer to files and programs; plain and unverified connections are refused there too.
+A kubeconfig in a Secret, or in a file that an object names, was not written by whoever runs the relay. It may therefore
+only name a server and embed credentials: it may not name local files, run programs (other than those that an operator
+allows), or use plain or unverified connections. A kubeconfig named on the command line is the operator's own and may
+refer to files and programs; plain and unverified connections are rejected there too.
 
-The reasons are those that Kueue writes into the condition `Active` of a MultiKueueCluster.
+The reasons are those that Kueue writes to the condition `Active` of a MultiKueueCluster.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from jobrelay.kube import ConfigError, Kubeconfig
 from jobrelay.kube.kubeconfig import Cluster, User
-from jobrelay.relay.workers.spec import Access, Refused, Way
+from jobrelay.relay.workers.spec import Access, RejectedKubeconfig, UsableKubeconfig
 
 __all__ = ["BAD", "INSECURE", "bad", "from_file", "from_text"]
 
@@ -26,34 +26,34 @@ _PREFIX = "load client config failed: "
 
 
 def from_text(text: bytes, allow_exec: frozenset[str] = frozenset()) -> Access:
-    """The way that a kubeconfig of somebody else leads."""
+    """Check a kubeconfig that somebody else wrote."""
     try:
         config = Kubeconfig.inline(text, exec_allowed=allow_exec)
         cluster, user = config.entries()
         if problem := _insecure(cluster) or _unsafe(cluster, user, allow_exec):
-            return Refused(INSECURE, _PREFIX + problem)
-        return Way(config.connection(), _digest(text))
+            return RejectedKubeconfig(INSECURE, _PREFIX + problem)
+        return UsableKubeconfig(config.connection(), _digest(text))
     except ConfigError as error:
         return bad(str(error))
 
 
 def from_file(path: Path) -> Access:
-    """The way that the operator's own kubeconfig leads."""
+    """Check the operator's own kubeconfig."""
     try:
         config = Kubeconfig.load([path], must_exist=True)
         cluster, user = config.entries()
         if problem := _insecure(cluster):
-            return Refused(INSECURE, _PREFIX + problem)
+            return RejectedKubeconfig(INSECURE, _PREFIX + problem)
         named = (cluster.certificate_authority, user.client_certificate, user.client_key)
         files = (path, *(path.parent / name for name in named if name))
-        return Way(config.connection(), _digest(*map(_content, files)), files)
+        return UsableKubeconfig(config.connection(), _digest(*map(_content, files)), files)
     except ConfigError as error:
         return bad(str(error))
 
 
-def bad(problem: str) -> Refused:
-    """A kubeconfig that is missing, or is none."""
-    return Refused(BAD, _PREFIX + " ".join(problem.replace("\nhint:", "; hint:").split()))
+def bad(problem: str) -> RejectedKubeconfig:
+    """A kubeconfig that is missing or invalid."""
+    return RejectedKubeconfig(BAD, _PREFIX + " ".join(problem.replace("\nhint:", "; hint:").split()))
 
 
 def _insecure(cluster: Cluster) -> str:

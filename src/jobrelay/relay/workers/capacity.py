@@ -1,8 +1,8 @@
-"""The room on a worker, where it may be looked at.
+"""Feeds the capacity of a worker from watches of its nodes and pods, where they may be read.
 
-Nodes and running pods are watched like mirrors are, but nothing depends on them: a worker that does not let us read them,
-has none, or is slow to show them is one whose room is unknown, which is said and never held against it. What was refused is
-tried again after a good while, since roles change.
+Nothing else depends on these watches: if nodes or pods cannot be read, do not exist or are slow to load, the worker's
+capacity is unknown, which is reported but does not exclude the worker. What was forbidden is tried again later, since
+roles change.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
-from jobrelay.relay.workers.trim import node_for_capacity, pod_for_capacity
+from jobrelay.relay.workers.transforms import node_for_capacity, pod_for_capacity
 
 __all__ = ["CapacityFeed"]
 
 _REFUSALS = (Forbidden, NotFound, MethodNotAllowed)
 _RUNNING = "status.phase!=Succeeded,status.phase!=Failed"
-_SETTLE = 0.1
+_REPORT_DELAY = 0.1
 
 
 class CapacityFeed:
-    """Keeps a tracker fed from one worker; `changed` is called, not too often, when there is something new."""
+    """Updates a tracker from one worker; `changed` is called when something changed, at a limited rate."""
 
     def __init__(
         self,
@@ -42,16 +42,13 @@ class CapacityFeed:
         random: Random,
         timing: Timing,
     ) -> None:
-        self._tracker = tracker
-        self._changed = changed
-        self._clock = clock
-        self._random = random
-        self._timing = timing
-        self._pending: Timer | None = None
+        self._tracker, self._changed = tracker, changed
+        self._clock, self._random, self._timing = clock, random, timing
+        self._timer: Timer | None = None
         self.nodes = self._cache(client, NODES, node_for_capacity)
         self.pods = self._cache(client, PODS, partial(pod_for_capacity, pod_owner=pod_owner), _RUNNING)
-        self.nodes.subscribe(self._node)
-        self.pods.subscribe(self._pod)
+        self.nodes.subscribe(self._node_changed)
+        self.pods.subscribe(self._pod_changed)
 
     def _cache(
         self, client: Client, resource: Resource, keep: Callable[[Object], Object], field_selector: str = ""
@@ -65,7 +62,7 @@ class CapacityFeed:
             keep=keep,
             silence=self._timing.silence,
             final=_REFUSALS,
-            on_contact=self._note,
+            on_contact=self._caches_changed,
         )
 
     @property
@@ -74,7 +71,7 @@ class CapacityFeed:
 
     @property
     def unknown(self) -> str:
-        """Why the room is not known; empty when it is."""
+        """Why the capacity is not known; empty if it is."""
         for cache in self.caches:
             plural = cache.resource.plural
             if isinstance(cache.last_error, _REFUSALS):
@@ -84,13 +81,18 @@ class CapacityFeed:
         return "" if len(self.nodes) else "it lists no nodes"
 
     def start_over(self) -> None:
-        """The worker is another cluster now: believe only what it says from here on."""
+        """Discard the contents, because the worker is another cluster now."""
         for cache in self.caches:
             cache.start_over()
 
     async def run(self) -> None:
-        """Follow nodes and pods until cancelled."""
-        await until_first(*map(self._follow, self.caches))
+        """Watch nodes and pods until cancelled."""
+        try:
+            await until_first(*map(self._follow, self.caches))
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     async def _follow(self, cache: Cache) -> None:
         while True:
@@ -98,20 +100,20 @@ class CapacityFeed:
                 await cache.run()
             await sleep(self._clock, 2 * self._timing.unavailable * (1 + self._random.random()))
 
-    def _node(self, old: Object | None, new: Object | None) -> None:
+    def _node_changed(self, old: Object | None, new: Object | None) -> None:
         self._tracker.node(old, new)
-        self._note()
+        self._caches_changed()
 
-    def _pod(self, old: Object | None, new: Object | None) -> None:
+    def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         self._tracker.pod(old, new)
-        self._note()
+        self._caches_changed()
 
-    def _note(self) -> None:
-        """Tell of a change once for all that happen within a moment."""
+    def _caches_changed(self) -> None:
+        """Report all changes within a short time at once."""
         self._tracker.known(self.unknown)
-        if self._pending is None:
-            self._pending = self._clock.call_later(_SETTLE, self._tell)
+        if self._timer is None:
+            self._timer = self._clock.call_later(_REPORT_DELAY, self._report)
 
-    def _tell(self) -> None:
-        self._pending = None
+    def _report(self) -> None:
+        self._timer = None
         self._changed()

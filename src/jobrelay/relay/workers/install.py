@@ -1,6 +1,6 @@
-"""What the relay needs on the management cluster before it can start: its namespace, and definitions of its registry.
+"""Creates what the relay needs on the management cluster: its namespace, and the definitions of its registry.
 
-Definitions that are there already, Kueue's or older ones of our own, are left as they are.
+Definitions that exist already, Kueue's or older ones of our own, are left as they are.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from jobrelay.kube import AlreadyExists, Client, Clock, NotFound, SystemClock
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.discovery import serves
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
-from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS
+from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
 
 __all__ = ["crds", "ensure_crds", "ensure_namespace"]
 
 _FILES = ("multikueueclusters.yaml", "multikueueconfigs.yaml")
-_TRIES = 50
+_ATTEMPTS = 50
 
 
 def crds() -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ async def ensure_crds(client: Client, *, clock: Clock | None = None) -> list[str
 
 
 async def _wait_served(client: Client, clock: Clock) -> None:
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         if all([await serves(client, by_version["v1beta2"]) for by_version in (CLUSTERS, CONFIGS)]):
             return
         await sleep(clock, 0.1)

@@ -1,9 +1,9 @@
-"""When each worker was lost, for longer than the relay lives.
+"""Since when each worker has been lost, across restarts of the relay.
 
-Work of a lost worker is started elsewhere after a time, and that time must not begin again whenever the relay does. One
-ConfigMap on the management cluster therefore holds the losses that last: {worker: {"lostSince": ..., "reason": ...}}.
-Short ones are never written. Only the leader writes, each worker under its own key by a merge patch, so that writers cannot
-undo each other.
+The workloads of a lost worker are started elsewhere after a timeout, which must not begin again when the relay
+restarts. One ConfigMap on the management cluster therefore holds the current losses: {worker: {"lostSince": ...,
+"reason": ...}}. Short ones are never written. Only the leader writes, each worker under its own key by a merge patch,
+so that writers cannot overwrite each other.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from jobrelay.kube import AlreadyExists, Client, Clock, KubeError, NotFound, mer
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import CONFIGMAPS
-from jobrelay.relay.workers.link import Loss
+from jobrelay.relay.workers.connection import Loss
 
 __all__ = ["NAME", "LossRecord"]
 
 log = logging.getLogger(__name__)
 
 NAME = "jobrelay-workers"
-LASTING = 5.0
-_LOOK_EVERY = 1.0
+MIN_DURATION = 5.0
+_INTERVAL = 1.0
 
 
 class _Data(msgspec.Struct):
@@ -41,7 +41,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 
 class LossRecord:
-    """Knows and keeps the losses of all workers."""
+    """Reads and writes the losses of all workers."""
 
     def __init__(
         self,
@@ -58,25 +58,25 @@ class LossRecord:
         self._losses: dict[str, Loss] = {}
         self._written: dict[str, str] = {}
         self._current = False
-        """Whether `_written` is what is written: nobody else writes while we lead."""
+        """Whether `_written` is the content of the ConfigMap: nobody else writes while this replica leads."""
 
     @property
     def losses(self) -> Mapping[str, Loss]:
-        """The losses that go on at present, by worker."""
+        """The current losses by worker."""
         return self._losses
 
     def lost(self, worker: str, since: datetime, reason: str) -> None:
-        """A worker does not answer; said again, only a new time counts."""
+        """A worker is lost; repeated calls with the same time change nothing."""
         known = self._losses.get(worker)
         if known is None or known.since != since:
             self._losses[worker] = Loss(since, reason)
 
     def answered(self, worker: str) -> None:
-        """A worker is there."""
+        """A worker answers."""
         self._losses.pop(worker, None)
 
     async def load(self) -> None:
-        """Read what was recorded before; tries until it could be read."""
+        """Read what was recorded before; retries until it succeeds."""
         backoff = Backoff(random=self._random)
         while True:
             try:
@@ -90,10 +90,10 @@ class LossRecord:
             return
 
     async def run(self) -> None:
-        """Write down losses that last, and the ends of those that were written, until cancelled."""
+        """Write losses that last, and remove those that have ended, until cancelled."""
         backoff = Backoff(random=self._random)
         while True:
-            await sleep(self._clock, _LOOK_EVERY)
+            await sleep(self._clock, _INTERVAL)
             if not self._writes():
                 self._current = False
                 continue
@@ -114,7 +114,7 @@ class LossRecord:
         return found.decode(_Data).data or {}
 
     async def _write(self) -> None:
-        due = self._clock.now() - timedelta(seconds=LASTING)
+        due = self._clock.now() - timedelta(seconds=MIN_DURATION)
         wanted = {worker: _text(loss) for worker, loss in self._losses.items() if loss.since <= due}
         kept = self._losses.keys() | wanted.keys()
         changes: dict[str, str | None] = {
@@ -149,7 +149,7 @@ def _parse(worker: str, text: str) -> Loss | None:
     try:
         entry = msgspec.json.decode(text.encode(), type=_Entry)
     except msgspec.DecodeError as error:
-        log.warning("the recorded loss of %s makes no sense: %s", worker, error)
+        log.warning("the recorded loss of %s is invalid: %s", worker, error)
         return None
     since = entry.lost_since if entry.lost_since.tzinfo else entry.lost_since.replace(tzinfo=UTC)
     return Loss(since, entry.reason)

@@ -1,40 +1,54 @@
-"""Workers registered as MultiKueueCluster objects, with their kubeconfigs in Secrets or files.
+"""Workers registered as MultiKueueCluster objects, with kubeconfigs in Secrets or files.
 
-All three kinds are watched, so that every change and every rotation of a Secret arrives at once. Newer definitions serve
-v1beta2 and older ones only v1beta1; the first that is served is used. As long as the management cluster cannot be reached,
-what was known last stays true.
+All three kinds are watched, so every change and every rotation of a Secret takes effect at once. Newer definitions
+serve v1beta2 and older ones only v1beta1; the first one that is served is used. While the management cluster is
+unreachable, the last known registrations stay valid.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 
+from jobrelay.control import Runnable
 from jobrelay.kube import Cache, Client, Clock, Forbidden, Key, KubeError, Object, Resource, serves
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.workers.access import bad
-from jobrelay.relay.workers.files import LOOK_EVERY, KubeconfigFile, read_foreign, refreshed
-from jobrelay.relay.workers.objects import CLUSTERS, CONFIGS, Location, chosen, location, secret_access, spec_of
+from jobrelay.relay.workers.conditions import ConditionWriter
+from jobrelay.relay.workers.connection import WorkerConnection
+from jobrelay.relay.workers.kubeconfig_file import CHECK_INTERVAL, KubeconfigFile, read_foreign, refreshed
+from jobrelay.relay.workers.multikueue import (
+    CLUSTERS,
+    CONFIGS,
+    KubeconfigLocation,
+    location,
+    secret_access,
+    selected_names,
+    spec_of,
+)
 from jobrelay.relay.workers.signal import Signal
+from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.spec import Access, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
-from jobrelay.relay.workers.trim import trimmed
+from jobrelay.relay.workers.token_renewal import TokenRenewer
+from jobrelay.relay.workers.transforms import strip_managed_fields
 
 __all__ = ["ObjectSource"]
 
 log = logging.getLogger(__name__)
 
-_ASK_AGAIN = 60.0
+_RETRY = 60.0
 
 
-class ObjectSource:
-    """Reads the registry from the management cluster; `config` names the MultiKueueConfig that restricts it."""
+class ObjectSource(WorkerSource):
+    """Reads registrations from the management cluster; `config` names the MultiKueueConfig that restricts them."""
 
     def __init__(
         self,
@@ -53,19 +67,19 @@ class ObjectSource:
         self._workers: dict[str, WorkerSpec] = {}
         self._files: dict[str, KubeconfigFile] = {}
         self._read: dict[str, tuple[str, Access]] = {}
-        """What the Secrets say, by name, and as of which version: reading them takes long."""
+        """By name of a Secret: its resourceVersion and what was parsed from it, since parsing is slow."""
         self._secrets = Cache(
             client,
             SECRETS,
             namespace,
             clock=clock,
             random=self._random,
-            keep=trimmed,
+            keep=strip_managed_fields,
             final=(Forbidden,),
             on_contact=self._review,
         )
         self.clusters: Cache | None = None
-        """The MultiKueueClusters, once it is known which version is served."""
+        """The MultiKueueClusters, set when it is known which version is served."""
         self._configs: Cache | None = None
 
     @property
@@ -76,9 +90,17 @@ class ObjectSource:
         """The Secret with a worker's kubeconfig, if it is in one."""
         cluster = self.clusters.get(Key("", worker)) if self.clusters is not None else None
         where = location(cluster) if cluster is not None else None
-        if not isinstance(where, Location) or where.in_file:
+        if not isinstance(where, KubeconfigLocation) or where.in_file:
             return None
         return self._secrets.get(Key(self._namespace, where.name))
+
+    def leader_runnables(
+        self, client: Client, workers: Mapping[str, WorkerConnection], metrics: RelayMetrics, writes: Callable[[], bool]
+    ) -> Sequence[Runnable]:
+        """Writes the conditions of the MultiKueueClusters, and renews the tokens in their Secrets."""
+        conditions = ConditionWriter(client, lambda: self.clusters, workers, clock=self._clock, writes=writes)
+        tokens = TokenRenewer(client, self.secret, workers, metrics, clock=self._clock, writes=writes)
+        return conditions, tokens
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         return self._changed.subscribe(callback)
@@ -90,25 +112,30 @@ class ObjectSource:
         version = await self._served()
         self.clusters, self._configs = self._cache(CLUSTERS[version]), self._cache(CONFIGS[version])
         for cache in (self.clusters, self._configs, self._secrets):
-            cache.subscribe(self._seen)
-        await until_first(self.clusters.run(), self._configs.run(), self._follow_secrets(), self._look_at_files())
+            cache.subscribe(self._object_changed)
+        await until_first(self.clusters.run(), self._configs.run(), self._follow_secrets(), self._check_files())
 
     def _cache(self, resource: Resource) -> Cache:
         return Cache(
-            self._client, resource, clock=self._clock, random=self._random, keep=trimmed, on_contact=self._review
+            self._client,
+            resource,
+            clock=self._clock,
+            random=self._random,
+            keep=strip_managed_fields,
+            on_contact=self._review,
         )
 
     async def _served(self) -> str:
-        """The newest version that the management cluster has, waited for if it has none yet."""
+        """The newest version that the management cluster serves; waits until it serves one."""
         backoff = Backoff(random=self._random)
         while True:
             try:
                 for version, resource in CLUSTERS.items():
                     if await serves(self._client, resource):
                         return version
-                log.warning("the management cluster does not know MultiKueueCluster objects yet")
+                log.warning("the management cluster does not serve MultiKueueCluster objects yet")
             except KubeError as error:
-                log.warning("cannot ask the management cluster for its workers: %s", error)
+                log.warning("cannot read the workers from the management cluster: %s", error)
             await sleep(self._clock, backoff.next())
 
     async def _follow_secrets(self) -> None:
@@ -117,19 +144,19 @@ class ObjectSource:
                 await self._secrets.run()
             except Forbidden as error:
                 log.warning("kubeconfigs in Secrets cannot be used: %s", error)
-            await sleep(self._clock, _ASK_AGAIN)
+            await sleep(self._clock, _RETRY)
 
-    async def _look_at_files(self) -> None:
+    async def _check_files(self) -> None:
         while True:
-            await sleep(self._clock, LOOK_EVERY)
+            await sleep(self._clock, CHECK_INTERVAL)
             if refreshed(self._files.values()):
                 self._review()
 
-    def _seen(self, old: Object | None, new: Object | None) -> None:
+    def _object_changed(self, old: Object | None, new: Object | None) -> None:
         self._review()
 
     def _review(self) -> None:
-        """Work out anew what is registered."""
+        """Compute the registrations anew."""
         clusters, configs = self.clusters, self._configs
         if clusters is None or configs is None or not clusters.synced.is_set() or not configs.synced.is_set():
             return
@@ -137,7 +164,7 @@ class ObjectSource:
             return
         config = configs.get(Key("", self._config)) if self._config is not None else None
         objects = {obj.name: obj for obj in clusters}
-        names = chosen(list(objects), config, self._config)
+        names = selected_names(list(objects), config, self._config)
         fresh = {name: spec_of(objects[name], order, self._access) for order, name in enumerate(names)}
         first = not self._synced.is_set()
         if first or fresh != self._workers:
@@ -149,7 +176,7 @@ class ObjectSource:
     def _secrets_forbidden(self) -> bool:
         return isinstance(self._secrets.last_error, Forbidden)
 
-    def _access(self, where: Location) -> Access:
+    def _access(self, where: KubeconfigLocation) -> Access:
         if where.in_file:
             return self._file(where.name).access
         if self._secrets_forbidden:

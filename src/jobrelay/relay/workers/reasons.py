@@ -1,4 +1,4 @@
-"""Failures in words for people: what is the matter with a worker, in one line."""
+"""Describes errors of a worker in one line for people."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from jobrelay.kube import (
 
 __all__ = ["AnotherCluster", "SameCluster", "describe"]
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 class AnotherCluster(KubeError):
-    """The server at a known address turned out to be that of another cluster."""
+    """The server at a known address is another cluster than before."""
 
 
 class SameCluster(KubeError):
-    """Two workers turned out to be one cluster."""
+    """Two workers are the same cluster."""
 
 
-_WORDS: tuple[tuple[type[KubeError], str], ...] = (
+_DESCRIPTIONS: tuple[tuple[type[KubeError], str], ...] = (
     (AnotherCluster, "it is another cluster now"),
     (SameCluster, "it is registered twice"),
     (Unauthorized, "it does not accept our credentials (401)"),
@@ -42,19 +42,19 @@ _WORDS: tuple[tuple[type[KubeError], str], ...] = (
     (ConnectError, "it cannot be reached"),
     (TransportTimeout, "it does not answer in time"),
     (TransportError, "the connection broke"),
-    (ProtocolError, "it answers nonsense"),
+    (ProtocolError, "it sends invalid responses"),
 )
 
 
 def describe(error: BaseException) -> str:
-    """What is the matter, and the failure's own words."""
+    """A general description, and the error's own message."""
     own = " ".join(str(error).split("\nhint:")[0].split()) or type(error).__name__
     text = f"{_what(error)}: {own}"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 3]}..."
 
 
 def _what(error: BaseException) -> str:
-    for kind, words in _WORDS:
+    for kind, words in _DESCRIPTIONS:
         if isinstance(error, kind):
             return words
     return f"it answers with {error.code}" if isinstance(error, StatusError) else "unexpected failure"

@@ -1,8 +1,8 @@
-"""Which workers there are: one link for each that a source names, for as long as it does.
+"""The registered workers: one `WorkerConnection` for each worker that the source names.
 
-A link that goes on being named stays the same object, whatever else changes about it, so that nothing that is known of a
-worker gets lost by a rotation of its credentials or a change of its annotations. A worker that is no longer named is let go;
-when that was is remembered, by `removed` and beyond a restart, since its workloads have to go somewhere else in time.
+A connection stays the same object while its worker is registered, so that a rotation of credentials or a change of
+annotations loses nothing that is known about the worker. A worker that is no longer named is stopped. When that
+happened is kept in `removed`, and across restarts in the `LossRecord`, since its workloads have to move in time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from random import Random
 from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
-from jobrelay.relay.workers.conditions import ConditionWriter
-from jobrelay.relay.workers.link import WorkerLink
+from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
+from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.loss import LossRecord
-from jobrelay.relay.workers.object_source import ObjectSource
-from jobrelay.relay.workers.reach import Connect, identity, over_network
 from jobrelay.relay.workers.signal import Signal
-from jobrelay.relay.workers.source import Source
-from jobrelay.relay.workers.tasks import until_first
-from jobrelay.relay.workers.timing import PATIENT, Timing
+from jobrelay.relay.workers.source import WorkerSource
+from jobrelay.relay.workers.tasks import OwnedTasks, until_first
+from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 
 __all__ = ["Registry"]
 
@@ -33,17 +31,16 @@ log = logging.getLogger(__name__)
 
 
 class Registry:
-    """All workers of the relay whose management cluster `client` reaches.
+    """Owns the connections to all workers; `client` reaches the management cluster.
 
-    `resources` are the kinds whose mirrors are followed, `origin` is the value of their label. `pod_owner` returns the
-    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this process may write at
-    present, as only the leader may.
+    `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `pod_owner` returns the
+    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write at present.
     """
 
     def __init__(
         self,
         client: Client,
-        source: Source,
+        source: WorkerSource,
         *,
         resources: Sequence[Resource],
         pod_owner: Callable[[Object], str],
@@ -52,7 +49,7 @@ class Registry:
         connect: Connect = over_network,
         clock: Clock | None = None,
         random: Random | None = None,
-        timing: Timing = PATIENT,
+        timing: Timing = DEFAULT_TIMING,
         writes: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client, self._source = client, source
@@ -60,58 +57,49 @@ class Registry:
         self._pod_owner = pod_owner
         self._resources, self._origin, self._connect, self._timing = resources, origin, connect, timing
         self._losses = LossRecord(client, namespace, clock=self._clock, writes=writes, random=self._random)
-        self._links: dict[str, WorkerLink] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._workers: dict[str, WorkerConnection] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._tasks = OwnedTasks()
         self._removed: dict[str, datetime] = {}
         self._changed: Signal[[str]] = Signal()
         self._home = ""
         self._owners: dict[str, str] = {}
-        """By identity of a cluster: the worker that it is."""
+        """By identity of a cluster: the name of its worker."""
         self._known = False
         self._progress = asyncio.Event()
-        self._conditions = None
-        if isinstance(source, ObjectSource):
-            clusters = partial(getattr, source, "clusters")
-            self._conditions = ConditionWriter(client, clusters, self._links, clock=self._clock, writes=writes)
 
     @property
-    def links(self) -> Mapping[str, WorkerLink]:
-        return self._links
+    def workers(self) -> Mapping[str, WorkerConnection]:
+        """The connections by worker, in the order of the source."""
+        return self._workers
 
     @property
     def removed(self) -> Mapping[str, datetime]:
-        """Workers that are no longer registered, and since when there is no contact with them."""
+        """Workers that are no longer registered, and since when there has been no contact with them."""
         return self._removed
 
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Have `callback` told the name of a worker that was added, removed or changed; returns how to end that."""
+        """Have `callback` called with the name of each worker that changed; returns how to unsubscribe."""
         return self._changed.subscribe(callback)
 
     async def wait_ready(self, within: float) -> None:
-        """Returns when every registered worker was reached or found out of reach, but not later than `within` seconds."""
+        """Return when the first attempt to connect to each worker is over, but after at most `within` seconds."""
         try:
             async with deadline(self._clock, within):
-                while not self._known or not all(link.settled for link in self._links.values()):
+                while not self._known or not all(worker.tried for worker in self._workers.values()):
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
             log.warning("not all workers were tried within %g s", within)
 
     async def run(self) -> None:
-        """Keep up the links to all registered workers until cancelled."""
+        """Run the connections to all registered workers until cancelled."""
         try:
-            await until_first(
-                self._source.run(),
-                self._follow(),
-                self._losses.run(),
-                *([self._conditions.run()] if self._conditions is not None else ()),
-            )
+            await until_first(self._source.run(), self._follow(), self._losses.run())
         finally:
-            for name in list(self._links):
+            for name in list(self._workers):
                 self._stop(name)
-            if self._ending:
-                await asyncio.wait(self._ending)
+            await self._tasks.wait()
 
     async def _follow(self) -> None:
         self._home = await self._find_home()
@@ -128,22 +116,22 @@ class Registry:
         backoff = Backoff(random=self._random)
         while True:
             try:
-                return await identity(self._client)
+                return await cluster_identity(self._client)
             except KubeError as error:
-                log.warning("the management cluster does not say who it is: %s", error)
+                log.warning("the identity of the management cluster cannot be read: %s", error)
                 await sleep(self._clock, backoff.next())
 
     def _review(self) -> None:
-        """Bring the links in line with what the source says."""
+        """Bring the connections in line with the source."""
         specs = self._source.workers
-        for name in [name for name in self._links if name not in specs]:
+        for name in [name for name in self._workers if name not in specs]:
             self._remove(name)
         for name, spec in specs.items():
-            link = self._links.get(name)
-            if link is None:
+            worker = self._workers.get(name)
+            if worker is None:
                 self._add(name)
-            elif link.spec != spec:
-                link.respecify(spec)
+            elif worker.spec != spec:
+                worker.update_spec(spec)
                 self._changed(name)
         if not self._known:
             self._known = True
@@ -153,7 +141,7 @@ class Registry:
 
     def _add(self, name: str) -> None:
         self._removed.pop(name, None)
-        link = self._links[name] = WorkerLink(
+        worker = self._workers[name] = WorkerConnection(
             self._source.workers[name],
             resources=self._resources,
             pod_owner=self._pod_owner,
@@ -166,45 +154,41 @@ class Registry:
             loss=self._losses.losses.get(name),
             timing=self._timing,
         )
-        link.subscribe(partial(self._link_changed, link))
-        self._tasks[name] = asyncio.create_task(link.run(), name=f"worker {name}")
+        worker.subscribe(partial(self._worker_changed, worker))
+        self._running[name] = self._tasks.start(worker.run(), f"worker {name}")
         self._changed(name)
 
     def _claim(self, name: str, identity: str) -> str:
-        """The worker that a cluster is: the first in order of those that turned out to be it.
+        """The worker that a cluster is registered as: of several with this identity the first in order.
 
-        Two links to one cluster would each take the other's mirrors for stale ones.
+        Two connections to one cluster would each take the other's mirrors for stale ones.
         """
         self._owners = {known: owner for known, owner in self._owners.items() if owner != name or known == identity}
-        owner = self._links.get(self._owners.get(identity, ""))
-        mine = self._links.get(name)
-        if owner is None or mine is None or (mine.order, name) <= (owner.order, owner.name):
+        owner = self._workers.get(self._owners.get(identity, ""))
+        mine = self._workers.get(name)
+        if owner is None or mine is None or (mine.spec.order, name) <= (owner.spec.order, owner.name):
             self._owners[identity] = name
             if owner is not None and owner.name != name:
-                owner.doubt()
+                owner.check_now()
         return self._owners[identity]
 
     def _remove(self, name: str) -> None:
-        link = self._links[name]
+        since = self._workers[name].lost_since or self._clock.now()
         self._stop(name)
-        since = link.lost_since or self._clock.now()
         self._removed[name] = since
         self._losses.lost(name, since, "it is no longer registered")
         self._changed(name)
 
     def _stop(self, name: str) -> None:
-        del self._links[name]
+        del self._workers[name]
         self._owners = {identity: owner for identity, owner in self._owners.items() if owner != name}
-        task = self._tasks.pop(name)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-        task.cancel()
+        self._running.pop(name).cancel()
 
-    def _link_changed(self, link: WorkerLink) -> None:
-        if self._links.get(link.name) is not link:
+    def _worker_changed(self, worker: WorkerConnection) -> None:
+        if self._workers.get(worker.name) is not worker:
             return
-        if link.connected:
-            self._losses.answered(link.name)
-        elif link.lost_since is not None:
-            self._losses.lost(link.name, link.lost_since, link.reason)
+        if worker.connected:
+            self._losses.answered(worker.name)
+        elif worker.lost_since is not None:
+            self._losses.lost(worker.name, worker.lost_since, worker.reason)
         self._progress.set()

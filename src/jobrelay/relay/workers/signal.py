@@ -1,4 +1,4 @@
-"""Telling whoever wants to know that something changed."""
+"""Change notification."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ P = ParamSpec("P")
 
 
 class Signal(Generic[P]):
-    """Calls every subscriber, in the order they came. Subscribers only take note: they neither wait nor raise."""
+    """Calls every subscriber, in the order of subscription. Subscribers must not raise."""
 
     def __init__(self) -> None:
         self._subscribers: dict[int, Callable[P, None]] = {}
         self._count = 0
 
     def subscribe(self, callback: Callable[P, None]) -> Callable[[], None]:
-        """Have `callback` called from now on; returns how to end that."""
+        """Have `callback` called from now on; returns how to unsubscribe."""
         self._count += 1
         number = self._count
         self._subscribers[number] = callback

@@ -1,47 +1,56 @@
-"""Where it is written which workers there are: the seam, and its plain version for local use.
+"""Where workers are registered: the interface, and its implementation for workers named on the command line.
 
-A source is a mapping of names to `WorkerSpec`s that changes, and tells when it did.
+A source is a changing mapping of names to `WorkerSpec`s with change notification.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from jobrelay.control import Runnable
 from jobrelay.kinds.names import is_dns1123_subdomain
-from jobrelay.kube import Clock, SystemClock
+from jobrelay.kube import Client, Clock, SystemClock
 from jobrelay.kube.clock import sleep
+from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.workers.access import from_file
-from jobrelay.relay.workers.files import LOOK_EVERY, KubeconfigFile, refreshed
+from jobrelay.relay.workers.connection import WorkerConnection
+from jobrelay.relay.workers.kubeconfig_file import CHECK_INTERVAL, KubeconfigFile, refreshed
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import WorkerSpec
 
-__all__ = ["FlagSource", "Source", "parse_flag"]
+__all__ = ["FlagSource", "WorkerSource", "parse_flag"]
 
 
-class Source(Protocol):
-    """Says which workers are registered."""
+class WorkerSource(Protocol):
+    """Names the registered workers."""
 
     @property
     def workers(self) -> Mapping[str, WorkerSpec]: ...
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have `callback` called when `workers` has changed; returns how to end that."""
+        """Have `callback` called when `workers` has changed; returns how to unsubscribe."""
         ...
 
     async def wait_synced(self) -> None:
-        """Returns once `workers` is complete."""
+        """Return once `workers` is complete."""
         ...
 
     async def run(self) -> None:
         """Keep `workers` current until cancelled."""
         ...
 
+    def leader_runnables(
+        self, client: Client, workers: Mapping[str, WorkerConnection], metrics: RelayMetrics, writes: Callable[[], bool]
+    ) -> Sequence[Runnable]:
+        """What the leading relay has to run for this source; `client` reaches the management cluster."""
+        return ()
+
 
 def parse_flag(text: str) -> tuple[str, Path]:
-    """Read `NAME=KUBECONFIG`; raises ValueError."""
+    """Parse `NAME=KUBECONFIG`; raises ValueError."""
     name, separator, path = text.partition("=")
     if not separator or not path:
         raise ValueError(f"{text!r} is not NAME=KUBECONFIG")
@@ -50,7 +59,7 @@ def parse_flag(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-class FlagSource:
+class FlagSource(WorkerSource):
     """Workers named on the command line, in that order; their kubeconfigs are read again when they change."""
 
     def __init__(self, kubeconfigs: Mapping[str, Path], *, clock: Clock | None = None) -> None:
@@ -71,7 +80,7 @@ class FlagSource:
 
     async def run(self) -> None:
         while True:
-            await sleep(self._clock, LOOK_EVERY)
+            await sleep(self._clock, CHECK_INTERVAL)
             if refreshed(self._files.values()):
                 self._workers = self._specs()
                 self._changed()

@@ -1,4 +1,4 @@
-"""What an operator says about a worker, as a value: where it is, and what is wanted of it."""
+"""The registration of a worker as a value: how to reach it, and what an operator has set."""
 
 from __future__ import annotations
 
@@ -13,33 +13,40 @@ from jobrelay.kube import Connection
 from jobrelay.relay.model import State
 from jobrelay.relay.names import COST, NAMESPACES, STATE, WEIGHT
 
-__all__ = ["Access", "Refused", "Way", "WorkerSpec", "served_namespaces", "wishes"]
+__all__ = [
+    "Access",
+    "RejectedKubeconfig",
+    "UsableKubeconfig",
+    "WorkerSpec",
+    "parse_worker_annotations",
+    "served_namespaces",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How to reach a worker. Equal digests are the same way; `digest` covers all that the kubeconfig says."""
+class UsableKubeconfig:
+    """How to reach a worker. Two are equal if their digests are; `digest` covers all of the kubeconfig."""
 
     connection: Connection = field(compare=False)
     digest: str
     files: tuple[Path, ...] = field(default=(), compare=False)
-    """What it was read from."""
+    """The files it was read from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why a worker is not even tried: a reason for machines, and a message."""
+class RejectedKubeconfig:
+    """Why a worker is not connected to: a reason for machines, and a message."""
 
     reason: str
     message: str
 
 
-Access: TypeAlias = Way | Refused
+Access: TypeAlias = UsableKubeconfig | RejectedKubeconfig
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """One worker as registered."""
+    """One registered worker."""
 
     name: str
     access: Access
@@ -49,15 +56,15 @@ class WorkerSpec:
     cost: Fraction = Fraction(0)
     weight: Fraction = Fraction(1)
     remarks: tuple[str, ...] = ()
-    """What of the above could not be understood."""
+    """Which annotations are invalid, and what is assumed instead."""
     namespaces: tuple[str, ...] = ()
     """The only namespaces that it serves; all if empty."""
 
 
-def wishes(annotations: Mapping[str, str]) -> tuple[State, Fraction, Fraction, tuple[str, ...]]:
-    """State, cost and weight as annotated, and remarks on what makes no sense.
+def parse_worker_annotations(annotations: Mapping[str, str]) -> tuple[State, Fraction, Fraction, tuple[str, ...]]:
+    """State, cost and weight from annotations, and remarks on invalid ones.
 
-    A state that nobody knows was meant to restrict the worker, so it takes nothing new until that is mended.
+    An unknown state was meant to restrict the worker, so it counts as cordoned.
     """
     remarks: list[str] = []
     text = annotations.get(STATE, State.OPEN).strip()
@@ -72,7 +79,7 @@ def wishes(annotations: Mapping[str, str]) -> tuple[State, Fraction, Fraction, t
 
 
 def served_namespaces(annotations: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The namespaces that a worker is restricted to, and remarks on what makes no sense."""
+    """The namespaces that a worker is restricted to, and remarks on invalid ones."""
     names = dict.fromkeys(name for part in annotations.get(NAMESPACES, "").split(",") if (name := part.strip()))
     good = tuple(name for name in names if not is_dns1123_label(name))
     bad = [name for name in names if name not in good]

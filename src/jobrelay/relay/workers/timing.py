@@ -1,27 +1,27 @@
-"""How patient the relay is with a worker."""
+"""Timeouts and intervals of the connection to a worker."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["PATIENT", "Timing"]
+__all__ = ["DEFAULT_TIMING", "Timing"]
 
 
 class Timing(NamedTuple):
-    """All in seconds."""
+    """In seconds."""
 
     quiet: float = 15.0
-    """Silence after which a sign of life is asked for."""
+    """Silence after which a heartbeat is requested."""
     answer: float = 5.0
-    """How long that may take."""
+    """Timeout of a heartbeat."""
     silence: float = 150.0
-    """How long one watch may be quiet while the worker gives other signs of life, before it is opened anew."""
+    """How long one watch may be silent, while the worker answers otherwise, before it is reopened."""
     sync: float = 120.0
-    """How long it may take from the first contact until every mirror is known."""
+    """Time from the start of a session until all mirrors must be known."""
     unavailable: float = 300.0
-    """When a kind that was not to be had is tried again."""
+    """When a kind that could not be read is tried again."""
     longest_pause: float = 30.0
-    """The most between two tries to connect."""
+    """The longest pause between two attempts to connect."""
 
 
-PATIENT = Timing()
+DEFAULT_TIMING = Timing()

@@ -1,6 +1,6 @@
-"""Tokens of service accounts: what they say of themselves, getting one, and where kubeconfigs keep them.
+"""Service account tokens: their claims, requesting new ones, and finding them in kubeconfigs.
 
-A token is read, never verified: that is the business of the server that issued it. What it says is only used to know when the
+A token is parsed but not verified, which is up to the server that issued it. Its claims are only used to know when the
 next one is due.
 """
 
@@ -20,12 +20,12 @@ from jobrelay.kinds import yaml
 from jobrelay.kube import Client, ProtocolError
 from jobrelay.kube.resource import SERVICEACCOUNTS
 
-__all__ = ["Token", "kubeconfig_with", "read_token", "request_token", "token_in"]
+__all__ = ["ServiceAccountToken", "kubeconfig_with", "read_token", "request_token", "token_in"]
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """What a service account's token says."""
+class ServiceAccountToken:
+    """The claims of a service account token."""
 
     namespace: str
     account: str
@@ -33,8 +33,8 @@ class Token:
     expires: datetime
 
     @property
-    def life(self) -> float:
-        """From its issue to its end, in seconds."""
+    def lifetime(self) -> float:
+        """From issue to expiry, in seconds."""
         return (self.expires - self.issued).total_seconds()
 
 
@@ -53,16 +53,16 @@ class _Claims(msgspec.Struct):
     kubernetes: _Kubernetes = msgspec.field(name="kubernetes.io")
 
 
-class _Status(msgspec.Struct):
+class _TokenStatus(msgspec.Struct):
     token: str
 
 
-class _Answer(msgspec.Struct):
-    status: _Status
+class _TokenRequest(msgspec.Struct):
+    status: _TokenStatus
 
 
-def read_token(text: str) -> Token | None:
-    """What a token says; None if it is not one of a service account, or never ends."""
+def read_token(text: str) -> ServiceAccountToken | None:
+    """The claims of a token; None if it is not a service account token or never expires."""
     parts = text.split(".")
     if len(parts) != 3:
         return None
@@ -71,11 +71,11 @@ def read_token(text: str) -> Token | None:
         issued, expires = (datetime.fromtimestamp(at, UTC) for at in (claims.iat, claims.exp))
     except (binascii.Error, ValueError, OverflowError, OSError):
         return None
-    return Token(claims.kubernetes.namespace, claims.kubernetes.serviceaccount.name, issued, expires)
+    return ServiceAccountToken(claims.kubernetes.namespace, claims.kubernetes.serviceaccount.name, issued, expires)
 
 
 async def request_token(client: Client, namespace: str, account: str, seconds: float) -> str:
-    """A new token of a service account; the server may shorten its life."""
+    """Request a new token of a service account; the server may shorten its lifetime."""
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -83,9 +83,9 @@ async def request_token(client: Client, namespace: str, account: str, seconds: f
     }
     raw = await client.call("POST", SERVICEACCOUNTS.path(namespace, account, "token"), body=json.dumps(body).encode())
     try:
-        return msgspec.json.decode(raw, type=_Answer).status.token
+        return msgspec.json.decode(raw, type=_TokenRequest).status.token
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ProtocolError(f"not an answer to a request for a token: {error}") from error
+        raise ProtocolError(f"not a TokenRequest: {error}") from error
 
 
 def token_in(kubeconfig: bytes) -> str:

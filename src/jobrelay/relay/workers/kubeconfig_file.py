@@ -1,7 +1,7 @@
 """Kubeconfigs in files, read again when they change.
 
-Files are looked at every few seconds rather than watched by the kernel: it works on every file system, costs one `stat` per
-file, and sees a mounted Secret change, where a link to another folder is exchanged.
+Files are polled every few seconds: it works on every file system, costs one `stat` per file, and notices when a mounted
+Secret changes, where a symbolic link is replaced.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import TypeAlias
 
 from jobrelay.relay.workers.access import bad, from_text
-from jobrelay.relay.workers.spec import Access, Way
+from jobrelay.relay.workers.spec import Access, UsableKubeconfig
 
-__all__ = ["LOOK_EVERY", "KubeconfigFile", "read_foreign", "refreshed"]
+__all__ = ["CHECK_INTERVAL", "KubeconfigFile", "read_foreign", "refreshed"]
 
-LOOK_EVERY = 2.0
+CHECK_INTERVAL = 2.0
 _Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 def read_foreign(path: Path, allow_exec: frozenset[str]) -> Access:
-    """A kubeconfig in a file that an object names: no more is allowed in it than in a Secret."""
+    """Read a kubeconfig file that an object names; the same restrictions hold as in a Secret."""
     try:
         text = path.read_bytes()
     except OSError as error:
         return bad(f"cannot read {path}: {error.strerror}")
     found = from_text(text, allow_exec)
-    return Way(found.connection, found.digest, (path,)) if isinstance(found, Way) else found
+    return UsableKubeconfig(found.connection, found.digest, (path,)) if isinstance(found, UsableKubeconfig) else found
 
 
 class KubeconfigFile:
-    """The way that a file leads, as of its last reading."""
+    """A kubeconfig file as last read."""
 
     def __init__(self, path: Path, read: Callable[[Path], Access]) -> None:
         self._path, self._read = path, read
@@ -39,11 +39,11 @@ class KubeconfigFile:
 
     @property
     def _files(self) -> tuple[Path, ...]:
-        return (self.access.files if isinstance(self.access, Way) else ()) or (self._path,)
+        return (self.access.files if isinstance(self.access, UsableKubeconfig) else ()) or (self._path,)
 
     def refresh(self) -> bool:
-        """Read it again if need be; returns whether it leads elsewhere now. One that is no good is tried every time."""
-        if isinstance(self.access, Way) and _signature(self._files) == self._signature:
+        """Read the file again if it has changed or was rejected; returns whether the result differs."""
+        if isinstance(self.access, UsableKubeconfig) and _signature(self._files) == self._signature:
             return False
         before, self.access = self.access, self._read(self._path)
         self._signature = _signature(self._files)
@@ -51,7 +51,7 @@ class KubeconfigFile:
 
 
 def refreshed(files: Iterable[KubeconfigFile]) -> bool:
-    """Look at all of these; returns whether any leads elsewhere now."""
+    """Refresh all of these; returns whether any has changed."""
     return sum(file.refresh() for file in files) > 0
 
 

@@ -1,22 +1,22 @@
-"""One kind of object on a worker, over all namespaces or over several: one watch for each, seen as one collection.
+"""One kind of object on a worker, over all namespaces or over several, as one collection.
 
-A role in some namespaces does not allow a watch over all of them. Every namespace then has a cache of its own, and what each
-of them tells goes on into this store. Namespaces are only ever added: what the relay has in one that a worker is no longer to
-serve is followed to its end.
+A role in some namespaces does not allow a watch over all of them. Then each namespace has a cache of its own, and this
+store collects what they hold. Namespaces are only added: mirrors in one that the worker no longer serves are followed
+to their end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jobrelay.kube import Cache, KubeError, Object
+from jobrelay.kube import Cache, Object
 from jobrelay.kube.store import Store
 
 __all__ = ["ScopedCache"]
 
 
 class ScopedCache(Store):
-    """Holds what all its parts hold; `make` makes the cache of one namespace, or of all for None."""
+    """Holds what its parts hold; `make` makes the cache of one namespace, or of all for None."""
 
     def __init__(self, make: Callable[[str | None], Cache]) -> None:
         super().__init__()
@@ -30,26 +30,22 @@ class ScopedCache(Store):
 
     @property
     def synced(self) -> bool:
-        """Whether everything that can be known is known."""
+        """Whether all parts are synced."""
         return bool(self._parts) and all(part.synced.is_set() for part in self.parts)
 
-    @property
-    def last_error(self) -> KubeError | None:
-        return next((part.last_error for part in self.parts if part.last_error is not None), None)
-
     def scope(self, namespaces: Sequence[str]) -> tuple[Cache, ...]:
-        """The caches to run from now on: one for each namespace, or one over all. To be called while none is run."""
+        """The caches to run from now on: one for each namespace, or one over all. Call it only while none runs."""
         if self._parts and bool(namespaces) == (None in self._parts):
             self._parts.clear()
             self._rescoped = True
         for namespace in namespaces or (None,):
             if namespace not in self._parts:
                 part = self._parts[namespace] = self._make(namespace)
-                part.subscribe(self._told)
+                part.subscribe(self._part_changed)
         return self.parts
 
     def observe(self, obj: Object) -> None:
-        """Take over the reply to an own write."""
+        """Put the reply to an own write into the cache."""
         part = self._parts.get(obj.namespace) or self._parts.get(None)
         if part is not None:
             part.observe(obj)
@@ -57,7 +53,7 @@ class ScopedCache(Store):
             self.put(obj)
 
     def settle(self) -> None:
-        """After a change from all namespaces to some, or back: let go what the new parts do not know."""
+        """After a change from all namespaces to some, or back: discard what the new parts do not hold."""
         if self._rescoped and self.synced:
             self._rescoped = False
             for obj in self:
@@ -68,7 +64,7 @@ class ScopedCache(Store):
         for part in self.parts:
             part.start_over()
 
-    def _told(self, old: Object | None, new: Object | None) -> None:
+    def _part_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
             self.put(new)
         elif old is not None:

@@ -9,9 +9,9 @@ from jobrelay.kube import FakeClock
 from jobrelay.kube.faults import Answer, Hang
 from jobrelay.kube.resource import JOBS, NODES, PODS, SERVICEACCOUNTS, Resource
 from jobrelay.relay.model import State
-from jobrelay.relay.workers import Loss, Refused, WorkerSpec
+from jobrelay.relay.workers import Loss, RejectedKubeconfig, WorkerSpec
 
-from .support import advance, job, node, settle, way, worker
+from .support import advance, job, kubeconfig_access, node, settle, worker
 
 
 async def test_it_connects_and_says_whom_it_found(clock: FakeClock) -> None:
@@ -87,11 +87,11 @@ async def test_a_worker_that_returns_is_followed_again(clock: FakeClock) -> None
 
 async def test_a_loss_from_before_goes_on_until_the_worker_answers(clock: FakeClock) -> None:
     earlier = clock.now() - timedelta(hours=1)
-    refused = WorkerSpec("w1", Refused("BadKubeConfig", "load client config failed: no Secret"))
+    refused = WorkerSpec("w1", RejectedKubeconfig("BadKubeConfig", "load client config failed: no Secret"))
     async with worker(clock, spec=refused, loss=Loss(earlier, "gone")) as w:
         assert w.link.lost_since == earlier
         assert w.link.reason == "load client config failed: no Secret"
-        w.link.respecify(WorkerSpec("w1", way()))
+        w.link.update_spec(WorkerSpec("w1", kubeconfig_access()))
         await settle(clock)
         assert w.link.connected
         assert w.link.lost_since is None
@@ -126,7 +126,7 @@ async def test_new_credentials_are_used_without_letting_go(clock: FakeClock) -> 
     async with worker(clock) as w:
         w.link.subscribe(lambda: told.append(w.link.connected))
         watches = w.seen.count("GET /apis/batch")
-        w.link.respecify(WorkerSpec("w1", way("2")))
+        w.link.update_spec(WorkerSpec("w1", kubeconfig_access("2")))
         await settle(clock)
         assert all(told)
         assert w.seen.count("GET /readyz") == 1
@@ -136,7 +136,7 @@ async def test_new_credentials_are_used_without_letting_go(clock: FakeClock) -> 
 async def test_new_credentials_that_do_not_work_are_noticed_at_once(clock: FakeClock) -> None:
     async with worker(clock) as w:
         w.faults.add(Answer(401, "Unauthorized"), times=None)
-        w.link.respecify(WorkerSpec("w1", way("2")))
+        w.link.update_spec(WorkerSpec("w1", kubeconfig_access("2")))
         await settle(clock)
         assert not w.link.connected
         assert "(401)" in w.link.reason
@@ -144,7 +144,7 @@ async def test_new_credentials_that_do_not_work_are_noticed_at_once(clock: FakeC
 
 async def test_a_revoked_kubeconfig_ends_the_connection(clock: FakeClock) -> None:
     async with worker(clock) as w:
-        w.link.respecify(WorkerSpec("w1", Refused("BadKubeConfig", "load client config failed: gone")))
+        w.link.update_spec(WorkerSpec("w1", RejectedKubeconfig("BadKubeConfig", "load client config failed: gone")))
         await settle(clock)
         assert not w.link.connected
         before = len(w.seen.requests)
@@ -164,7 +164,7 @@ async def test_room_is_counted_from_nodes(clock: FakeClock) -> None:
 async def test_room_that_may_not_be_seen_is_unknown_and_harmless(clock: FakeClock) -> None:
     async with worker(clock) as w:
         w.faults.add(Answer(403, "Forbidden", "nodes are secret"), "GET /api/v1/nodes*", times=None)
-        w.link.respecify(WorkerSpec("w1", way("2", "https://other")))
+        w.link.update_spec(WorkerSpec("w1", kubeconfig_access("2", "https://other")))
         await advance(clock, 3)
         assert w.link.connected
         assert "nodes may not be read" in w.link.facts().capacity.unknown
@@ -177,16 +177,16 @@ async def test_a_kind_that_is_not_there_costs_only_itself(clock: FakeClock) -> N
     rays = Resource("ray.io", "v1", "rayjobs", "RayJob")
     async with worker(clock, resources=[JOBS, rays]) as w:
         assert w.link.connected
-        assert list(w.link.unavailable) == [rays]
+        assert list(w.link.mirrors.unavailable) == [rays]
 
 
 async def test_what_the_operator_wants_is_told(clock: FakeClock) -> None:
     told: list[State] = []
     async with worker(clock) as w:
-        w.link.subscribe(lambda: told.append(w.link.state))
-        w.link.respecify(WorkerSpec("w1", way(), state=State.DRAINING, order=4))
+        w.link.subscribe(lambda: told.append(w.link.spec.state))
+        w.link.update_spec(WorkerSpec("w1", kubeconfig_access(), state=State.DRAINING, order=4))
         assert told == [State.DRAINING]
-        assert (w.link.connected, w.link.order) == (True, 4)
+        assert (w.link.connected, w.link.spec.order) == (True, 4)
 
 
 async def test_pods_of_our_mirrors_that_wait_for_a_node_are_counted(clock: FakeClock) -> None:

@@ -1,4 +1,4 @@
-"""Reaching a cluster, and telling one from another."""
+"""Opening transports to clusters, and telling clusters apart."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TypeAlias
 from jobrelay.kube import Client, Connection, Forbidden, NotFound, Transport
 from jobrelay.kube.resource import NAMESPACES
 
-__all__ = ["Connect", "identity", "over_network", "same_server"]
+__all__ = ["Connect", "cluster_identity", "over_network", "same_server"]
 
-Connect: TypeAlias = Callable[[Connection], Transport]
-"""How a worker is reached: over the network, or as a test or a simulation has it."""
+Connect: TypeAlias = Callable[[str, Connection], Transport]
+"""Opens a transport to the worker of this name: over the network, or in the process for tests and simulations."""
 
 
-def over_network(connection: Connection) -> Transport:
-    """The way to a worker outside of this process."""
+def over_network(worker: str, connection: Connection) -> Transport:
+    """A transport to a worker outside of this process."""
     from jobrelay.kube.network import NetworkTransport
 
     return NetworkTransport(connection)
 
 
-async def identity(client: Client) -> str:
-    """What tells one cluster from another: the uid of its kube-system namespace, empty if we may not see it."""
+async def cluster_identity(client: Client) -> str:
+    """The uid of a cluster's kube-system namespace, which no other cluster has; empty if it may not be read."""
     try:
         return (await client.get(NAMESPACES, "kube-system")).uid
     except (Forbidden, NotFound):
@@ -30,7 +30,7 @@ async def identity(client: Client) -> str:
 
 
 def same_server(one: Connection, other: Connection) -> bool:
-    """Whether two connections differ in nothing but who we are."""
+    """Whether two connections differ in nothing but credentials."""
     return all(
         getattr(one, part) == getattr(other, part)
         for part in ("server", "namespace", "ca", "insecure", "tls_server_name", "proxy_url")

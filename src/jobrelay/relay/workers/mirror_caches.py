@@ -1,8 +1,8 @@
-"""Live copies of what the relay has on one worker: one watch per kind, of our own objects only.
+"""Caches of the mirrors on one worker: one watch per kind, of our own objects only.
 
-A worker that serves only some namespaces is watched in each of them. Where nobody said so and a watch over all namespaces is
-forbidden, the one that the worker's kubeconfig names is watched instead. What the worker does not have, or does not let us see,
-is set aside, said in `unavailable`, and tried again after a while; the worker serves the rest.
+A worker that serves only some namespaces is watched in each of them. If it is not so restricted and a watch over all
+namespaces is forbidden, the namespace of its kubeconfig is watched instead. A kind that the worker does not serve, or
+that may not be read, is reported in `unavailable` and tried again later; the worker is used for the others.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from random import Random
 from jobrelay.kube import Cache, Client, Clock, Forbidden, KubeError, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.workers.reasons import describe
-from jobrelay.relay.workers.scoped import ScopedCache
+from jobrelay.relay.workers.scoped_cache import ScopedCache
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
-from jobrelay.relay.workers.trim import sound
+from jobrelay.relay.workers.transforms import checked_mirror
 
-__all__ = ["Mirrors"]
+__all__ = ["MirrorCaches"]
 
-_NOT_TO_BE_HAD = (Forbidden, NotFound, MethodNotAllowed)
+_UNAVAILABLE = (Forbidden, NotFound, MethodNotAllowed)
 
 
-class Mirrors(Mapping[Resource, ScopedCache]):
-    """The caches of one worker by kind; `changed` is called when their contact with it changes."""
+class MirrorCaches(Mapping[Resource, ScopedCache]):
+    """The caches of one worker by kind; `changed` is called when the state of their watches changes."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class Mirrors(Mapping[Resource, ScopedCache]):
         self._client, self._label_selector = client, label_selector
         self._changed = changed
         self._missing: dict[Cache, str] = {}
-        """What is not to be had at present, and why."""
+        """The caches that cannot be filled at present, and why."""
         self._caches = {resource: ScopedCache(partial(self._cache, resource)) for resource in resources}
         self.uids: set[str] = set()
-        """Of everything that the relay has there: pods name their owner by it."""
+        """The uids of all mirrors there: pods name their owner by it."""
         for cache in self._caches.values():
-            cache.subscribe(self._remember)
+            cache.subscribe(self._track_uid)
 
     def _cache(self, resource: Resource, namespace: str | None) -> Cache:
         return Cache(
@@ -57,10 +57,10 @@ class Mirrors(Mapping[Resource, ScopedCache]):
             label_selector=self._label_selector,
             clock=self._clock,
             random=self._random,
-            keep=partial(_sound, resource),
+            keep=partial(_checked, resource),
             silence=self._timing.silence,
-            final=_NOT_TO_BE_HAD,
-            on_contact=self._contact,
+            final=_UNAVAILABLE,
+            on_contact=self._contact_changed,
         )
 
     def __getitem__(self, resource: Resource) -> ScopedCache:
@@ -74,8 +74,8 @@ class Mirrors(Mapping[Resource, ScopedCache]):
 
     @property
     def unavailable(self) -> dict[Resource, str]:
-        """By kind: what the worker does not let us see of it, and why."""
-        told: dict[Resource, str] = {}
+        """By kind: where it may not be read, and why."""
+        found: dict[Resource, str] = {}
         for resource, cache in self.items():
             several = len(cache.parts) > 1
             parts = [
@@ -84,8 +84,8 @@ class Mirrors(Mapping[Resource, ScopedCache]):
                 if part in self._missing
             ]
             if parts:
-                told[resource] = "; ".join(parts)
-        return told
+                found[resource] = "; ".join(parts)
+        return found
 
     @property
     def _parts(self) -> list[Cache]:
@@ -97,25 +97,25 @@ class Mirrors(Mapping[Resource, ScopedCache]):
 
     @property
     def failure(self) -> KubeError | None:
-        """Why not all that can be known is known, if something failed."""
+        """The error that keeps the caches from being current, if there is one."""
         errors = [part.last_error for part in self._available or self._parts]
         return next((error for error in errors if error is not None), None)
 
     @property
     def current(self) -> bool:
-        """Whether everything that the worker lets us see of its mirrors is known and followed."""
+        """Whether all readable mirrors are known and watched."""
         available = self._available
         return bool(available) and all(part.connected for part in available)
 
     def start_over(self) -> None:
-        """The worker is another cluster now: believe only what it says from here on."""
+        """Discard the contents, because the worker is another cluster now."""
         for cache in self.values():
             cache.start_over()
 
     async def run(self, namespaces: Sequence[str], fallback: str) -> None:
-        """Follow all kinds until cancelled, in these namespaces or in all.
+        """Watch all kinds until cancelled, in these namespaces or in all.
 
-        `fallback` is where to look if we may not look everywhere.
+        `fallback` is the namespace to watch if a watch over all is forbidden.
         """
         parts = [
             part for resource, cache in self.items() for part in cache.scope(namespaces if resource.namespaced else ())
@@ -127,34 +127,34 @@ class Mirrors(Mapping[Resource, ScopedCache]):
         while True:
             try:
                 await part.run()
-            except _NOT_TO_BE_HAD as error:
+            except _UNAVAILABLE as error:
                 if fallback is not None:
                     if isinstance(error, Forbidden) and part.namespace is None and part.resource.namespaced:
-                        _look(part, fallback)
+                        _rescope(part, fallback)
                         continue
-                    _look(part, None)
+                    _rescope(part, None)
                 self._missing[part] = describe(error)
                 self._changed()
             await sleep(self._clock, self._timing.unavailable * (0.5 + self._random.random()))
 
-    def _remember(self, old: Object | None, new: Object | None) -> None:
+    def _track_uid(self, old: Object | None, new: Object | None) -> None:
         if old is not None:
             self.uids.discard(old.uid)
         if new is not None:
             self.uids.add(new.uid)
 
-    def _contact(self) -> None:
+    def _contact_changed(self) -> None:
         self._missing = {part: why for part, why in self._missing.items() if not part.connected}
         for cache in self.values():
             cache.settle()
         self._changed()
 
 
-def _look(cache: Cache, namespace: str | None) -> None:
+def _rescope(cache: Cache, namespace: str | None) -> None:
     if cache.namespace != namespace:
         cache.namespace = namespace
         cache.start_over()
 
 
-def _sound(resource: Resource, obj: Object) -> Object:
-    return sound(obj, resource.kind)
+def _checked(resource: Resource, obj: Object) -> Object:
+    return checked_mirror(obj, resource.kind)

@@ -1,7 +1,7 @@
-"""What is worth holding of an object, for caches of tens of thousands of them.
+"""What caches keep of an object, since they hold tens of thousands of them.
 
-`managedFields` are often half of an object and nobody here reads them. Of pods and nodes only what the room on a worker is
-counted from is kept, under the names it has in the API.
+`managedFields` are often half of an object and are not used here. Of pods and nodes only the fields that capacity is
+computed from are kept, under their names in the API.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import msgspec
 from jobrelay.kube import Metadata, Object, ProtocolError
 from jobrelay.relay.placement.capacity import POD_OWNER
 
-__all__ = ["node_for_capacity", "pod_for_capacity", "sound", "trimmed"]
+__all__ = ["checked_mirror", "node_for_capacity", "pod_for_capacity", "strip_managed_fields"]
 
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
 _encoder = msgspec.json.Encoder()
 
 
-def trimmed(obj: Object) -> Object:
-    """The same object, lighter."""
+def strip_managed_fields(obj: Object) -> Object:
+    """The object without `metadata.managedFields`."""
     if b'"managedFields"' not in obj.raw:
         return obj
     parts = obj.decode(_Parts)
@@ -32,12 +32,12 @@ def trimmed(obj: Object) -> Object:
     return Object(obj.metadata, _encoder.encode(parts))
 
 
-def sound(obj: Object, kind: str) -> Object:
-    """An object of a worker as it is to be held, if it has what every object of that kind has."""
+def checked_mirror(obj: Object, kind: str) -> Object:
+    """A mirror for the cache; raises ProtocolError if the worker sent something else than an object of this kind."""
     found = obj.decode(_Kind).kind
     if found != kind or not (obj.name and obj.uid and obj.resource_version):
         raise ProtocolError(f"{found or 'something'} {obj.key} where a {kind} with a name, a uid and a version was due")
-    return trimmed(obj)
+    return strip_managed_fields(obj)
 
 
 class _Kind(msgspec.Struct):
@@ -93,20 +93,20 @@ class _Node(msgspec.Struct):
 
 
 def pod_for_capacity(obj: Object, pod_owner: Callable[[Object], str]) -> Object:
-    """A pod's requests, its node, its phase, why it has no node, and whose it is."""
+    """A pod's requests, node, phase, why it is not scheduled, and its owner."""
     pod = obj.decode(_Pod)
-    told = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status != "True"]
-    pod.status.conditions = told or None
+    unscheduled = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status != "True"]
+    pod.status.conditions = unscheduled or None
     labels = {POD_OWNER: uid} if (uid := pod_owner(obj)) else {}
-    return Object(_light(obj.metadata, labels), _encoder.encode(pod))
+    return Object(_reduced(obj.metadata, labels), _encoder.encode(pod))
 
 
 def node_for_capacity(obj: Object) -> Object:
-    """A node's room, its taints, and whether it is ready."""
+    """A node's resources, taints, and whether it is ready."""
     node = obj.decode(_Node)
     node.status.conditions = [one for one in node.status.conditions or () if one.type == "Ready"] or None
-    return Object(_light(obj.metadata, obj.metadata.labels), _encoder.encode(node))
+    return Object(_reduced(obj.metadata, obj.metadata.labels), _encoder.encode(node))
 
 
-def _light(metadata: Metadata, labels: dict[str, str]) -> Metadata:
+def _reduced(metadata: Metadata, labels: dict[str, str]) -> Metadata:
     return msgspec.structs.replace(metadata, labels=labels, annotations={}, owner_references=(), finalizers=())

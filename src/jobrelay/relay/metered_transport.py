@@ -1,19 +1,19 @@
-"""A transport that counts the requests which pass through it."""
+"""A transport that counts the requests that pass through it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
 from jobrelay.kube import KubeError, Request, Response, Transport
-from jobrelay.relay.metrics import Metrics
+from jobrelay.relay.metrics import RelayMetrics
 
-__all__ = ["Counting"]
+__all__ = ["MeteredTransport"]
 
 
-class Counting:
-    """Passes requests on, and counts them by cluster, verb and answer."""
+class MeteredTransport:
+    """Forwards requests and counts them by cluster, verb and status code."""
 
-    def __init__(self, inner: Transport, cluster: str, metrics: Metrics) -> None:
+    def __init__(self, inner: Transport, cluster: str, metrics: RelayMetrics) -> None:
         self._inner, self._cluster, self._calls = inner, cluster, metrics.calls
 
     async def send(self, request: Request) -> Response:

@@ -1,12 +1,12 @@
-"""One worker: a client, live copies of what the relay has there, and a life of its own.
+"""The connection to one worker: a client, caches of what the relay has there, and the worker's health.
 
-`run` connects, watches and connects again, for as long as the worker is registered. One session goes like this: find out
-who the server is, then follow mirrors, nodes and pods, each kind by one watch. Nothing is polled. A watch that breaks casts
-doubt on the worker, as long silence does, and the worker is asked for a sign of life: if it gives one, the watch alone is
-at fault and mends itself; if not, the session ends, and the next begins after a growing, jittered pause.
+`run` connects, watches and reconnects for as long as the worker is registered. A session identifies the server, then
+follows mirrors, nodes and pods, each kind by one watch. Nothing is polled. When a watch breaks, or after long silence,
+a heartbeat is requested: if it succeeds, only the watch was at fault and recovers by itself; if not, the session ends,
+and the next one starts after an exponential, jittered pause.
 
-Caches outlive sessions, so what was seen stays readable while a worker is away, and a short loss costs no new listing. They
-begin anew if the server turns out to be another cluster than before.
+Caches outlive sessions, so what was seen stays readable while a worker is unreachable, and a short loss needs no new
+list. They are reset if the server turns out to be another cluster than before.
 """
 
 from __future__ import annotations
@@ -33,39 +33,40 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
-from jobrelay.relay.model import State, WorkerFacts
+from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.capacity import CapacityFeed
-from jobrelay.relay.workers.guard import Guard
-from jobrelay.relay.workers.mirrors import Mirrors
-from jobrelay.relay.workers.pulse import Pulse
-from jobrelay.relay.workers.reach import Connect, identity, over_network, same_server
+from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network, same_server
+from jobrelay.relay.workers.heartbeat import Heartbeat
+from jobrelay.relay.workers.mirror_caches import MirrorCaches
 from jobrelay.relay.workers.reasons import AnotherCluster, SameCluster, describe
 from jobrelay.relay.workers.signal import Signal
-from jobrelay.relay.workers.spec import Refused, Way, WorkerSpec
+from jobrelay.relay.workers.spec import RejectedKubeconfig, UsableKubeconfig, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
-from jobrelay.relay.workers.timing import PATIENT, Timing
+from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
+from jobrelay.relay.workers.transport import WorkerTransport
 
-__all__ = ["Loss", "WorkerLink"]
+__all__ = ["Loss", "WorkerConnection"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A time without contact; `until` None while it lasts."""
+    """A period without contact; `until` is None while it lasts."""
 
     since: datetime
     reason: str
     until: datetime | None = None
 
 
-class WorkerLink:
-    """The relay's end of the line to one worker.
+class WorkerConnection:
+    """Connects to one worker and keeps its state current.
 
-    `home` is the identity of the management cluster, `loss` what is known of a loss from before this process. `claim` is
-    asked with each identity that is found, and returns the name of the worker that the cluster belongs to already.
+    `home` is the identity of the management cluster, `loss` a loss that began before this process. `claim` is called
+    with the worker's name and each identity that is found, and returns the name of the worker that this cluster is
+    registered as.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class WorkerLink:
         home: str = "",
         claim: Callable[[str, str], str] = lambda name, identity: name,
         loss: Loss | None = None,
-        timing: Timing = PATIENT,
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
         random = random or Random()
         self.spec, self.name = spec, spec.name
@@ -96,72 +97,47 @@ class WorkerLink:
         self._clock, self._connect, self._home, self._timing = clock, connect, home, timing
         self._claim = claim
         self._changed: Signal[[]] = Signal()
-        self._guard = Guard(clock)
-        self._pulse = Pulse(self._guard, self._recognise, clock=clock, timing=timing)
-        self.client = Client(self._guard, clock=clock, timeout=15.0, retries=2, longest_wait=10.0)
-        self._asker = Client(self._guard, clock=clock, timeout=2 * timing.answer, retries=0)
-        watcher = Client(self._guard, clock=clock, timeout=15.0, retries=0, page_size=100)
-        self.mirrors = Mirrors(
+        self._transport = WorkerTransport(clock)
+        self._heartbeat = Heartbeat(self._transport, self._check_identity, clock=clock, timing=timing)
+        self.client = Client(self._transport, clock=clock, timeout=15.0, retries=2, longest_wait=10.0)
+        self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
+        watcher = Client(self._transport, clock=clock, timeout=15.0, retries=0, page_size=100)
+        self.mirrors = MirrorCaches(
             watcher, resources, f"{ORIGIN}={origin}", self._review, clock=clock, random=random, timing=timing
         )
         self.capacity = CapacityTracker()
-        self.namespaces: set[str] = set()
-        """Namespaces that are known to be there; the core's to fill."""
+        self._namespaces: set[str] = set()
+        """Namespaces that are known to exist there."""
         self._feed = CapacityFeed(
             watcher, self.capacity, self._changed, pod_owner=pod_owner, clock=clock, random=random, timing=timing
         )
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
         self._in_session = False
-        self._respecified = asyncio.Event()
+        self._access_changed = asyncio.Event()
 
     @property
-    def labels(self) -> Mapping[str, str]:
-        return self.spec.labels
-
-    @property
-    def cost(self) -> Fraction:
-        return self.spec.cost
-
-    @property
-    def weight(self) -> Fraction:
-        return self.spec.weight
-
-    @property
-    def state(self) -> State:
-        return self.spec.state
-
-    @property
-    def order(self) -> int:
-        return self.spec.order
-
-    @property
-    def unavailable(self) -> Mapping[Resource, str]:
-        """Kinds that this worker does not have or does not let us see, and why."""
-        return self.mirrors.unavailable
-
-    @property
-    def settled(self) -> bool:
-        """Whether the first try is over, well or not."""
+    def tried(self) -> bool:
+        """Whether the first attempt to connect is over, successful or not."""
         return self.connected or self.attempts > 0
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have `callback` called whenever something that this link tells has changed; returns how to end that."""
+        """Have `callback` called whenever connection, spec or capacity have changed; returns how to unsubscribe."""
         return self._changed.subscribe(callback)
 
     def facts(
         self, live: int = 0, reserved: Mapping[str, Fraction] | None = None, stale: int = 0, backlog: int = 0
     ) -> WorkerFacts:
-        """This worker at this moment, together with what the caller counted."""
+        """This worker at this moment, together with the caller's own counts."""
         return WorkerFacts(
             name=self.name,
             connected=self.connected,
             lost_since=self.lost_since,
             reason=self.reason,
-            state=self.state,
-            labels=self.labels,
-            cost=self.cost,
-            weight=self.weight,
+            state=self.spec.state,
+            labels=self.spec.labels,
+            cost=self.spec.cost,
+            weight=self.spec.weight,
             capacity=self.capacity.snapshot(),
             live=live,
             reserved=reserved or {},
@@ -171,77 +147,84 @@ class WorkerLink:
             namespaces=self.spec.namespaces,
         )
 
-    def respecify(self, spec: WorkerSpec) -> None:
-        """Take over what an operator changed; new credentials are used at once, but open watches are not let go."""
+    def has_namespace(self, name: str) -> bool:
+        """Whether a namespace is known to exist there."""
+        return name in self._namespaces
+
+    def namespace_found(self, name: str) -> None:
+        self._namespaces.add(name)
+
+    def update_spec(self, spec: WorkerSpec) -> None:
+        """Apply what an operator changed; new credentials are used at once, while open watches go on."""
         before, self.spec = self.spec, spec
         if (spec.access, spec.namespaces) != (before.access, before.namespaces):
-            self._respecified.set()
+            self._access_changed.set()
         if spec != before:
             self._changed()
 
-    def doubt(self) -> None:
-        """Have the worker asked whether it is there, and who it is."""
-        self._pulse.doubt()
+    def check_now(self) -> None:
+        """Check whether the worker answers, and whether it is still the same cluster."""
+        self._heartbeat.check_now()
 
     async def run(self) -> None:
-        """Keep up the connection until cancelled."""
+        """Connect and reconnect until cancelled."""
         try:
             while True:
                 try:
                     await self._session()
                 except KubeError as error:
                     self._fail(describe(error))
-                except Exception as error:  # the task's boundary: no worker can end it
+                except Exception as error:  # boundary of the task: no worker's answer may end it
                     log.exception("worker %s: unexpected failure", self.name)
                     self._fail(describe(error))
                 await self._pause()
         finally:
-            await self._guard.close()
+            await self._transport.close()
 
     async def _session(self) -> None:
-        """One stretch of contact; returns or raises when it is over."""
-        self._respecified.clear()
+        """One session; returns or raises when it is over."""
+        self._access_changed.clear()
         access = self.spec.access
-        if isinstance(access, Refused):
-            await self._guard.close()
+        if isinstance(access, RejectedKubeconfig):
+            await self._transport.close()
             self._fail(access.message)
-            await self._respecified.wait()
+            await self._access_changed.wait()
             return
-        await self._guard.lead(self._connect(access.connection))
+        await self._transport.switch(self._connect(self.name, access.connection))
         await self._identify()
         self._in_session = True
         await until_first(
             self.mirrors.run(self.spec.namespaces, access.connection.namespace),
             self._feed.run(),
-            self._pulse.run(),
+            self._heartbeat.run(),
             self._synced_in_time(),
-            self._heed(access, self.spec.namespaces),
+            self._follow_access(access, self.spec.namespaces),
         )
 
     async def _identify(self) -> None:
         try:
-            self.version = await server_version(self._asker)
+            self.version = await server_version(self._probe_client)
         except (Forbidden, NotFound):
             self.version = Version()
-        found = await self._found()
+        found = await self._find_identity()
         if self._identity and found and found != self._identity:
-            self._fail(describe(AnotherCluster("what was known of it is forgotten")))
+            self._fail(describe(AnotherCluster("its caches are reset")))
             self.mirrors.start_over()
             self._feed.start_over()
-            self.namespaces.clear()
+            self._namespaces.clear()
         self._identity = found or self._identity
         self.is_self = bool(found) and found == self._home
 
-    async def _found(self) -> str:
-        """The identity of the server, if it is not another worker's."""
-        found = await identity(self._asker)
+    async def _find_identity(self) -> str:
+        """The identity of the server; raises SameCluster if another worker is registered for it."""
+        found = await cluster_identity(self._probe_client)
         owner = self._claim(self.name, found) if found else self.name
         if owner != self.name:
             raise SameCluster(f"it is the same cluster as worker {owner}")
         return found
 
-    async def _recognise(self) -> None:
-        found = await self._found()
+    async def _check_identity(self) -> None:
+        found = await self._find_identity()
         if self._identity and found and found != self._identity:
             raise AnotherCluster("its kube-system namespace has another uid")
 
@@ -251,45 +234,45 @@ class WorkerLink:
             if not self.connected:
                 raise self.mirrors.failure or TransportTimeout(f"its mirrors were not known in {self._timing.sync:g} s")
 
-    async def _heed(self, access: Way, namespaces: tuple[str, ...]) -> None:
-        """Follow changes of the way to this worker; returns if a new session has to be begun."""
+    async def _follow_access(self, access: UsableKubeconfig, namespaces: tuple[str, ...]) -> None:
+        """Switch to new credentials as they come; returns if a new session is needed."""
         while True:
-            await self._respecified.wait()
-            self._respecified.clear()
+            await self._access_changed.wait()
+            self._access_changed.clear()
             fresh = self.spec.access
             if (
-                isinstance(fresh, Refused)
+                isinstance(fresh, RejectedKubeconfig)
                 or self.spec.namespaces != namespaces
                 or not same_server(fresh.connection, access.connection)
             ):
-                self._respecified.set()
+                self._access_changed.set()
                 return
-            await self._guard.lead(self._connect(fresh.connection))
-            self._pulse.doubt()
+            await self._transport.switch(self._connect(self.name, fresh.connection))
+            self._heartbeat.check_now()
 
     async def _pause(self) -> None:
-        """Wait before the next try, but not longer than until the operator changed something."""
+        """Wait before the next attempt, or until the operator has changed the access."""
         self._in_session = False
-        if self._respecified.is_set():
+        if self._access_changed.is_set():
             return
         pause = self._backoff.next()
         self.next_retry = self._clock.now() + timedelta(seconds=pause)
         self._changed()
         try:
             async with deadline(self._clock, pause):
-                await self._respecified.wait()
+                await self._access_changed.wait()
         except TimeoutError:
             return
 
     def _review(self) -> None:
-        """See what the state of the watches means."""
+        """Derive whether the worker is connected from the state of its watches."""
         if not self._in_session:
             return
         failure = self.mirrors.failure
         if self.mirrors.current:
             self._reached()
         elif failure is not None:
-            self._pulse.doubt()
+            self._heartbeat.check_now()
             self._fail(describe(failure))
 
     def _reached(self) -> None:

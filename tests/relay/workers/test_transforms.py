@@ -8,8 +8,8 @@ import pytest
 from jobrelay.kube import Object, ProtocolError
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.placement.capacity import POD_OWNER
-from jobrelay.relay.workers import trimmed
-from jobrelay.relay.workers.trim import node_for_capacity, pod_for_capacity, sound
+from jobrelay.relay.workers import strip_managed_fields
+from jobrelay.relay.workers.transforms import checked_mirror, node_for_capacity, pod_for_capacity
 from jobrelay.workloads import JobAdapter
 
 OWNER = JobAdapter().pod_owner
@@ -22,14 +22,14 @@ def made(**parts: Any) -> Object:
 
 def test_managed_fields_are_dropped_and_nothing_else() -> None:
     obj = made(kind="Job", spec={"text": "managedFields"}, metadata=METADATA | {"managedFields": [{"manager": "m"}]})
-    light = trimmed(obj)
+    light = strip_managed_fields(obj)
     assert light.decode() == {"kind": "Job", "metadata": METADATA, "spec": {"text": "managedFields"}}
     assert light.metadata == obj.metadata
 
 
 def test_an_object_without_them_is_left_alone() -> None:
     obj = made(kind="Job")
-    assert trimmed(obj) is obj
+    assert strip_managed_fields(obj) is obj
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_an_object_without_them_is_left_alone() -> None:
 )
 def test_what_is_not_a_job_is_nonsense(parts: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="where a Job"):
-        sound(made(**parts), "Job")
+        checked_mirror(made(**parts), "Job")
 
 
 def test_of_a_pod_its_requests_node_and_phase_are_kept() -> None:

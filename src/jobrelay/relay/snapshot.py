@@ -1,4 +1,4 @@
-"""Everything that is known about one workload at one moment: what decisions and explanations are made from."""
+"""One workload at one moment, as a value: the only input of `reconcile_original`, `reconcile_mirror` and `explain`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_re
 from jobrelay.relay.settings import Settings
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
-__all__ = ["Mirror", "Situation"]
+__all__ = ["Mirror", "WorkloadSnapshot"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A mirror as its worker shows it."""
+    """A mirror as last seen on its worker."""
 
     worker: str
     obj: Object
@@ -30,15 +30,16 @@ class Mirror:
 
 
 @dataclass(frozen=True)
-class Situation:
-    """One workload, its mirrors and the workers."""
+class WorkloadSnapshot:
+    """An original, its assignment, its mirrors, the workers, refusals, the settings and the time."""
 
     adapter: Adapter
-    obj: Object
-    job: Workload
+    original: Object
+    workload: Workload
+    """The original as its adapter reads it."""
     assignment: Assignment | None
     mirrors: Mapping[str, Mirror]
-    """By worker, as last seen; only those of this very original."""
+    """By worker; only those that carry the uid of this original."""
     workers: Mapping[str, WorkerFacts]
     removed: Mapping[str, datetime]
     """Workers that are no longer registered, and since when."""
@@ -47,25 +48,25 @@ class Situation:
     policy: PlacementPolicy
     now: datetime
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
-    """What workers said to this workload."""
+    """By worker: why it does not take this workload."""
     shapes: Mapping[str, Mapping[str, Refusal | None]] = field(default_factory=dict)
-    """By worker: shapes of workloads that it took before (None) or refused."""
+    """By worker and shape: None if the worker accepted a workload of that shape, or why it refused one."""
     namespace_annotations: Mapping[str, str] = field(default_factory=dict)
     waited: float = 0.0
-    """For how many seconds a new status has been waiting to be written."""
-    trouble: str = ""
-    """What went wrong at the last try to create its mirror."""
+    """For how many seconds a new status has been held back."""
+    last_error: str = ""
+    """The error of the last attempt to create or change its mirror."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
-        return self.adapter.demand(self.obj)
+        return self.adapter.demand(self.original)
 
     @cached_property
     def fenced(self) -> bool:
-        """Whether this workload must never run twice at the same time."""
+        """Whether two mirrors of this workload must never run at the same time."""
         if not self.adapter.enforces_deadline:
             return False
-        own = self.obj.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
+        own = self.original.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
         return own == "true" if own in ("true", "false") else self.settings.fencing
 
     @property
@@ -78,38 +79,38 @@ class Situation:
 
     @property
     def mirror(self) -> Mirror | None:
-        """The mirror of the present run, if it is there."""
+        """The mirror of the current epoch, if it exists."""
         if self.assignment is None:
             return None
         found = self.mirrors.get(self.assignment.cluster)
         return found if found is not None and found.epoch == self.assignment.epoch else None
 
     def refusal(self, worker: str) -> Refusal | None:
-        """Why a worker does not take this very workload at present."""
+        """Why a worker does not take this workload at present."""
         found = self.refusals.get(worker)
         return found if found is not None and found.until > self.now else None
 
     @cached_property
     def refused(self) -> dict[str, Refusal]:
-        """What keeps workers from taking this workload, or one like it, at present."""
+        """By worker: why it does not take this workload, or one of its shape, at present."""
         shape = self.demand.shape
         alike = {name: refusal for name, known in self.shapes.items() if (refusal := known.get(shape)) is not None}
         return {name: refusal for name, refusal in (alike | dict(self.refusals)).items() if refusal.until > self.now}
 
-    def proven(self, worker: str) -> bool:
-        """Whether a worker has taken a workload of this shape before."""
+    def accepted(self, worker: str) -> bool:
+        """Whether a worker has accepted a workload of this shape before."""
         known = self.shapes.get(worker, {})
         return self.demand.shape in known and known[self.demand.shape] is None
 
     def place(self, avoid: Mapping[str, str] | None = None) -> Placement:
-        """Where it should run; `avoid` names workers that it should not run on and why."""
+        """Place this workload; `avoid` names workers that are excluded, and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
         previous = self.assignment.cluster if self.assignment is not None else None
         request = read_request(
-            self.obj.metadata.annotations,
+            self.original.metadata.annotations,
             previous,
             refused | dict(avoid or {}),
-            seed=self.job.uid,
-            namespace=self.obj.namespace,
+            seed=self.workload.uid,
+            namespace=self.original.namespace,
         )
         return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

@@ -16,7 +16,7 @@ from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.situation import Mirror, Situation
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -46,6 +46,7 @@ def job(
     annotations: Mapping[str, str] | None = None,
     deleting: bool = False,
     uid: str = "u1",
+    version: str = "10",
     **spec: Any,
 ) -> Object:
     """An original; with `cluster` it is assigned."""
@@ -53,7 +54,7 @@ def job(
     if cluster:
         marks[ASSIGNMENT] = Assignment(cluster, epoch).encode()
     metadata: dict[str, Any] = {
-        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": "10", "generation": 1, "annotations": marks,
+        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1, "annotations": marks,
     }  # fmt: skip
     if deleting:
         metadata["deletionTimestamp"] = format_time(NOW)
@@ -61,14 +62,20 @@ def job(
 
 
 def mirror(
-    *, epoch: int = 1, status: Mapping[str, Any] | None = None, deleting: bool = False, uid: str = "u1", **spec: Any
+    *,
+    epoch: int = 1,
+    status: Mapping[str, Any] | None = None,
+    deleting: bool = False,
+    uid: str = "u1",
+    version: str = "20",
+    **spec: Any,
 ) -> Object:
     """A mirror of `job`."""
     metadata: dict[str, Any] = {
         "name": "train",
         "namespace": "team",
         "uid": f"m{epoch}",
-        "resourceVersion": "20",
+        "resourceVersion": version,
         "generation": 1,
         "labels": {ORIGIN: ORIGIN_OF_TESTS, "kueue.x-k8s.io/multikueue-origin": ORIGIN_OF_TESTS},
         "annotations": {ORIGIN_UID: uid, ORIGIN_NAME: "train", EPOCH: str(epoch)},
@@ -109,22 +116,22 @@ def refusal(message: str = "quota exceeded") -> Refusal:
     return Refusal(message, NOW + timedelta(seconds=30))
 
 
-def situation(
+def snapshot(
     original: Object,
     workers: Sequence[WorkerFacts] = (),
     mirrors: Mapping[str, Object] | None = None,
     *,
     refusals: Mapping[str, Refusal] | None = None,
-    proven: bool = True,
+    accepted: bool = True,
     removed: Mapping[str, datetime] | None = None,
     namespace: Mapping[str, str] | None = None,
     waited: float = 10.0,
     now: datetime = NOW,
     **settings: Any,
-) -> Situation:
-    """All that is known; every worker has taken such a Job before unless `proven` is off."""
+) -> WorkloadSnapshot:
+    """All that is known; every worker has taken such a Job before unless `accepted` is off."""
     shape = ADAPTER.demand(original).shape
-    return Situation(
+    return WorkloadSnapshot(
         ADAPTER,
         original,
         ADAPTER.read(original),
@@ -137,7 +144,7 @@ def situation(
         POLICY,
         now,
         refusals or {},
-        {each.name: {shape: None} for each in workers} if proven else {},
+        {each.name: {shape: None} for each in workers} if accepted else {},
         namespace or {},
         waited,
     )

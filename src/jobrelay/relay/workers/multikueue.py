@@ -1,7 +1,7 @@
-"""MultiKueueCluster and MultiKueueConfig: how they are read.
+"""Reads MultiKueueCluster and MultiKueueConfig objects.
 
-Version v1beta2 says `spec.clusterSource.kubeConfig` where v1beta1 said `spec.kubeConfig`. Our own definitions keep either
-spelling in either version, so both are read everywhere.
+Version v1beta2 has `spec.clusterSource.kubeConfig` where v1beta1 had `spec.kubeConfig`. Our own definitions accept
+either spelling in either version, so both are read.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ import msgspec
 from jobrelay.kube import Object, ProtocolError, Resource
 from jobrelay.relay.model import State
 from jobrelay.relay.workers.access import bad, from_text
-from jobrelay.relay.workers.spec import Access, Refused, WorkerSpec, served_namespaces, wishes
+from jobrelay.relay.workers.spec import (
+    Access,
+    RejectedKubeconfig,
+    WorkerSpec,
+    parse_worker_annotations,
+    served_namespaces,
+)
 
-__all__ = ["CLUSTERS", "CONFIGS", "Location", "chosen", "location", "secret_access", "spec_of"]
+__all__ = ["CLUSTERS", "CONFIGS", "KubeconfigLocation", "location", "secret_access", "selected_names", "spec_of"]
 
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
@@ -65,30 +71,30 @@ class _Secret(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
-    """Where a kubeconfig is kept: in the Secret or the file of this name."""
+class KubeconfigLocation:
+    """The Secret or the file that holds a kubeconfig."""
 
     name: str
     in_file: bool = False
 
 
-def location(cluster: Object) -> Location | Refused:
-    """Where the kubeconfig of a MultiKueueCluster is."""
+def location(cluster: Object) -> KubeconfigLocation | RejectedKubeconfig:
+    """The location of a MultiKueueCluster's kubeconfig."""
     try:
         spec = cluster.decode(_Cluster).spec
     except ProtocolError as error:
         return bad(str(error))
     source = spec.cluster_source or _Source(spec.kube_config, spec.cluster_profile_ref)
     if source.kube_config is not None and source.kube_config.location:
-        return Location(source.kube_config.location, source.kube_config.location_type == "Path")
+        return KubeconfigLocation(source.kube_config.location, source.kube_config.location_type == "Path")
     if source.cluster_profile_ref is not None:
         message = "load client config failed: clusterProfileRef is not supported; name a kubeConfig"
-        return Refused("MultiKueueClusterProfileFeatureDisabled", message)
+        return RejectedKubeconfig("MultiKueueClusterProfileFeatureDisabled", message)
     return bad("neither a Secret nor a file with a kubeconfig is named")
 
 
 def secret_access(secret: Object | None, name: str, namespace: str, allow_exec: frozenset[str]) -> Access:
-    """The way that the kubeconfig in a Secret leads."""
+    """Check the kubeconfig in a Secret."""
     if secret is None:
         return bad(f"there is no Secret {name!r} in namespace {namespace!r}")
     try:
@@ -100,8 +106,8 @@ def secret_access(secret: Object | None, name: str, namespace: str, allow_exec: 
         return bad(f"Secret {name!r} in namespace {namespace!r} cannot be read: {error}")
 
 
-def chosen(names: Sequence[str], config: Object | None, wanted: str | None) -> list[str]:
-    """The registered workers in their order: all by name, or those of the wanted MultiKueueConfig."""
+def selected_names(names: Sequence[str], config: Object | None, wanted: str | None) -> list[str]:
+    """The registered workers in order: all by name, or those of the wanted MultiKueueConfig."""
     if wanted is None:
         return sorted(names)
     if config is None:
@@ -113,14 +119,14 @@ def chosen(names: Sequence[str], config: Object | None, wanted: str | None) -> l
     return [name for name in dict.fromkeys(listed) if name in names]
 
 
-def spec_of(cluster: Object, order: int, read: Callable[[Location], Access]) -> WorkerSpec:
-    """What a MultiKueueCluster says about a worker."""
+def spec_of(cluster: Object, order: int, read: Callable[[KubeconfigLocation], Access]) -> WorkerSpec:
+    """The registration of a worker by a MultiKueueCluster."""
     where = location(cluster)
     metadata = cluster.metadata
-    state, cost, weight, remarks = wishes(metadata.annotations)
-    namespaces, doubts = served_namespaces(metadata.annotations)
-    if doubts and not namespaces:
+    state, cost, weight, remarks = parse_worker_annotations(metadata.annotations)
+    namespaces, more = served_namespaces(metadata.annotations)
+    if more and not namespaces:
         state = State.CORDONED if state is State.OPEN else state
-    access = where if isinstance(where, Refused) else read(where)
+    access = where if isinstance(where, RejectedKubeconfig) else read(where)
     labels: Mapping[str, str] = metadata.labels
-    return WorkerSpec(cluster.name, access, order, labels, state, cost, weight, remarks + doubts, namespaces)
+    return WorkerSpec(cluster.name, access, order, labels, state, cost, weight, remarks + more, namespaces)

@@ -10,10 +10,10 @@ import pytest
 
 from jobrelay.kube import FakeClock, Request, Response
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.workers import WorkerLink, WorkerSpec
+from jobrelay.relay.workers import WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
 
-from .support import advance, running, way
+from .support import advance, kubeconfig_access, running
 
 MANY = 10 * 1024 * 1024
 END = {
@@ -49,26 +49,32 @@ FINE = msgspec.json.encode({"metadata": {"name": "kube-system", "uid": "u"}, "gi
 @pytest.mark.parametrize(
     ("liar", "words"),
     [
-        (Liar(b"<html>welcome</html>"), "it answers nonsense: not a version"),
-        (Liar(b""), "it answers nonsense"),
-        (Liar(b"[" * 200_000), "it answers nonsense"),
-        (Liar(b"x" * MANY), "it answers nonsense: GET /version: an answer of more than 8388608 bytes"),
-        (Liar(FINE, b"hello\n"), "it answers nonsense: not a watch event"),
-        (Liar(FINE, b"x" * MANY), "it answers nonsense: GET /apis/batch/v1/jobs: an event of more than 8388608 bytes"),
-        (Liar(FINE, b'{"type":"ADDED","object":' + b'{"a":' * 100_000 + b"\n"), "it answers nonsense"),
-        (Liar(FINE, event({"kind": "Pod", "metadata": {"name": "a"}})), "it answers nonsense: Pod a where a Job"),
-        (Liar(FINE, event({"metadata": {"name": 5}})), "it answers nonsense: not a Kubernetes object"),
-        (Liar(FINE, b""), "it answers nonsense: the state of jobs.batch came without"),
+        (Liar(b"<html>welcome</html>"), "it sends invalid responses: not a version"),
+        (Liar(b""), "it sends invalid responses"),
+        (Liar(b"[" * 200_000), "it sends invalid responses"),
+        (Liar(b"x" * MANY), "it sends invalid responses: GET /version: an answer of more than 8388608 bytes"),
+        (Liar(FINE, b"hello\n"), "it sends invalid responses: not a watch event"),
+        (
+            Liar(FINE, b"x" * MANY),
+            "it sends invalid responses: GET /apis/batch/v1/jobs: an event of more than 8388608 bytes",
+        ),
+        (Liar(FINE, b'{"type":"ADDED","object":' + b'{"a":' * 100_000 + b"\n"), "it sends invalid responses"),
+        (
+            Liar(FINE, event({"kind": "Pod", "metadata": {"name": "a"}})),
+            "it sends invalid responses: Pod a where a Job",
+        ),
+        (Liar(FINE, event({"metadata": {"name": 5}})), "it sends invalid responses: not a Kubernetes object"),
+        (Liar(FINE, b""), "it sends invalid responses: the state of jobs.batch came without"),
     ],
 )
 async def test_nonsense_is_named_and_does_no_harm(clock: FakeClock, liar: Liar, words: str) -> None:
-    link = WorkerLink(
-        WorkerSpec("w1", way()),
+    link = WorkerConnection(
+        WorkerSpec("w1", kubeconfig_access()),
         resources=[JOBS],
         pod_owner=JobAdapter().pod_owner,
         origin="o",
         clock=clock,
-        connect=lambda connection: liar,
+        connect=lambda name, connection: liar,
         random=Random(1),
     )
     async with running(link.run()):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobrelay.kube import ConnectError, FakeClock, ProtocolError, Request, Response
-from jobrelay.relay.workers.guard import Guard
+from jobrelay.relay.workers.transport import WorkerTransport
 
 WATCH = Request("GET", "/apis/batch/v1/jobs?watch=true")
 LIST = Request("GET", "/apis/batch/v1/jobs")
@@ -29,9 +29,9 @@ class Canned:
         self.closed = True
 
 
-async def guard(clock: FakeClock, *chunks: bytes, status: int = 200) -> Guard:
-    made = Guard(clock, largest=10)
-    await made.lead(Canned(*chunks, status=status))
+async def guard(clock: FakeClock, *chunks: bytes, status: int = 200) -> WorkerTransport:
+    made = WorkerTransport(clock, max_size=10)
+    await made.switch(Canned(*chunks, status=status))
     return made
 
 
@@ -74,10 +74,10 @@ async def test_an_error_of_a_gateway_is_no_sign_of_life(clock: FakeClock) -> Non
 
 
 async def test_a_way_is_closed_when_its_last_answer_was_read(clock: FakeClock) -> None:
-    made, before, after = Guard(clock), Canned(b"a", b"b"), Canned()
-    await made.lead(before)
+    made, before, after = WorkerTransport(clock), Canned(b"a", b"b"), Canned()
+    await made.switch(before)
     response = await made.send(WATCH)
-    await made.lead(after)
+    await made.switch(after)
     assert not before.closed
     assert await response.read() == b"ab"
     assert before.closed
@@ -85,10 +85,10 @@ async def test_a_way_is_closed_when_its_last_answer_was_read(clock: FakeClock) -
 
 
 async def test_a_closed_guard_closes_every_way(clock: FakeClock) -> None:
-    made, before, after = Guard(clock), Canned(b"a"), Canned()
-    await made.lead(before)
+    made, before, after = WorkerTransport(clock), Canned(b"a"), Canned()
+    await made.switch(before)
     await made.send(WATCH)
-    await made.lead(after)
+    await made.switch(after)
     await made.close()
     assert before.closed
     assert after.closed

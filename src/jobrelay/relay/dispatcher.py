@@ -1,0 +1,212 @@
+"""Turns events into work: owns the queue of originals and one queue of mirrors for each worker.
+
+Events come from the caches of originals, the caches of mirrors and the workers' connections. Each is applied to the
+`RelayState` first; then the workloads that it concerns are queued for the controllers. Queues hold references only, and
+reconciling starts from a fresh snapshot, so an event that is seen twice or missed costs nothing but time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from jobrelay.control import LOW_PRIORITY, WorkQueue
+from jobrelay.kube import Clock, Object
+from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.pending import PendingWorkloads
+from jobrelay.relay.state import RelayState
+from jobrelay.relay.workers import WorkerConnection
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
+
+__all__ = ["Dispatcher", "MirrorQueue"]
+
+_URGENT = 10
+
+
+class MirrorQueue:
+    """The work of one worker: workloads whose mirror is to be reconciled, some of them to be probed first."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.queue: WorkQueue[WorkloadRef] = WorkQueue(clock=clock, base_delay=0.2, max_delay=30.0)
+        self._probes: set[WorkloadRef] = set()
+
+    @property
+    def backlog(self) -> int:
+        """How many workloads wait for their turn or for the worker's answer."""
+        return len(self.queue) + self.queue.processing
+
+    def add(self, ref: WorkloadRef, *, priority: int = 0) -> None:
+        self.queue.add(ref, priority=priority)
+
+    def add_probe(self, ref: WorkloadRef) -> None:
+        """Have the worker asked by a dry run whether it would accept a workload."""
+        self._probes.add(ref)
+        self.queue.add(ref)
+
+    def take_probe(self, ref: WorkloadRef) -> bool:
+        """Whether a workload is to be probed; it is the caller's to do then."""
+        if ref not in self._probes:
+            return False
+        self._probes.discard(ref)
+        return True
+
+
+class Dispatcher:
+    """Owns all work queues; `pending` holds the originals that no worker can take at present."""
+
+    def __init__(self, state: RelayState) -> None:
+        self._state = state
+        self.originals: WorkQueue[WorkloadRef] = WorkQueue(clock=state.clock, max_delay=30.0)
+        self.pending: PendingWorkloads[WorkloadRef] = PendingWorkloads(state.clock, self.originals.add)
+        self._mirrors: dict[str, MirrorQueue] = {}
+        self._own_write = False
+        for kind in state.kinds.values():
+            kind.originals.subscribe(partial(self._original_event, kind))
+
+    def enqueue_original(self, ref: WorkloadRef) -> None:
+        self.originals.add(ref)
+
+    def enqueue_mirror(self, ref: WorkloadRef, worker: str) -> None:
+        if (queue := self._mirrors.get(worker)) is not None:
+            queue.add(ref)
+
+    def enqueue_probe(self, ref: WorkloadRef, worker: str) -> None:
+        if (queue := self._mirrors.get(worker)) is not None:
+            queue.add_probe(ref)
+
+    def backlog(self, worker: str) -> int:
+        """How many workloads wait in a worker's queue or for its answer."""
+        queue = self._mirrors.get(worker)
+        return queue.backlog if queue is not None else 0
+
+    # Originals
+
+    def observe_original(self, kind: WorkloadKind, written: Object) -> None:
+        """Put the reply to an own write into the cache, without queueing the original for it again."""
+        self._own_write = True
+        try:
+            kind.originals.observe(written)
+        finally:
+            self._own_write = False
+
+    def _original_event(self, kind: WorkloadKind, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self._original_changed(kind, old, new)
+        elif old is not None:
+            self._original_deleted(kind, old)
+
+    def _original_changed(self, kind: WorkloadKind, old: Object | None, new: Object) -> None:
+        ref = WorkloadRef(kind.name, new.key)
+        self._state.original_changed(kind, new)
+        if _concerns_mirrors(kind, old, new):
+            workers = dict.fromkeys(kind.mirrors(new.uid))
+            if (to := assignment_of(new)) is not None:
+                workers[to.cluster] = None
+            for worker in workers:
+                self.enqueue_mirror(ref, worker)
+        if not self._own_write:
+            self.originals.add(ref, priority=0 if kind.originals.synced.is_set() else LOW_PRIORITY)
+
+    def _original_deleted(self, kind: WorkloadKind, old: Object) -> None:
+        ref = WorkloadRef(kind.name, old.key)
+        self._state.original_deleted(old)
+        self.pending.discard(ref)
+        for worker in kind.mirrors(old.uid):
+            self.enqueue_mirror(ref, worker)
+
+    # Workers
+
+    def add_worker(self, worker: WorkerConnection) -> tuple[MirrorQueue, Callable[[], None]]:
+        """Open the queue of a worker and follow its mirrors; returns the queue, and how to undo that."""
+        queue = self._mirrors[worker.name] = MirrorQueue(self._state.clock)
+        subscriptions = [
+            worker.mirrors[kind.adapter.resource].subscribe(partial(self._mirror_event, worker, queue, kind))
+            for kind in self._state.kinds.values()
+        ]
+
+        def remove() -> None:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+            del self._mirrors[worker.name]
+            self._state.forget_worker(worker.name)
+
+        return queue, remove
+
+    def worker_connected(self, worker: WorkerConnection) -> None:
+        """Compare everything on a worker with what should be there; stale mirrors come first."""
+        queue = self._mirrors[worker.name]
+        for kind in self._state.kinds.values():
+            for mirror in worker.mirrors[kind.adapter.resource]:
+                stale = self._state.judge_mirror(kind, worker.name, mirror)
+                queue.add(WorkloadRef(kind.name, origin_key(mirror)), priority=_URGENT if stale else 0)
+            for ref in kind.assigned_to(worker.name):
+                queue.add(ref)
+        self.enqueue_assigned(worker.name)
+
+    def worker_changed(self, worker: WorkerConnection) -> None:
+        """The contact with a worker, its capacity or its registration changed."""
+        self._state.capacity_changed(worker.name, worker.capacity)
+        self.pending.retry_soon()
+
+    def enqueue_assigned(self, worker: str) -> None:
+        """Queue the originals that are assigned to a worker."""
+        for kind in self._state.kinds.values():
+            for ref in kind.assigned_to(worker):
+                self.originals.add(ref)
+
+    # Mirrors
+
+    def _mirror_event(
+        self, worker: WorkerConnection, queue: MirrorQueue, kind: WorkloadKind, old: Object | None, new: Object | None
+    ) -> None:
+        mirror = new or old
+        assert mirror is not None
+        ref = WorkloadRef(kind.name, origin_key(mirror))
+        if new is None:
+            self._state.mirror_deleted(kind, worker.name, mirror)
+            self._mirror_deleted(ref, kind, worker.name, queue)
+        else:
+            self._state.mirror_changed(kind, worker.name, worker.capacity, old, new)
+            if _concerns_mirror(kind, old, new):
+                queue.add(ref)
+        self.originals.add(ref)
+        if old is None or new is None:
+            self.pending.retry_soon()
+
+    def _mirror_deleted(self, ref: WorkloadRef, kind: WorkloadKind, worker: str, queue: MirrorQueue) -> None:
+        """The worker of the next run may create its mirror now."""
+        original = kind.originals.get(ref.key)
+        to = assignment_of(original) if original is not None else None
+        queue.add(ref)
+        if to is not None and to.cluster != worker:
+            self.enqueue_mirror(ref, to.cluster)
+
+
+def _concerns_mirrors(kind: WorkloadKind, old: Object | None, new: Object) -> bool:
+    """Whether mirrors may have to follow a change of their original: of spec, assignment, deletion or end."""
+    return (
+        old is None
+        or old.metadata.generation != new.metadata.generation
+        or old.metadata.annotations != new.metadata.annotations
+        or old.deleting != new.deleting
+        or kind.adapter.read(new).end is not None
+    )
+
+
+def _concerns_mirror(kind: WorkloadKind, old: Object | None, new: Object) -> bool:
+    """Whether a mirror itself may have to be changed or removed after this event."""
+    read = kind.adapter.read
+    return (
+        old is None
+        or old.metadata.generation != new.metadata.generation
+        or old.metadata.annotations != new.metadata.annotations
+        or old.metadata.labels != new.metadata.labels
+        or read(old).started != read(new).started
+        or (read(new).end is not None and _end_is_written(kind, new))
+    )
+
+
+def _end_is_written(kind: WorkloadKind, mirror: Object) -> bool:
+    """A mirror stays until the end of its original is written."""
+    original = kind.originals.get(origin_key(mirror))
+    return original is None or kind.adapter.read(original).end is not None

@@ -1,0 +1,290 @@
+"""Reconciles the mirrors on one worker: carries out what `reconcile_mirror` decides.
+
+Each worker has its own controller, with its own queue and a limit on concurrent requests, so a worker that hangs delays
+nothing but its own mirrors. A refusal is the worker's answer and sends the workload elsewhere. An error may be
+transient, and is retried a few times before it counts as a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+import structlog
+
+from jobrelay.control import Controller, Result
+from jobrelay.kube import AlreadyExists, Conflict, KubeError, NotFound, Object, StatusError, Unauthorized, merge_patch
+from jobrelay.kube.objects import Key
+from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.assignment import epoch_of
+from jobrelay.relay.dispatcher import MirrorQueue
+from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.model import Refusal
+from jobrelay.relay.names import ORIGIN, ORIGIN_UID
+from jobrelay.relay.original_controller import NOT_LEADING
+from jobrelay.relay.reconcile_mirror import (
+    CreateMirror,
+    DeleteMirror,
+    MirrorDecision,
+    UpdateMirror,
+    mirror_marks,
+    orphaned,
+    reconcile_mirror,
+)
+from jobrelay.relay.reconcile_original import Tell
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.snapshot_builder import SnapshotBuilder
+from jobrelay.relay.state import RelayState
+from jobrelay.relay.telling import Telling
+from jobrelay.relay.workers import WorkerConnection
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
+
+__all__ = ["MirrorController", "mirror_name"]
+
+log = structlog.get_logger(__name__)
+
+_FIELD_MANAGER = "jobrelay"
+_WORKERS = 16
+_TRIES = 5
+_RETRY_PROBE = 5.0
+_LONGEST_NAME = 63
+
+
+def mirror_name(key: Key, *, own_cluster: bool) -> str:
+    """The name of a workload's mirror; on the management cluster itself the original has its own name already."""
+    if not own_cluster:
+        return key.name
+    suffix = f"-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
+    return key.name[: _LONGEST_NAME - len(suffix)].rstrip("-.") + suffix
+
+
+class MirrorController:
+    """The controller of one worker's mirrors. `enqueue_original` has an original reconciled."""
+
+    def __init__(
+        self,
+        state: RelayState,
+        snapshots: SnapshotBuilder,
+        worker: WorkerConnection,
+        queue: MirrorQueue,
+        telling: Telling,
+        metrics: RelayMetrics,
+        *,
+        enqueue_original: Callable[[WorkloadRef], None],
+        leads: Callable[[], bool],
+        grace: float,
+    ) -> None:
+        self._state, self._snapshots, self._worker, self._queue = state, snapshots, worker, queue
+        self._telling, self._metrics = telling, metrics
+        self._enqueue_original, self._leads = enqueue_original, leads
+        self._probing: dict[str, dict[WorkloadRef, None]] = {}
+        """By shape: the workloads that wait for the answer to a running probe."""
+        name, clock = f"mirrors on {worker.name}", state.clock
+        self.controller = Controller(
+            name, self.reconcile, workers=_WORKERS, queue=queue.queue, clock=clock, grace=grace
+        )
+
+    async def reconcile(self, ref: WorkloadRef) -> Result | None:
+        if not self._worker.connected:
+            return None  # queued again when the worker is connected
+        if not self._leads():
+            return NOT_LEADING
+        kind = self._state.kinds[ref.kind]
+        original = kind.originals.get(ref.key)
+        snapshot = self._snapshots.snapshot(kind, original) if original is not None else None
+        if snapshot is not None and self._queue.take_probe(ref):
+            await self._probe(ref, snapshot)
+            return None
+        decision = self._decide(ref, kind, snapshot)
+        await self._carry_out(ref, snapshot, decision)
+        return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
+
+    def _decide(self, ref: WorkloadRef, kind: WorkloadKind, snapshot: WorkloadSnapshot | None) -> MirrorDecision:
+        name = mirror_name(ref.key, own_cluster=self._worker.is_self)
+        found = self._worker.mirrors[kind.adapter.resource].get(Key(ref.key.namespace, name))
+        uid = found.metadata.annotations.get(ORIGIN_UID) if found is not None else None
+        if found is not None and uid and (snapshot is None or snapshot.original.uid != uid):
+            return orphaned(Mirror(self._worker.name, found, kind.adapter.read(found), epoch_of(found)))
+        return reconcile_mirror(snapshot, self._worker.name, name) if snapshot is not None else MirrorDecision()
+
+    async def _carry_out(self, ref: WorkloadRef, snapshot: WorkloadSnapshot | None, decision: MirrorDecision) -> None:
+        match decision.action:
+            case CreateMirror(body):
+                assert snapshot is not None
+                await self._create(ref, snapshot, dict(body))
+            case UpdateMirror(mirror, patch):
+                assert snapshot is not None
+                await self._update(ref, snapshot, mirror, dict(patch))
+            case DeleteMirror():
+                await self._delete(ref, decision.action)
+
+    # Probing
+
+    async def _probe(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
+        """Run one dry run per shape at a time; other workloads of the shape wait for its answer."""
+        shape = snapshot.demand.shape
+        waiting = self._probing.get(shape)
+        if waiting is not None:
+            waiting[ref] = None
+            return
+        self._probing[shape] = {ref: None}
+        try:
+            await self._dry_run(ref, snapshot)
+        finally:
+            for each in self._probing.pop(shape):
+                self._enqueue_original(each)
+
+    async def _dry_run(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
+        name = mirror_name(ref.key, own_cluster=self._worker.is_self)
+        body = snapshot.adapter.mirror(snapshot.original, mirror_marks(snapshot, None, name))
+        try:
+            await self._ensure_namespace(ref.key.namespace)
+            await self._worker.client.create(
+                snapshot.adapter.resource, body, dry_run=True, field_manager=_FIELD_MANAGER
+            )
+        except AlreadyExists:
+            pass  # the shape is fine; whose object has the name is found out when the mirror is created
+        except StatusError as error:
+            self._refused(snapshot, error, same_shape=True)
+            return
+        except KubeError as error:
+            self._refused(snapshot, error, same_shape=True, retry_after=_RETRY_PROBE)
+            return
+        self._state.shape_answered(self._worker.name, snapshot.demand.shape, None)
+
+    async def _ensure_namespace(self, namespace: str) -> None:
+        worker = self._worker
+        if not self._state.settings.create_namespaces or worker.is_self or worker.has_namespace(namespace):
+            return
+        with suppress(AlreadyExists):
+            await worker.client.create(NAMESPACES, {"metadata": {"name": namespace}}, field_manager=_FIELD_MANAGER)
+        worker.namespace_found(namespace)
+
+    # Creating
+
+    async def _create(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any]) -> None:
+        resource, original = snapshot.adapter.resource, snapshot.original
+        try:
+            created = await self._worker.client.create(resource, body, field_manager=_FIELD_MANAGER)
+        except AlreadyExists:
+            await self._examine(ref, snapshot, body["metadata"]["name"])
+            return
+        except (Conflict, Unauthorized):
+            raise
+        except KubeError as error:
+            if _may_be_transient(error):
+                self._creation_failed(ref, snapshot, error)
+                raise
+            self._refused(snapshot, error, same_shape=True)
+            self._enqueue_original(ref)
+            return
+        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
+        again = self._state.record(original.uid).mirror_created(epoch)
+        self._metrics.mirrors.labels(self._worker.name, "create", "success").inc()
+        self._worker.mirrors[resource].observe(created)
+        note = f"Mirror created {'again ' if again else ''}on {self._worker.name}"
+        self._telling.tell(original, [Tell("MirrorCreated", note, "Warning" if again else "Normal")])
+
+    def _creation_failed(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, error: KubeError) -> None:
+        """Count a failure; too many in a row count as a refusal."""
+        self._metrics.mirrors.labels(self._worker.name, "create", "error").inc()
+        if self._state.record(snapshot.original.uid).creation_failed(str(error), _TRIES):
+            self._refused(snapshot, error, same_shape=False)
+            self._enqueue_original(ref)
+
+    async def _examine(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, name: str) -> None:
+        """The name is taken: by our own mirror, if the reply to its creation was lost, or by a foreign object."""
+        resource = snapshot.adapter.resource
+        found = await self._worker.client.get(resource, name, ref.key.namespace)
+        marked = found.metadata.labels.get(ORIGIN) == self._state.settings.origin
+        uid = found.metadata.annotations.get(ORIGIN_UID)
+        if marked and uid:
+            self._worker.mirrors[resource].observe(found)
+            self._queue.add(ref)
+            return
+        if uid == snapshot.original.uid:
+            self._unmarked(ref, snapshot, found)
+            return
+        message = f"there is a {resource.kind} {ref.key.namespace}/{name} that is not ours, and it is left alone"
+        self._refuse(snapshot, message, "foreign", same_shape=False)
+        self._enqueue_original(ref)
+
+    def _unmarked(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
+        """Someone removed the origin label of our mirror: it is left alone, and no other mirror is created."""
+        where = f"{found.namespace}/{found.name} on {self._worker.name}"
+        message = f"someone removed the label {ORIGIN} from {where}; put it back, or delete that object"
+        self._state.record(snapshot.original.uid).mirror_unmarked(message)
+        self._telling.tell(snapshot.original, [Tell("MirrorUnmarked", message, "Warning")])
+        self._queue.queue.add_after(ref, self._state.settings.ask_again)
+
+    def _refused(
+        self, snapshot: WorkloadSnapshot, error: KubeError, *, same_shape: bool, retry_after: float | None = None
+    ) -> None:
+        reason = error.status.reason if isinstance(error, StatusError) else type(error).__name__
+        self._refuse(snapshot, str(error), reason, same_shape=same_shape, retry_after=retry_after)
+
+    def _refuse(
+        self,
+        snapshot: WorkloadSnapshot,
+        message: str,
+        reason: str,
+        *,
+        same_shape: bool,
+        retry_after: float | None = None,
+    ) -> None:
+        """Remember a refusal for this workload, or for all workloads of its shape too."""
+        wait = self._state.settings.ask_again if retry_after is None else retry_after
+        refusal = Refusal(message, self._state.clock.now() + timedelta(seconds=wait))
+        self._state.record(snapshot.original.uid).refused(self._worker.name, refusal)
+        if same_shape:
+            self._state.shape_answered(self._worker.name, snapshot.demand.shape, refusal)
+        self._metrics.refusals.labels(self._worker.name, reason).inc()
+        self._telling.tell(snapshot.original, [Tell("Refused", f"{self._worker.name}: {message}", "Warning")])
+
+    # Changing and removing
+
+    async def _update(
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Mirror, patch: dict[str, Any]
+    ) -> None:
+        record = self._state.record(snapshot.original.uid)
+        generations = f"{snapshot.original.metadata.generation}/{mirror.obj.metadata.generation}"
+        if record.unforwarded == generations:
+            return
+        resource, name = snapshot.adapter.resource, mirror.obj.name
+        change = {**patch, "metadata": {**patch.get("metadata", {}), "uid": mirror.obj.uid}}
+        try:
+            new = await self._worker.client.patch(
+                resource, name, merge_patch(change), ref.key.namespace, field_manager=_FIELD_MANAGER
+            )
+        except (NotFound, Conflict):
+            return  # the watch will report what became of it
+        except StatusError as error:
+            if _may_be_transient(error) or isinstance(error, Unauthorized):
+                raise
+            record.change_rejected(generations, str(error))
+            self._metrics.mirrors.labels(self._worker.name, "update", "refused").inc()
+            note = f"{self._worker.name} refused a change of the mirror: {error}"
+            self._telling.tell(snapshot.original, [Tell("ForwardRefused", note, "Warning")])
+            return
+        self._metrics.mirrors.labels(self._worker.name, "update", "success").inc()
+        self._worker.mirrors[resource].observe(new)
+
+    async def _delete(self, ref: WorkloadRef, action: DeleteMirror) -> None:
+        mirror = action.mirror.obj
+        resource = self._state.kinds[ref.kind].adapter.resource
+        log.info("removing a mirror", worker=self._worker.name, mirror=str(mirror.key), why=action.why)
+        try:
+            await self._worker.client.delete(
+                resource, mirror.name, mirror.namespace, propagation=action.propagation, uid=mirror.uid
+            )
+        except (NotFound, Conflict):
+            return  # deleted, or replaced by another object: the watch will report which
+        self._metrics.mirrors.labels(self._worker.name, "delete", "success").inc()
+        self._metrics.sweeps.labels(self._worker.name).inc()
+
+
+def _may_be_transient(error: KubeError) -> bool:
+    return not isinstance(error, StatusError) or error.code >= 500 or error.code == 429

@@ -1,0 +1,212 @@
+"""Reconciles originals on the management cluster: carries out what `reconcile_original` decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from jobrelay.control import Controller, Result
+from jobrelay.kube import Client, Invalid, NotFound, Object, merge_patch
+from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.dispatcher import Dispatcher
+from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.names import ASSIGNMENT
+from jobrelay.relay.reconcile_original import (
+    CommitAssignment,
+    OriginalDecision,
+    ProbeWorker,
+    Stage,
+    Tell,
+    WriteStatus,
+    reconcile_original,
+)
+from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.snapshot_builder import SnapshotBuilder
+from jobrelay.relay.state import RelayState
+from jobrelay.relay.telling import Telling
+from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.workloads import status_patch
+
+__all__ = ["NOT_LEADING", "OriginalController"]
+
+log = structlog.get_logger(__name__)
+
+_FIELD_MANAGER = "jobrelay"
+_WORKERS = 32
+NOT_LEADING = Result(requeue_after=0.5)
+"""The renewal of the lease is late. If the lease is lost this controller ends; otherwise the work is still due."""
+
+
+class OriginalController:
+    """One controller for the originals of all kinds. `leads` says whether this replica may write."""
+
+    def __init__(
+        self,
+        state: RelayState,
+        snapshots: SnapshotBuilder,
+        dispatcher: Dispatcher,
+        client: Client,
+        telling: Telling,
+        metrics: RelayMetrics,
+        *,
+        leads: Callable[[], bool],
+        grace: float,
+    ) -> None:
+        self._state, self._snapshots, self._dispatcher = state, snapshots, dispatcher
+        self._client, self._telling, self._metrics, self._leads = client, telling, metrics, leads
+        queue, clock = dispatcher.originals, state.clock
+        self.controller = Controller(
+            "originals", self.reconcile, workers=_WORKERS, queue=queue, clock=clock, grace=grace
+        )
+
+    def decision(self, ref: WorkloadRef) -> tuple[WorkloadSnapshot, OriginalDecision] | None:
+        """What is to be done about a workload now, and the snapshot behind it; None if there is no such original."""
+        kind = self._state.kinds[ref.kind]
+        original = kind.originals.get(ref.key)
+        if original is None:
+            return None
+        snapshot = self._snapshots.snapshot(kind, original)
+        return snapshot, reconcile_original(snapshot)
+
+    async def reconcile(self, ref: WorkloadRef) -> Result | None:
+        found = self.decision(ref)
+        if found is None:
+            return None
+        if not self._leads():
+            return NOT_LEADING
+        snapshot, decision = found
+        if decision.stage is Stage.NOT_OURS:
+            return None
+        if decision.stage is Stage.PROBING or (decision.placement is not None and decision.placement.chosen is None):
+            self._dispatcher.pending.add(ref, snapshot.demand.shape)
+        else:
+            self._dispatcher.pending.placed(ref)
+        if decision.holds_status:
+            self._state.record(snapshot.original.uid).hold_status(self._state.clock.monotonic())
+        return await self._carry_out(ref, snapshot, decision)
+
+    async def _carry_out(
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, decision: OriginalDecision
+    ) -> Result | None:
+        obj = snapshot.original
+        try:
+            match decision.action:
+                case CommitAssignment(assignment):
+                    obj = await self._commit(ref, snapshot, assignment)
+                case WriteStatus(status):
+                    written = await self._write_status(ref, snapshot, dict(status))
+                    if written is None or _lacks_end(snapshot, written):
+                        return Result(requeue_after=self._state.settings.ask_again)
+                    obj = written
+                case ProbeWorker(worker):
+                    self._dispatcher.enqueue_probe(ref, worker)
+        except NotFound:
+            return None  # deleted: the watch will report it
+        self._tell(obj, decision.events, snapshot)
+        return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
+
+    async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, assignment: Assignment) -> Object:
+        original, kind, before = snapshot.original, self._state.kinds[ref.kind], snapshot.assignment
+        change = {"metadata": {**_preconditions(original), "annotations": {ASSIGNMENT: assignment.encode()}}}
+        self._state.reserve(original, assignment.cluster, snapshot.demand)
+        try:
+            new = await self._client.patch(
+                kind.adapter.resource,
+                original.name,
+                merge_patch(change),
+                original.namespace,
+                field_manager=_FIELD_MANAGER,
+            )
+        except BaseException:
+            self._state.cancel_reservation(kind, original)
+            raise
+        self._metrics.placed(assignment.cluster, again=before is not None)
+        self._dispatcher.observe_original(kind, new)
+        self._dispatcher.enqueue_mirror(ref, assignment.cluster)
+        if before is not None:
+            self._dispatcher.enqueue_mirror(ref, before.cluster)
+        return new
+
+    async def _write_status(
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, status: dict[str, Any]
+    ) -> Object | None:
+        """Write the status, or the largest part of it that the API server accepts; None if it accepts no part."""
+        mirror, record = snapshot.mirror, self._state.record(snapshot.original.uid)
+        changed_at, new = record.take_mirror_change(), None
+        try:
+            new = await self._patch_status(snapshot, status)
+        except Invalid as error:
+            if mirror is None:
+                raise
+            self._report_defect(snapshot, mirror.obj, error)
+            new = await self._write_part(snapshot, mirror.obj)
+        finally:
+            if new is None and changed_at is not None:
+                record.mirror_changed(changed_at)
+        if new is None:
+            return None
+        record.status_written()
+        if mirror is not None:
+            lag = self._state.clock.monotonic() - changed_at if changed_at is not None else None
+            self._metrics.returned(mirror.worker, lag)
+        self._dispatcher.observe_original(self._state.kinds[ref.kind], new)
+        return new
+
+    async def _write_part(self, snapshot: WorkloadSnapshot, mirror: Object) -> Object | None:
+        for part in snapshot.adapter.reduced_statuses(snapshot.original, mirror):
+            with suppress(Invalid):
+                return await self._patch_status(snapshot, part)
+        return None
+
+    async def _patch_status(self, snapshot: WorkloadSnapshot, status: dict[str, Any]) -> Object:
+        obj = snapshot.original
+        old: dict[str, Any] = obj.decode().get("status") or {}
+        change = {"metadata": _preconditions(obj), "status": status_patch(old, status)}
+        return await self._client.patch(
+            snapshot.adapter.resource,
+            obj.name,
+            merge_patch(change),
+            obj.namespace,
+            subresource="status",
+            field_manager=_FIELD_MANAGER,
+        )
+
+    def _report_defect(self, snapshot: WorkloadSnapshot, mirror: Object, error: Invalid) -> None:
+        """Log both statuses, once for each version of the mirror: a rejected status is a defect of the relay."""
+        original = snapshot.original
+        if not self._state.record(original.uid).status_rejected(mirror.resource_version):
+            return
+        self._metrics.defects.inc()
+        log.error(
+            "the API server refused a status that should be legal: please report this",
+            workload=str(original.key),
+            error=str(error),
+            original=original.decode().get("status"),
+            mirror=mirror.decode().get("status"),
+        )
+        note = f"The API server refused the whole status: {error}"
+        self._telling.tell(original, [Tell("StatusRefused", note, "Warning")])
+
+    def _tell(self, original: Object, tells: tuple[Tell, ...], snapshot: WorkloadSnapshot) -> None:
+        """Record each event once per epoch."""
+        if not tells:
+            return
+        record = self._state.record(original.uid)
+        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
+        self._telling.tell(original, [tell for tell in tells if record.first_report(tell.reason, epoch)])
+        if any(tell.reason == "Finished" for tell in tells):
+            self._state.forget_record(original.uid)
+
+
+def _lacks_end(snapshot: WorkloadSnapshot, written: Object) -> bool:
+    """Whether the mirror has ended, but the part of its status that was written does not say so."""
+    mirror = snapshot.mirror
+    return mirror is not None and mirror.facts.end is not None and snapshot.adapter.read(written).end is None
+
+
+def _preconditions(obj: Object) -> dict[str, Any]:
+    """Metadata that makes a patch fail unless the object is still this version of this object."""
+    return {"uid": obj.uid, "resourceVersion": obj.resource_version}

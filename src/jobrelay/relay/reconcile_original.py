@@ -1,0 +1,279 @@
+"""Decides the next step for one workload on the management cluster.
+
+    takeover     is it delegated to the relay, and not suspended?
+    admission    may it run now? (for quotas; today every workload is admitted)
+    placement    which worker?
+    commit       write the assignment, with a new epoch
+    return       write the mirror's status back
+    loss         the worker is lost, drained or refused the workload: place it again
+
+`reconcile_original` is a pure function of a snapshot and is level-based: it does not matter which events were missed.
+It returns at most one write, whose own event leads to the next step. What happens on workers is decided by
+`reconcile_mirror`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from jobrelay.kinds.times import format_time
+from jobrelay.relay.admission import NotAdmitted, admit
+from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.fencing import stopped_by_lease
+from jobrelay.relay.health import lost_at
+from jobrelay.relay.model import State
+from jobrelay.relay.placement import Placement
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.workloads import Urgency
+
+__all__ = ["CommitAssignment", "OriginalDecision", "ProbeWorker", "Stage", "Tell", "WriteStatus", "reconcile_original"]
+
+
+_HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
+"""How long a status is held back for the next change, as a multiple of `Settings.coalesce`."""
+
+
+class Stage(StrEnum):
+    """How far a workload has got."""
+
+    NOT_OURS = "NotOurs"
+    DELETING = "Deleting"
+    SUSPENDED = "Suspended"
+    ADMISSION = "WaitingForAdmission"
+    PLACING = "WaitingForPlacement"
+    PROBING = "AskingWorker"
+    COMMITTING = "Committing"
+    MIRRORING = "CreatingMirror"
+    RUNNING = "Running"
+    WORKER_LOST = "WorkerLost"
+    FROZEN = "Frozen"
+    MOVING = "Moving"
+    FINISHED = "Finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """An event on the original."""
+
+    reason: str
+    note: str
+    type: Literal["Normal", "Warning"] = "Normal"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAssignment:
+    """Write an assignment to the original, unless it has changed meanwhile."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """Replace the original's status."""
+
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeWorker:
+    """Ask a worker by a dry run whether it would accept the mirror."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalDecision:
+    """At most one action, why, and when to reconcile again although nothing happened."""
+
+    stage: Stage
+    sentence: str
+    action: CommitAssignment | WriteStatus | ProbeWorker | None = None
+    events: tuple[Tell, ...] = ()
+    requeue_after: float | None = None
+    placement: Placement | None = None
+    """The verdicts on all workers, if a placement was tried."""
+    holds_status: bool = False
+    """Whether a new status is held back, to be written together with the next change."""
+
+
+def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    """The next step for an original."""
+    job = snapshot.workload
+    if job.managed_by not in snapshot.adapter.managers:
+        sentence = f"It is not delegated to the relay: spec.managedBy is {job.managed_by or 'not set'}."
+        return OriginalDecision(Stage.NOT_OURS, sentence)
+    if job.end is not None:
+        return OriginalDecision(Stage.FINISHED, _finished(snapshot))
+    if job.deleting:
+        return OriginalDecision(Stage.DELETING, "It is being deleted, and its mirror with it.")
+    newest = max(snapshot.mirrors.values(), key=lambda mirror: mirror.epoch, default=None)
+    known = snapshot.assignment.epoch if snapshot.assignment is not None else 0
+    if newest is not None and newest.epoch > known:
+        return _adopt(snapshot, newest)
+    if snapshot.assignment is None:
+        return _first(snapshot)
+    return _assigned(snapshot, snapshot.assignment)
+
+
+def _finished(snapshot: WorkloadSnapshot) -> str:
+    end, where = snapshot.workload.end, snapshot.assignment
+    assert end is not None
+    result = "It is complete" if end.succeeded else f"It failed ({end.reason or 'no reason given'})"
+    return f"{result}{f', on {where.cluster}' if where is not None else ''}."
+
+
+def _adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
+    """A mirror has a higher epoch than the assignment, so the assignment was lost: restore it from the mirror."""
+    found = Assignment(mirror.worker, mirror.epoch, format_time(snapshot.now))
+    where = f"run {mirror.epoch} on {mirror.worker}"
+    note = f"The assignment was missing or outdated; it is restored from the mirror of {where}"
+    told = (Tell("MirrorFound", note, "Warning"),)
+    return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found), told)
+
+
+def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    if snapshot.workload.suspended:
+        status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
+        sentence = "It is suspended; a worker is chosen when it is resumed."
+        return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
+    answer = admit(snapshot)
+    if isinstance(answer, NotAdmitted):
+        return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
+    return _place(snapshot, {}, Stage.PLACING, "")
+
+
+def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, why: str) -> OriginalDecision:
+    """Choose a worker and commit to it; `why` says what happened to the previous run."""
+    placement = snapshot.place(avoid)
+    lead = f"{why} " if why else ""
+    sentence = f"{lead}{placement.sentence}"
+    if placement.chosen is None:
+        waits = min((refusal.until for refusal in snapshot.refused.values()), default=None)
+        again = (waits - snapshot.now).total_seconds() if waits is not None else None
+        told = (Tell("NotPlaced", sentence, "Warning"),)
+        return OriginalDecision(stage, sentence, events=told, requeue_after=again, placement=placement)
+    if not snapshot.accepted(placement.chosen):
+        sentence = f"{lead}{placement.chosen} is asked whether it would accept it."
+        return OriginalDecision(Stage.PROBING, sentence, ProbeWorker(placement.chosen), placement=placement)
+    before = snapshot.assignment
+    epoch = (before.epoch if before is not None else 0) + 1
+    new = Assignment(placement.chosen, epoch, format_time(snapshot.now), before.cluster if before is not None else "")
+    told = (Tell("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
+    return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
+
+
+def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+    worker, mirror = snapshot.workers.get(to.cluster), snapshot.mirror
+    free_at = lost_at(to.cluster, snapshot.workers, snapshot.removed, snapshot.settings, _grace(snapshot))
+    if worker is None and free_at is None:
+        sentence = f"Its worker {to.cluster} is not registered (yet)."
+        return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
+    if free_at is not None:
+        return _lost(snapshot, to, (free_at - snapshot.now).total_seconds())
+    assert worker is not None
+    if mirror is not None and mirror.facts.end is not None:
+        if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
+            return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} stopped it when its lease ran out.")
+        return _return(snapshot, mirror)
+    if mirror is None and not worker.serves(snapshot.original.namespace):
+        return _not_served(snapshot, to)
+    if worker.state in (State.DRAINING, State.LOST):
+        avoid = {to.cluster: f"it is {worker.state}"}
+        moved = _place(snapshot, avoid, Stage.MOVING, f"{to.cluster} is {worker.state}.")
+        if isinstance(moved.action, CommitAssignment | ProbeWorker) or mirror is None:
+            return moved
+    refusal = snapshot.refusal(to.cluster)
+    if mirror is None and refusal is not None:
+        return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} refused it: {refusal.message}.")
+    return _return(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to)
+
+
+def _grace(snapshot: WorkloadSnapshot) -> float | None:
+    return snapshot.demand.grace if snapshot.fenced else None
+
+
+def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision:
+    """The worker is lost; in `left` seconds the workload may be started elsewhere."""
+    worker = snapshot.workers.get(to.cluster)
+    since = worker.lost_since if worker is not None else snapshot.removed.get(to.cluster)
+    assert since is not None
+    gone = (snapshot.now - since).total_seconds()
+    reason = (worker.reason if worker is not None else "it is no longer registered") or "no answer"
+    lost = f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
+    told: tuple[Tell, ...] = ()
+    if gone >= snapshot.settings.loss_event_after:
+        told = (Tell("WorkerLost", lost, "Warning"),)
+    again = snapshot.settings.loss_event_after - gone
+    if left > 0:
+        at = format_time(snapshot.now + timedelta(seconds=left))
+        sentence = f"{lost}; it is started elsewhere at {at} unless that worker returns."
+        again = min(left, again) if again > 0 else left
+        return OriginalDecision(Stage.WORKER_LOST, sentence, events=told, requeue_after=again)
+    if snapshot.frozen and (worker is None or worker.state is not State.LOST):
+        sentence = f"{lost}; most workers were lost at once, so the relay assumes that it is cut off and moves nothing."
+        told = (*told, Tell("Frozen", sentence, "Warning"))
+        return OriginalDecision(Stage.FROZEN, sentence, events=told, requeue_after=15.0)
+    return _place(snapshot, {to.cluster: "it is lost"}, Stage.WORKER_LOST, f"{lost}.")
+
+
+def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+    """Committed, and the mirror does not exist yet."""
+    others = [name for name in snapshot.mirrors if name != to.cluster and _reachable(snapshot, name)]
+    first = f"its mirror on {', '.join(others)}" if others else "the mirror of an earlier run there"
+    if others or to.cluster in snapshot.mirrors:
+        return OriginalDecision(Stage.MOVING, f"It starts on {to.cluster} when {first} is gone.")
+    if not _reachable(snapshot, to.cluster):
+        return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {to.cluster} is connected.")
+    failed = f"; the last attempt failed: {snapshot.last_error}" if snapshot.last_error else ""
+    return OriginalDecision(Stage.MIRRORING, f"Its mirror is being created on {to.cluster}{failed}.")
+
+
+def _not_served(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+    """Its mirror may still run where the relay cannot see it, so it is not started elsewhere."""
+    place = snapshot.original.namespace
+    sentence = (
+        f"{to.cluster} no longer serves namespace {place}, and what may run there cannot be seen; "
+        f"have it serve {place} again, or declare it lost."
+    )
+    return OriginalDecision(Stage.MIRRORING, sentence, events=(Tell("NotServed", sentence, "Warning"),))
+
+
+def _reachable(snapshot: WorkloadSnapshot, name: str) -> bool:
+    worker = snapshot.workers.get(name)
+    return worker is not None and worker.connected
+
+
+def _return(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
+    """Write the status back: at once if more than counts changed, otherwise together with the next change."""
+    status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)
+    stage, sentence = Stage.RUNNING, _where(snapshot, mirror)
+    if status is None:
+        return OriginalDecision(stage, sentence)
+    wait = _HOLD[snapshot.adapter.urgency(snapshot.original, status)] * snapshot.settings.coalesce
+    if snapshot.waited < wait:
+        return OriginalDecision(stage, sentence, requeue_after=wait - snapshot.waited, holds_status=True)
+    told: tuple[Tell, ...] = ()
+    if mirror.facts.started is not None and snapshot.workload.started is None:
+        told = (Tell("Started", f"Started on {mirror.worker}"),)
+    end = mirror.facts.end
+    if end is not None:
+        how = "Complete" if end.succeeded else f"Failed ({end.reason})"
+        told = (*told, Tell("Finished", f"{how} on {mirror.worker}", "Normal" if end.succeeded else "Warning"))
+    return OriginalDecision(stage, sentence, WriteStatus(status), told)
+
+
+def _where(snapshot: WorkloadSnapshot, mirror: Mirror) -> str:
+    facts = mirror.facts
+    if facts.end is not None:
+        return f"It has ended on {mirror.worker}; its last status is being written."
+    if facts.deleting:
+        return f"Its mirror on {mirror.worker} is being deleted by someone there; it is created again after that."
+    if facts.suspended:
+        return f"It is suspended on {mirror.worker}."
+    if facts.started is None:
+        return f"Its mirror on {mirror.worker} has not been started by the Job controller there yet."
+    return f"It has been running on {mirror.worker} since {format_time(facts.started)}."

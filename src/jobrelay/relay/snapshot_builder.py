@@ -1,0 +1,93 @@
+"""Builds `WorkloadSnapshot`s from the relay's state, the workers' connections, namespaces and the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from jobrelay.kube import Object
+from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.model import Refusal, WorkerFacts
+from jobrelay.relay.placement import PlacementPolicy, Placer
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.state import RelayState
+from jobrelay.relay.workers import Registry, WorkerConnection
+from jobrelay.relay.workload_kind import WorkloadKind
+
+__all__ = ["Policies", "SnapshotBuilder"]
+
+Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
+"""From a namespace to its placement policy and its annotations."""
+_NO_REFUSALS: Mapping[str, Refusal] = {}
+
+
+class _LazyFacts(Mapping[str, WorkerFacts]):
+    """The workers at one moment; the facts of each are made when they are first read."""
+
+    def __init__(
+        self, workers: Mapping[str, WorkerConnection], make: Callable[[WorkerConnection], WorkerFacts]
+    ) -> None:
+        self._workers, self._make = workers, make
+        self._made: dict[str, WorkerFacts] = {}
+
+    def __getitem__(self, name: str) -> WorkerFacts:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = self._make(self._workers[name])
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._workers)
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+
+class SnapshotBuilder:
+    """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
+
+    def __init__(
+        self,
+        state: RelayState,
+        registry: Registry,
+        placer: Placer,
+        policies: Policies,
+        backlog: Callable[[str], int],
+    ) -> None:
+        self._state, self._registry, self._backlog = state, registry, backlog
+        self._placer, self._policies = placer, policies
+
+    def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
+        """Everything about one original, now."""
+        state, adapter, clock = self._state, kind.adapter, self._state.clock
+        record = state.find_record(original.uid)
+        policy, annotations = self._policies(original.namespace)
+        since = record.status_held_since if record is not None else None
+        return WorkloadSnapshot(
+            adapter,
+            original,
+            adapter.read(original),
+            assignment_of(original),
+            {
+                worker: Mirror(worker, mirror, adapter.read(mirror), epoch_of(mirror))
+                for worker, mirror in kind.mirrors(original.uid).items()
+            },
+            _LazyFacts(self._registry.workers, self._facts),
+            self._registry.removed,
+            state.settings,
+            self._placer,
+            policy,
+            clock.now(),
+            record.refusals if record is not None else _NO_REFUSALS,
+            state.shapes,
+            annotations,
+            clock.monotonic() - since if since is not None else 0.0,
+            record.last_error if record is not None else "",
+        )
+
+    def workers(self) -> list[WorkerFacts]:
+        """The facts of all registered workers, in their order."""
+        return [self._facts(worker) for worker in self._registry.workers.values()]
+
+    def _facts(self, worker: WorkerConnection) -> WorkerFacts:
+        state, name = self._state, worker.name
+        return worker.facts(state.live(name), state.reserved(name), state.stale_mirrors(name), self._backlog(name))

@@ -1,0 +1,158 @@
+"""What the relay has learnt from events and replies, in one place.
+
+Per workload a `WorkloadRecord`, per worker the answers by shape, the stale mirrors and the mirrors whose pods are not
+bound yet, over all the assigned work. Everything can be rebuilt from the API, except for records, which may be lost.
+Only methods of this class change it; what they return is read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import NamedTuple
+
+from jobrelay.kube import Clock, Object
+from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.model import Refusal
+from jobrelay.relay.placement import CapacityTracker
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_load import WorkerLoad
+from jobrelay.relay.workload_kind import WorkloadKind, origin_uid
+from jobrelay.relay.workload_record import WorkloadRecord
+from jobrelay.workloads import WorkloadDemand
+
+__all__ = ["RelayState"]
+
+
+class _Starting(NamedTuple):
+    """The original of a mirror that has started, and how many pods the mirror has."""
+
+    origin_uid: str
+    pods: int
+
+
+class RelayState:
+    """The relay's in-memory state; `kinds` are the workload kinds by name."""
+
+    def __init__(self, kinds: Mapping[str, WorkloadKind], settings: Settings, clock: Clock) -> None:
+        self.kinds, self.settings, self.clock = kinds, settings, clock
+        self._load = WorkerLoad()
+        self._records: dict[str, WorkloadRecord] = {}
+        self._shapes: dict[str, dict[str, Refusal | None]] = {}
+        self._stale: dict[str, set[str]] = {}
+        self._starting: dict[str, dict[str, _Starting]] = {}
+        self.shapes: Mapping[str, Mapping[str, Refusal | None]] = MappingProxyType(self._shapes)
+        """By worker and shape of workloads: None if it accepted one, or why it refused one."""
+
+    # Workloads
+
+    def record(self, uid: str) -> WorkloadRecord:
+        """The record of a workload, made if there is none."""
+        found = self._records.get(uid)
+        if found is None:
+            found = self._records[uid] = WorkloadRecord()
+        return found
+
+    def find_record(self, uid: str) -> WorkloadRecord | None:
+        return self._records.get(uid)
+
+    def forget_record(self, uid: str) -> None:
+        self._records.pop(uid, None)
+
+    def original_changed(self, kind: WorkloadKind, original: Object) -> None:
+        """Count an original as work of its worker from its assignment to its end."""
+        to, uid = assignment_of(original), original.uid
+        if to is None or kind.adapter.read(original).end is not None:
+            self._load.forget(uid)
+        elif self._load.worker_of(uid) != to.cluster:
+            mirror = kind.mirrors(uid).get(to.cluster)
+            started = mirror is not None and kind.adapter.read(mirror).started is not None
+            self._load.assign(uid, to.cluster, kind.adapter.demand(original), started=started)
+
+    def reserve(self, original: Object, worker: str, demand: WorkloadDemand) -> None:
+        """Count an assignment before it is written, so that the next placement takes it into account."""
+        self._load.assign(original.uid, worker, demand, started=False)
+
+    def cancel_reservation(self, kind: WorkloadKind, original: Object) -> None:
+        """The assignment was not written: count the original as it is."""
+        self._load.forget(original.uid)
+        self.original_changed(kind, original)
+
+    def original_deleted(self, original: Object) -> None:
+        self._load.forget(original.uid)
+        self.forget_record(original.uid)
+
+    # Mirrors
+
+    def mirror_changed(
+        self, kind: WorkloadKind, worker: str, capacity: CapacityTracker, old: Object | None, new: Object
+    ) -> None:
+        """Apply the addition or change of a mirror; `capacity` is that of its worker."""
+        kind.index_mirror(worker, old, new)
+        original, uid = kind.original_of(new), origin_uid(new)
+        if old is not None and original is not None and kind.adapter.read(original).end is None:
+            self.record(uid).mirror_changed(self.clock.monotonic())
+        if self._load.is_reserved(uid):
+            mirror = kind.adapter.read(new)
+            if mirror.started is not None:
+                self._starting.setdefault(worker, {})[new.uid] = _Starting(uid, mirror.active)
+                self._release(worker, new.uid, capacity)
+        self._judge(kind, worker, new, original)
+
+    def mirror_deleted(self, kind: WorkloadKind, worker: str, mirror: Object) -> None:
+        kind.index_mirror(worker, mirror, None)
+        self._stale.get(worker, set()).discard(mirror.uid)
+        self._starting.get(worker, {}).pop(mirror.uid, None)
+
+    def judge_mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> bool:
+        """Whether a mirror is stale: it runs although its original is gone or has a newer run."""
+        return self._judge(kind, worker, mirror, kind.original_of(mirror))
+
+    def _judge(self, kind: WorkloadKind, worker: str, mirror: Object, original: Object | None) -> bool:
+        to = assignment_of(original) if original is not None else None
+        wrong = original is None or (to is not None and (to.cluster != worker or epoch_of(mirror) < to.epoch))
+        stale = wrong and kind.adapter.read(mirror).end is None
+        if stale:
+            self._stale.setdefault(worker, set()).add(mirror.uid)
+        else:
+            self._stale.get(worker, set()).discard(mirror.uid)
+        return stale
+
+    # Workers
+
+    def live(self, worker: str) -> int:
+        """How many unfinished workloads are assigned to a worker."""
+        return self._load.live(worker)
+
+    def reserved(self, worker: str) -> Mapping[str, Fraction]:
+        """The requests of assigned workloads whose pods are not counted on nodes yet."""
+        return self._load.reserved(worker)
+
+    def stale_mirrors(self, worker: str) -> int:
+        """How many mirrors must be stopped on a worker before it gets new ones."""
+        return len(self._stale.get(worker, ()))
+
+    def shape_answered(self, worker: str, shape: str, refusal: Refusal | None) -> None:
+        """A worker accepted a workload of this shape (None) or refused it."""
+        self._shapes.setdefault(worker, {})[shape] = refusal
+
+    def capacity_changed(self, worker: str, capacity: CapacityTracker) -> None:
+        """Release what is reserved for pods that the worker's capacity includes by now."""
+        for mirror_uid in list(self._starting.get(worker, ())):
+            self._release(worker, mirror_uid, capacity)
+
+    def forget_worker(self, worker: str) -> None:
+        """A worker is no longer registered."""
+        for kind in self.kinds.values():
+            kind.forget_worker(worker)
+        for held in (self._shapes, self._stale, self._starting):
+            held.pop(worker, None)
+
+    def _release(self, worker: str, mirror_uid: str, capacity: CapacityTracker) -> None:
+        """A Job starts before its pods are bound, so their requests stay reserved until they are counted on nodes."""
+        starting = self._starting[worker]
+        uid, pods = starting[mirror_uid]
+        if not capacity.is_known or capacity.bound(mirror_uid) >= pods:
+            del starting[mirror_uid]
+            self._load.release(uid)

@@ -1,0 +1,118 @@
+"""Runs one `MirrorController` for each registered worker, and the `WorkerEvents` of each connected one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from jobrelay.relay.dispatcher import Dispatcher
+from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.mirror_controller import MirrorController
+from jobrelay.relay.snapshot_builder import SnapshotBuilder
+from jobrelay.relay.state import RelayState
+from jobrelay.relay.telling import Telling
+from jobrelay.relay.worker_events import WorkerEvents
+from jobrelay.relay.workers import Registry, WorkerConnection
+from jobrelay.relay.workers.tasks import OwnedTasks
+
+__all__ = ["WorkerControllers"]
+
+
+class _RunningWorker:
+    """What runs for one worker, and how to undo its subscriptions."""
+
+    def __init__(self, worker: WorkerConnection, controller: MirrorController, task: asyncio.Task[None]) -> None:
+        self.worker, self.controller, self.task = worker, controller, task
+        self.events: asyncio.Task[None] | None = None
+        """Runs while the worker is connected."""
+        self.undo: list[Callable[[], None]] = []
+
+
+class WorkerControllers:
+    """Starts a controller when a worker is registered and stops it when the worker is removed."""
+
+    def __init__(
+        self,
+        state: RelayState,
+        snapshots: SnapshotBuilder,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        telling: Telling,
+        metrics: RelayMetrics,
+        *,
+        leads: Callable[[], bool],
+        grace: float,
+    ) -> None:
+        self._state, self._snapshots, self._dispatcher, self._registry = state, snapshots, dispatcher, registry
+        self._telling, self._metrics, self._leads, self._grace = telling, metrics, leads, grace
+        self._running: dict[str, _RunningWorker] = {}
+        self._tasks = OwnedTasks()
+
+    def controller(self, worker: str) -> MirrorController:
+        """The running controller of a worker."""
+        return self._running[worker].controller
+
+    async def run(self) -> None:
+        """Follow the registry until cancelled."""
+        unsubscribe = self._registry.subscribe(self._registration_changed)
+        try:
+            for name in list(self._registry.workers):
+                self._registration_changed(name)
+            await asyncio.Event().wait()
+        finally:
+            unsubscribe()
+            self._dispatcher.pending.close()
+            for name in list(self._running):
+                self._stop(name)
+            await self._tasks.wait()
+
+    def _registration_changed(self, name: str) -> None:
+        worker, running = self._registry.workers.get(name), self._running.get(name)
+        if running is not None and running.worker is not worker:
+            self._stop(name)
+        if worker is not None and name not in self._running:
+            self._start(worker)
+        self._dispatcher.enqueue_assigned(name)
+        self._dispatcher.pending.retry_soon()
+
+    def _start(self, worker: WorkerConnection) -> None:
+        queue, remove = self._dispatcher.add_worker(worker)
+        controller = MirrorController(
+            self._state,
+            self._snapshots,
+            worker,
+            queue,
+            self._telling,
+            self._metrics,
+            enqueue_original=self._dispatcher.enqueue_original,
+            leads=self._leads,
+            grace=self._grace,
+        )
+        task = self._tasks.start(controller.controller.run(), controller.controller.name)
+        running = self._running[worker.name] = _RunningWorker(worker, controller, task)
+        running.undo = [remove, worker.subscribe(lambda: self._worker_changed(running))]
+        self._worker_changed(running)
+
+    def _stop(self, name: str) -> None:
+        running = self._running.pop(name)
+        for undo in running.undo:
+            undo()
+        running.task.cancel()
+        self._stop_events(running)
+
+    def _worker_changed(self, running: _RunningWorker) -> None:
+        worker = running.worker
+        if worker.connected and running.events is None:
+            events = WorkerEvents(worker, self._state.kinds, self._telling, self._state.clock)
+            running.events = self._tasks.start(events.run(), f"events of {worker.name}")
+            self._dispatcher.worker_connected(worker)
+        elif running.events is not None and not worker.connected:
+            self._stop_events(running)
+            self._metrics.losses.labels(worker.name).inc()
+            self._dispatcher.enqueue_assigned(worker.name)
+        self._dispatcher.worker_changed(worker)
+
+    def _stop_events(self, running: _RunningWorker) -> None:
+        if running.events is not None:
+            running.events.cancel()
+            running.events = None

@@ -1,0 +1,65 @@
+"""Checks that a worker is still alive.
+
+Watches last minutes, and a dead connection or a hung server looks like a quiet one. So after some silence, or when a
+watch has broken, the worker's `/readyz` is requested with a short timeout. While events, bookmarks or replies arrive
+nothing is requested.
+
+After a broken watch the identity is checked too: if the watch can be reopened at once, the server may have been
+replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from jobrelay.kube import Client, Clock, Forbidden, MethodNotAllowed, NotFound, TooManyRequests
+from jobrelay.kube.clock import deadline
+from jobrelay.relay.workers.timing import Timing
+from jobrelay.relay.workers.transport import WorkerTransport
+
+__all__ = ["Heartbeat"]
+
+_ALIVE = (Forbidden, NotFound, MethodNotAllowed, TooManyRequests)
+
+
+class Heartbeat:
+    """Checks one worker; `check_identity` raises KubeError if it is not the same cluster as before."""
+
+    def __init__(
+        self, transport: WorkerTransport, check_identity: Callable[[], Awaitable[None]], *, clock: Clock, timing: Timing
+    ) -> None:
+        self._transport, self._check_identity = transport, check_identity
+        self._clock, self._quiet = clock, timing.quiet
+        self._client = Client(transport, clock=clock, timeout=timing.answer, retries=0)
+        self._request = asyncio.Event()
+
+    def check_now(self) -> None:
+        """Check at once, identity included."""
+        self._request.set()
+
+    async def run(self) -> None:
+        """Check until cancelled; raises KubeError when the worker does not answer or is another cluster."""
+        while True:
+            left = self._transport.heard_at + self._quiet - self._clock.monotonic()
+            requested = await self._requested(left)
+            if left > 0 and not requested:
+                continue
+            self._request.clear()
+            await self._ready()
+            if requested:
+                await self._check_identity()
+
+    async def _requested(self, within: float) -> bool:
+        try:
+            async with deadline(self._clock, within):
+                await self._request.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _ready(self) -> None:
+        try:
+            await self._client.call("GET", "/readyz")
+        except _ALIVE:
+            return

@@ -1,0 +1,86 @@
+"""One workload kind in the relay: its adapter, the cache of its originals, and an index of their mirrors.
+
+A mirror belongs to an original by the uid that it carries. A mirror of an earlier object of the same name has another
+uid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from jobrelay.kube import Cache, Object
+from jobrelay.kube.objects import Key
+from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.names import ORIGIN_NAME, ORIGIN_UID
+from jobrelay.workloads import Adapter
+
+__all__ = ["WorkloadKind", "WorkloadRef", "origin_key", "origin_uid"]
+
+_ASSIGNED = "assigned"
+_NO_MIRRORS: Mapping[str, Object] = {}
+
+
+class WorkloadRef(NamedTuple):
+    """Names one workload: its kind (`jobs.batch`) and the key of its original. The item of all work queues."""
+
+    kind: str
+    key: Key
+
+
+def origin_key(mirror: Object) -> Key:
+    """The key of the original that a mirror names."""
+    return Key(mirror.namespace, mirror.metadata.annotations.get(ORIGIN_NAME) or mirror.name)
+
+
+def origin_uid(mirror: Object) -> str:
+    """The uid of the original that a mirror names; empty if it names none."""
+    return mirror.metadata.annotations.get(ORIGIN_UID, "")
+
+
+class WorkloadKind:
+    """The originals of one kind, and their mirrors by uid and worker, which only `RelayState` changes."""
+
+    def __init__(self, adapter: Adapter, originals: Cache) -> None:
+        self.name, self.adapter, self.originals = str(adapter.resource), adapter, originals
+        self._mirrors: dict[str, dict[str, Object]] = {}
+        originals.add_index(_ASSIGNED, _assigned_worker)
+
+    def mirrors(self, uid: str) -> Mapping[str, Object]:
+        """The mirrors of an original, by worker."""
+        return self._mirrors.get(uid, _NO_MIRRORS)
+
+    def assigned_to(self, worker: str) -> Iterator[WorkloadRef]:
+        """The workloads whose assignment names a worker."""
+        for original in self.originals.by_index(_ASSIGNED, worker):
+            yield WorkloadRef(self.name, original.key)
+
+    def original_of(self, mirror: Object) -> Object | None:
+        """The original that a mirror names, if it still exists with that uid."""
+        found = self.originals.get(origin_key(mirror))
+        return found if found is not None and found.uid == mirror.metadata.annotations.get(ORIGIN_UID) else None
+
+    def index_mirror(self, worker: str, old: Object | None, new: Object | None) -> None:
+        """Apply one change of a worker's mirrors."""
+        if old is not None and (new is None or origin_uid(old) != origin_uid(new)):
+            self._drop(origin_uid(old), worker)
+        if new is not None:
+            self._mirrors.setdefault(origin_uid(new), {})[worker] = new
+
+    def forget_worker(self, worker: str) -> None:
+        """Remove all mirrors of a worker that is no longer registered."""
+        for uid in [uid for uid, held in self._mirrors.items() if worker in held]:
+            self._drop(uid, worker)
+
+    def _drop(self, uid: str, worker: str) -> None:
+        held = self._mirrors.get(uid)
+        if held is not None:
+            held.pop(worker, None)
+            if not held:
+                del self._mirrors[uid]
+
+
+def _assigned_worker(original: Object) -> Iterator[str]:
+    to = assignment_of(original)
+    if to is not None:
+        yield to.cluster

@@ -1,0 +1,81 @@
+"""What the relay remembers about one workload in memory. Losing it costs a repeated request or event, never safety."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jobrelay.relay.model import Refusal
+
+__all__ = ["WorkloadRecord"]
+
+
+@dataclass(slots=True)
+class WorkloadRecord:
+    """Counters and marks of one workload; others read its attributes and change them by its methods."""
+
+    status_held_since: float | None = None
+    """Since when a new status is held back, in monotonic time."""
+    mirror_changed_at: float | None = None
+    """When the mirror first changed after the last status was sent, in monotonic time."""
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """By worker: why it did not take this workload."""
+    created_epoch: int = 0
+    """The last epoch that a mirror was created for."""
+    failures: int = 0
+    """How often in a row creating the mirror failed with an error that may be transient."""
+    last_error: str = ""
+    """The last error in creating or changing the mirror."""
+    rejected_status: str = ""
+    """The resourceVersion of the mirror whose status the API server rejected although it should be legal."""
+    unforwarded: str = ""
+    """The generations of original and mirror for which the worker rejected the forwarded change."""
+    _reported: dict[str, int] = field(default_factory=dict)
+    """By reason: the epoch of its last event."""
+
+    def refused(self, worker: str, refusal: Refusal) -> None:
+        self.refusals = {**self.refusals, worker: refusal}
+
+    def hold_status(self, now: float) -> None:
+        if self.status_held_since is None:
+            self.status_held_since = now
+
+    def mirror_changed(self, at: float) -> None:
+        known = self.mirror_changed_at
+        self.mirror_changed_at = at if known is None else min(known, at)
+
+    def take_mirror_change(self) -> float | None:
+        """When the mirror changed, for the status that is written now; later changes belong to the next one."""
+        changed_at, self.mirror_changed_at = self.mirror_changed_at, None
+        return changed_at
+
+    def status_written(self) -> None:
+        self.status_held_since = None
+
+    def mirror_created(self, epoch: int) -> bool:
+        """Returns whether this epoch had a mirror before."""
+        again = self.created_epoch == epoch
+        self.created_epoch, self.failures, self.last_error = epoch, 0, ""
+        return again
+
+    def creation_failed(self, error: str, limit: int) -> bool:
+        """Returns True for every `limit`-th failure in a row."""
+        self.failures, self.last_error = (self.failures + 1) % limit, error
+        return self.failures == 0
+
+    def mirror_unmarked(self, error: str) -> None:
+        self.last_error = error
+
+    def change_rejected(self, generations: str, error: str) -> None:
+        self.unforwarded, self.last_error = generations, error
+
+    def status_rejected(self, version: str) -> bool:
+        """Returns whether this is the first rejection for this version of the mirror."""
+        first, self.rejected_status = self.rejected_status != version, version
+        return first
+
+    def first_report(self, reason: str, epoch: int) -> bool:
+        """Returns whether this is the first event of this reason and epoch."""
+        first = self._reported.get(reason) != epoch
+        self._reported[reason] = epoch
+        return first

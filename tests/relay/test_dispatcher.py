@@ -1,0 +1,137 @@
+"""Which events queue which work, and what they change in the relay's state."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jobrelay.kube import Cache, Client, FakeClock
+from jobrelay.kube.resource import JOBS
+from jobrelay.kube.store import Store
+from jobrelay.relay.dispatcher import Dispatcher, MirrorQueue
+from jobrelay.relay.placement import CapacityTracker
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.state import RelayState
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
+from tests.relay.snapshots import ADAPTER, ORIGIN_OF_TESTS, complete, job, mirror, running
+
+REF = WorkloadRef("jobs.batch", job().key)
+
+
+class World:
+    """A dispatcher over caches that a test fills, and two workers."""
+
+    def __init__(self) -> None:
+        self.originals = Cache(Client(None), JOBS)  # type: ignore[arg-type]
+        self.kind = WorkloadKind(ADAPTER, self.originals)
+        self.state = RelayState({self.kind.name: self.kind}, Settings(ORIGIN_OF_TESTS), FakeClock())
+        self.dispatcher = Dispatcher(self.state)
+        self.mirrors: dict[str, Store] = {}
+        self.queues: dict[str, MirrorQueue] = {}
+        self.workers: dict[str, Any] = {}
+        for name in "ab":
+            self.mirrors[name] = Store()
+            self.workers[name] = SimpleNamespace(
+                name=name, mirrors={JOBS: self.mirrors[name]}, capacity=CapacityTracker()
+            )
+            self.queues[name], _ = self.dispatcher.add_worker(self.workers[name])
+
+    async def queued(self) -> set[str]:
+        """Take everything from the queues; the names of those that held the workload."""
+        found = set()
+        for name, queue in {"originals": self.dispatcher.originals, **self._mirror_queues()}.items():
+            while len(queue):
+                assert await queue.get() == REF
+                queue.done(REF)
+                found.add(name)
+        return found
+
+    def _mirror_queues(self) -> dict[str, Any]:
+        return {name: queue.queue for name, queue in self.queues.items()}
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def test_a_new_original_is_queued_and_no_worker(world: World) -> None:
+    world.originals.put(job())
+    assert await world.queued() == {"originals"}
+
+
+async def test_an_assignment_queues_the_mirror_of_its_worker(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    assert await world.queued() == {"originals", "a"}
+    assert world.state.live("a") == 1
+
+
+async def test_the_reply_to_an_own_write_queues_the_worker_but_not_the_original(world: World) -> None:
+    world.originals.put(job())
+    await world.queued()
+    world.dispatcher.observe_original(world.kind, job(cluster="a", version="11"))
+    assert await world.queued() == {"a"}
+
+
+async def test_a_change_of_status_on_a_mirror_queues_only_the_original(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    world.mirrors["a"].put(mirror(status=running()))
+    await world.queued()
+    world.mirrors["a"].put(mirror(status={**running(), "ready": 0}, version="21"))
+    assert await world.queued() == {"originals"}
+
+
+async def test_the_first_change_of_a_mirror_is_recorded_without_an_earlier_record(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    world.mirrors["a"].put(mirror(status=running()))
+    assert world.state.find_record("u1") is None
+    world.mirrors["a"].put(mirror(status={**running(), "ready": 0}, version="21"))
+    record = world.state.find_record("u1")
+    assert record is not None
+    assert record.mirror_changed_at is not None
+
+
+@pytest.mark.parametrize("original", [job(cluster="a", status=complete()), job(cluster="a", uid="u2")])
+async def test_changes_of_mirrors_leave_no_record_of_what_has_ended_or_is_gone(world: World, original: Any) -> None:
+    world.originals.put(original)
+    for version in ("20", "21"):
+        world.mirrors["a"].put(mirror(status=complete(), version=version))
+    assert world.state.find_record("u1") is None
+
+
+async def test_a_mirror_that_is_gone_queues_the_worker_of_the_next_run(world: World) -> None:
+    world.originals.put(job(cluster="b", epoch=2))
+    world.mirrors["a"].put(mirror())
+    assert world.state.stale_mirrors("a") == 1
+    await world.queued()
+    world.mirrors["a"].discard(mirror().key)
+    assert await world.queued() == {"originals", "a", "b"}
+    assert world.state.stale_mirrors("a") == 0
+
+
+async def test_the_deletion_of_an_original_queues_its_mirrors_and_forgets_it(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    world.mirrors["a"].put(mirror())
+    world.state.record("u1")
+    await world.queued()
+    world.originals.discard(job().key)
+    assert await world.queued() == {"a"}
+    assert (world.state.live("a"), world.state.find_record("u1")) == (0, None)
+
+
+async def test_a_worker_that_is_removed_is_forgotten(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    queue, remove = world.dispatcher.add_worker(world.workers["a"])
+    world.mirrors["a"].put(mirror())
+    world.state.shape_answered("a", "shape", None)
+    assert len(queue.queue)
+    remove()
+    assert (world.kind.mirrors("u1"), dict(world.state.shapes), world.dispatcher.backlog("a")) == ({}, {}, 0)
+
+
+async def test_a_probe_is_taken_once(world: World) -> None:
+    world.dispatcher.enqueue_probe(REF, "a")
+    assert await world.queued() == {"a"}
+    assert [world.queues["a"].take_probe(REF) for _ in range(2)] == [True, False]
