@@ -15,7 +15,9 @@ from jobrelay.cli import root
 from .command import ROOT
 
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md"]
-MODULE = re.compile(r"`((?:src/jobrelay/|kinds/|kube/|control/|cluster/|cli/|tests/|tools/|store/)[\w/.-]+)`")
+MODULE = re.compile(
+    r"`((?:src/jobrelay/|apimachinery/|kinds/|kube/|control/|cluster/|cli/|tests/|tools/|store/)[\w/.-]+)`"
+)
 
 
 def blocks(language: str) -> list[tuple[str, str]]:

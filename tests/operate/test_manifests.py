@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
-from jobrelay.kinds import yaml
 from jobrelay.operate.applying import Step, apply
 from jobrelay.operate.identity import Identity
 from jobrelay.operate.identity import manifests as worker_manifests

@@ -9,7 +9,7 @@ __all__ = ["seconds"]
 
 def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """The callback of an option; a number alone has no unit and is refused, as everywhere in Kubernetes."""
-    from jobrelay.kinds.times import TimeError, parse_duration
+    from jobrelay.apimachinery.times import TimeError, parse_duration
 
     try:
         found = parse_duration(value) / 1e9

@@ -15,9 +15,9 @@ from typing import Final
 
 import msgspec
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.registry import get_cluster, worker_connection
-from jobrelay.kinds.times import format_time
 from jobrelay.kube import (
     Client,
     Clock,

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from jobrelay.kinds import quantity
+from jobrelay.apimachinery import quantity
 from jobrelay.kube import Object
 from jobrelay.kube.errors import ProtocolError
 from jobrelay.kube.objects import Key

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from jobrelay.apimachinery.names import is_dns1123_subdomain
 from jobrelay.control import Runnable
-from jobrelay.kinds.names import is_dns1123_subdomain
 from jobrelay.kube import Client, Clock, SystemClock
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.metrics import RelayMetrics

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Client, Clock, KubeError, Object, ProtocolError, merge_patch
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
