@@ -1,5 +1,5 @@
-"""What one placement costs: 50 workers of 20 nodes each, Jobs of ten shapes in turn, and one node changes between any two of
-them."""
+"""What one placement costs: 50 workers of 20 nodes each, Jobs of ten shapes in turn, and one node changes between any
+two of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Final
 from bench.calibrate import round_trip
 from bench.report import Figure
 from jobrelay.relay.model import Capacity, NodeFacts, WorkerFacts
-from jobrelay.relay.placement import Wish, parse_policy, place
-from jobrelay.workloads import Demand, PodSet
+from jobrelay.relay.placement import PlacementRequest, Placer
+from jobrelay.workloads import PodSet, WorkloadDemand
 
 WORKERS: Final = 50
 NODES: Final = 20
@@ -26,17 +26,20 @@ def placement(folder: pathlib.Path) -> list[Figure]:
     """Microseconds for one placement."""
     workers = [_worker(number) for number in range(WORKERS)]
     demands = [
-        Demand((PodSet(4, {"cpu": Fraction(one + 1, 10), "memory": Fraction(2**28)}, {}),), shape=f"shape-{one}")
+        WorkloadDemand(
+            (PodSet(4, {"cpu": Fraction(one + 1, 10), "memory": Fraction(2**28)}, {}),), shape=f"shape-{one}"
+        )
         for one in range(SHAPES)
     ]
-    policy, took, yardsticks = parse_policy(""), 0.0, []
+    placer = Placer()
+    policy, took, yardsticks = placer.parse(""), 0.0, []
     for job in range(JOBS):
         if job % (JOBS // 10) == 0:
             yardsticks.append(round_trip())
         changed = job % WORKERS
         workers[changed] = _changed(workers[changed], job)
         begin = time.process_time()
-        place(demands[job % SHAPES], Wish(seed=str(job)), workers, policy)
+        placer.place(demands[job % SHAPES], PlacementRequest(seed=str(job)), workers, policy)
         took += time.process_time() - begin
     each = took / JOBS
     what = f"placement, {WORKERS} workers of {NODES} nodes"

@@ -12,18 +12,18 @@ from fractions import Fraction
 from importlib.metadata import EntryPoint
 
 from jobrelay.relay.model import Capacity, NodeFacts, WorkerFacts
-from jobrelay.relay.placement import Guests, Refuse, Wish, parse_policy, place
-from jobrelay.workloads import Demand, PodSet
+from jobrelay.relay.placement import PlacementRequest, Placer, PolicyPlugins, Rejection
+from jobrelay.workloads import PodSet, WorkloadDemand
 
 GRAMS_PER_KWH = {"north": 30, "coast": 210, "south": 450}
 
 
-def green(demand: Demand, wish: Wish, worker: WorkerFacts) -> float | Refuse:
-    """Rather where power is clean; large workloads not at all where it is not."""
+def green(demand: WorkloadDemand, request: PlacementRequest, worker: WorkerFacts) -> float | Rejection:
+    """Prefers clean power, and keeps large workloads off workers without it."""
     grams = GRAMS_PER_KWH.get(worker.labels.get("region", ""), 400)
     pods = sum(pod_set.count for pod_set in demand.pod_sets)
     if grams > 300 and pods > 100:
-        return Refuse(f"{pods} pods on {grams} g CO2/kWh", "100 pods or fewer, or cleaner power")
+        return Rejection(f"{pods} pods on {grams} g CO2/kWh", "100 pods or fewer, or cleaner power")
     return 1 - grams / 500
 
 
@@ -34,10 +34,11 @@ def worker(name: str, region: str, free_cpus: int) -> WorkerFacts:
 
 
 def main() -> None:
-    installed = Guests(lambda: [EntryPoint("green", f"{__name__}:green", "jobrelay.placement")])
-    policy = parse_policy("least-loaded,green*2", installed)
-    demand = Demand((PodSet(4, {"cpu": Fraction(1)}, {}),), shape="four small pods")
-    placement = place(demand, Wish(), [worker("a", "south", 64), worker("b", "north", 32)], policy)
+    placer = Placer(PolicyPlugins([EntryPoint("green", f"{__name__}:green", "jobrelay.placement")]))
+    policy = placer.parse("least-loaded,green*2")
+    demand = WorkloadDemand((PodSet(4, {"cpu": Fraction(1)}, {}),), shape="four small pods")
+    workers = [worker("a", "south", 64), worker("b", "north", 32)]
+    placement = placer.place(demand, PlacementRequest(), workers, policy)
     print(placement.sentence)
     for verdict in placement.verdicts:
         parts = ", ".join(f"{part.name} {part.raw:.2f}*{part.weight:g}" for part in verdict.parts)

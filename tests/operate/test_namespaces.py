@@ -19,6 +19,7 @@ from jobrelay.relay.reconcile_mirror import reconcile_mirror
 from jobrelay.relay.reconcile_original import CommitAssignment, reconcile_original
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.relay.workers.spec import served_namespaces
+from jobrelay.workloads import JobAdapter
 from tests.relay.snapshots import job as original
 from tests.relay.snapshots import mirror, snapshot, worker
 from tests.relay.snapshots import running as running_status
@@ -54,7 +55,11 @@ async def link_to(
             await _grant(outside, name)
         seen = Recording(cluster.transport("relay", ["system:authenticated"]))
         spec = WorkerSpec("w1", UsableKubeconfig(Connection("https://w1", "a"), "1"), namespaces=serves)
-        options: dict[str, Any] = {"resources": [JOBS], "connect": lambda name, connection: seen}
+        options: dict[str, Any] = {
+            "resources": [JOBS],
+            "pod_owner": JobAdapter().pod_owner,
+            "connect": lambda name, connection: seen,
+        }
         link = WorkerConnection(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await advance(clock, 2)
@@ -112,7 +117,11 @@ async def test_from_all_namespaces_to_one_nothing_is_told_but_what_is_let_go(clo
         outside = cluster.client()
         await outside.create(NAMESPACES, {"metadata": {"name": "a"}})
         spec = WorkerSpec("w1", UsableKubeconfig(Connection("https://w1", "a"), "1"))
-        options: dict[str, Any] = {"resources": [JOBS], "connect": lambda name, connection: cluster.transport()}
+        options: dict[str, Any] = {
+            "resources": [JOBS],
+            "pod_owner": JobAdapter().pod_owner,
+            "connect": lambda name, connection: cluster.transport(),
+        }
         link = WorkerConnection(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await outside.create(JOBS, _in("a"))

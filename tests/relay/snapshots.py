@@ -14,7 +14,7 @@ from jobrelay.kube.objects import decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
-from jobrelay.relay.placement import DEFAULT, parse_policy
+from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
@@ -22,7 +22,8 @@ from jobrelay.workloads import JobAdapter
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ORIGIN_OF_TESTS = "tests"
 ADAPTER = JobAdapter()
-POLICY = parse_policy(DEFAULT)
+PLACER = Placer()
+POLICY = PLACER.parse(DEFAULT_POLICY)
 DONE = {
     "type": "Complete",
     "status": "True",
@@ -139,6 +140,7 @@ def snapshot(
         {each.name: each for each in workers},
         removed or {},
         Settings(ORIGIN_OF_TESTS, **settings),
+        PLACER,
         POLICY,
         now,
         refusals or {},

@@ -15,7 +15,9 @@ from types import ModuleType
 
 FAKE_TIME = "time is the test's own, and a real cluster's is not"
 RESTARTED = "its clusters are stopped and started again; tests/real/test_outages.py does that to real ones"
+TWO_FLEETS = "it needs two management clusters at the same time, and there is one real one"
 EMBEDDED_ONLY = {
+    "test_isolation": TWO_FLEETS,
     "workers.test_conditions": FAKE_TIME,
     "workers.test_install": FAKE_TIME,
     "workers.test_connection": FAKE_TIME,

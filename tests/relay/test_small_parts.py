@@ -15,10 +15,10 @@ from jobrelay.relay.model import State
 from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.worker_load import WorkerLoad
-from jobrelay.workloads import Demand, PodSet
+from jobrelay.workloads import PodSet, WorkloadDemand
 from tests.relay.snapshots import job, worker
 
-TWO_PODS = Demand((PodSet(2, {"cpu": Fraction(3, 2)}, {}),), "shape")
+TWO_PODS = WorkloadDemand((PodSet(2, {"cpu": Fraction(3, 2)}, {}),), "shape")
 
 
 def test_an_assignment_reads_as_it_was_written() -> None:

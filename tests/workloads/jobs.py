@@ -6,14 +6,14 @@ from typing import Any
 
 from jobrelay.kinds.batch.job import broken_rules
 from jobrelay.kube import Object
-from jobrelay.workloads import JobAdapter, Marks
+from jobrelay.workloads import JobAdapter, MirrorParameters
 from tests.kinds.workloads import create
 
 from .stories import as_object
 
 Obj = dict[str, Any]
 ADAPTER = JobAdapter()
-MARKS = Marks("manager", 3, "j")
+PARAMETERS = MirrorParameters("manager", 3, "j")
 T0, T1, T2, T3, T4 = (f"2026-01-01T12:0{minute}:00Z" for minute in range(5))
 POD = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}
 
@@ -29,7 +29,7 @@ def job(status: Obj | None = None, name: str = "j", /, **spec: Any) -> Obj:
 
 def mirror_of(original: Obj, status: Obj | None = None, /, **spec: Any) -> Obj:
     """A mirror as its worker has it, where someone may have changed the spec."""
-    body = ADAPTER.mirror(as_object(original), MARKS)
+    body = ADAPTER.mirror(as_object(original), PARAMETERS)
     made, errors = create("Job", {**body, "metadata": {**body["metadata"], "uid": "mirror", "creationTimestamp": T0}})
     assert not errors, [str(error) for error in errors]
     return {**made, "spec": made["spec"] | spec, "status": status or {}}
@@ -37,7 +37,7 @@ def mirror_of(original: Obj, status: Obj | None = None, /, **spec: Any) -> Obj:
 
 def returned(original: Obj, mirror: Obj) -> Obj | None:
     """The new status of an original, which must be legal."""
-    status = ADAPTER.returned(as_object(original), as_object(mirror))
+    status = ADAPTER.merged_status(as_object(original), as_object(mirror))
     if status is not None:
         assert broken_rules({**original, "status": status}, original) == []
     return status

@@ -32,7 +32,7 @@ def _told(story: int, seed: int) -> list[Pair]:
     skipped: list[Any] = []
 
     def note(pair: Pair) -> dict[str, Any] | None:
-        status = ADAPTER.returned(as_object(pair.original), as_object(pair.mirror))
+        status = ADAPTER.merged_status(as_object(pair.original), as_object(pair.mirror))
         if status is None:
             skipped.extend(pair.edits)
         else:

@@ -2,8 +2,8 @@
 
     python -m tests.workloads.replay --server https://127.0.0.1:6443/TOKEN --number 3000 --seed 1
 
-After each write the same mirror must have nothing more to say: what a server makes of a status has to read as the status
-that was meant.
+After each write the same mirror must have nothing more to say: what a server makes of a status has to read as the
+status that was meant.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def _story(server: Endpoint, namespace: str, told: list[Pair]) -> list[str
                 code, job = await _call(server, "PATCH", target, edit.body)
             if code not in (200, 201):
                 return [f"{path}: {edit}: {job.get('message')}"]
-        status = ADAPTER.returned(as_object(job), as_object(pair.mirror))
+        status = ADAPTER.merged_status(as_object(job), as_object(pair.mirror))
         if status is None:
             return [f"{path}: nothing to write: {job} {pair.mirror}"]
         change = {"metadata": {"resourceVersion": job["metadata"]["resourceVersion"]}}
@@ -66,7 +66,7 @@ async def _story(server: Endpoint, namespace: str, told: list[Pair]) -> list[str
         if code != 200:
             return [f"{path}: {answer.get('message')}: {json.dumps([job, pair.mirror])}"]
         job = answer
-        if (again := ADAPTER.returned(as_object(job), as_object(pair.mirror))) is not None:
+        if (again := ADAPTER.merged_status(as_object(job), as_object(pair.mirror))) is not None:
             return [f"{path}: not settled: {again} {job['status']}"]
     return []
 

@@ -1,8 +1,8 @@
 """Life stories of delegated Jobs: users, workers, clocks and bad luck by a seed, and the relay's writes by the adapter.
 
-A story is a management Job and one worker after another. Whatever the adapter wants to write is checked and applied as an
-API server would, so that every pair of original and mirror that a story shows can be reached in life. Watches lag: the
-relay sees some versions of a mirror and not others, but never an older one after a newer one.
+A story is a management Job and one worker after another. Whatever the adapter wants to write is checked and applied
+as an API server would, so that every pair of original and mirror that a story shows can be reached in life. Watches
+lag: the relay sees some versions of a mirror and not others, but never an older one after a newer one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
-from jobrelay.workloads import JobAdapter, Marks, status_patch
+from jobrelay.workloads import JobAdapter, MirrorParameters, status_patch
 from tests.kinds.workloads import create, update
 
 from .worker import VERSIONS, Worker, text
@@ -107,14 +107,14 @@ class Story:
 
     def _dispatch(self) -> None:
         if self.original["spec"]["suspend"] and self.chance.random() < 0.8:
-            status = ADAPTER.idle(as_object(self.original), self.now)
+            status = ADAPTER.suspended_status(as_object(self.original), self.now)
             if status is not None:
                 self._patch_status(status, note=True)
             self._edit()
             return
         self.epoch, self.seen = self.epoch + 1, 0
         self.skew = dt.timedelta(seconds=self.chance.choice((0, 0, 2, -2, 3600, -3600)))
-        body = ADAPTER.mirror(as_object(self.original), self._marks())
+        body = ADAPTER.mirror(as_object(self.original), self._parameters())
         uid = f"mirror-{self.number}-{self.epoch}"
         self.worker = Worker(body, self.now + self.skew, uid=uid, version=self.chance.choice(VERSIONS))
         for _ in range(self.chance.choice((0, 0, 10, 40))):
@@ -129,9 +129,9 @@ class Story:
         else:
             worker.move(self.chance, failures=self.failures)
 
-    def _marks(self) -> Marks:
+    def _parameters(self) -> MirrorParameters:
         lease = self.chance.randint(20, 600) if self.fenced else None
-        return Marks("manager", self.epoch, self.original["metadata"]["name"], lease)
+        return MirrorParameters("manager", self.epoch, self.original["metadata"]["name"], lease)
 
     def _return(self, worker: Worker) -> None:
         self.seen = self.chance.randint(self.seen, len(worker.versions) - 1) if self.chance.random() < 0.3 else -1
@@ -151,7 +151,7 @@ class Story:
         self.original = new
 
     def _forward(self, worker: Worker) -> None:
-        patch = ADAPTER.forward(as_object(self.original), as_object(worker.job), self._marks())
+        patch = ADAPTER.mirror_patch(as_object(self.original), as_object(worker.job), self._parameters())
         if patch is not None and not worker.finished:
             assert worker.patch(patch) == []
 

@@ -10,7 +10,7 @@ import pytest
 
 from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.kube.resource import JOBS
-from jobrelay.workloads import ADAPTERS, Demand, Haste, status_patch
+from jobrelay.workloads import Urgency, WorkloadDemand, status_patch
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
 from .jobs import ADAPTER, COMPLETE, DONE, LOST, MET, POD, RESUMED, SUSPENDED, T1, T2, TARGET, Obj, as_object, job
@@ -18,9 +18,8 @@ from .jobs import ADAPTER, COMPLETE, DONE, LOST, MET, POD, RESUMED, SUSPENDED, T
 NOW = dt.datetime(2026, 1, 1, 12, 1, tzinfo=dt.UTC)
 
 
-def test_jobs_are_in_the_table() -> None:
-    adapter = ADAPTERS[JOBS]
-    assert (adapter.managers, adapter.fences) == ({RELAY, MULTIKUEUE}, True)
+def test_how_a_job_is_delegated_and_fenced() -> None:
+    assert (ADAPTER.resource, ADAPTER.managers, ADAPTER.enforces_deadline) == (JOBS, {RELAY, MULTIKUEUE}, True)
 
 
 class TestRead:
@@ -44,48 +43,55 @@ class TestRead:
     def test_a_failed_job(self) -> None:
         end = ADAPTER.read(as_object(job(LOST))).end
         assert end is not None
-        assert (end.succeeded, end.reason) == (False, "BackoffLimitExceeded")
+        assert (end.succeeded, end.reason, end.deadline_exceeded) == (False, "BackoffLimitExceeded", False)
+
+    def test_a_job_that_was_stopped_at_its_deadline(self) -> None:
+        stopped = LOST | {"conditions": [one | {"reason": "DeadlineExceeded"} for one in LOST["conditions"]]}
+        end = ADAPTER.read(as_object(job(stopped))).end
+        assert end is not None
+        assert end.deadline_exceeded
 
     def test_an_announced_end_is_none(self) -> None:
         assert ADAPTER.read(as_object(job({"conditions": [TARGET]}))).end is None
 
 
-class TestIdle:
+class TestSuspendedStatus:
     def test_a_suspended_job_says_so(self) -> None:
-        assert ADAPTER.idle(as_object(job(suspend=True)), NOW) == {
+        assert ADAPTER.suspended_status(as_object(job(suspend=True)), NOW) == {
             "conditions": [SUSPENDED], "ready": 0, "terminating": 0,
         }  # fmt: skip
 
     def test_its_pods_are_gone_and_its_counters_stay(self) -> None:
         old = {"startTime": T1, "active": 2, "ready": 1, "failed": 1, "conditions": [RESUMED]}
-        told = ADAPTER.idle(as_object(job(old, suspend=True)), NOW)
+        told = ADAPTER.suspended_status(as_object(job(old, suspend=True)), NOW)
         assert told == {"startTime": T1, "failed": 1, "ready": 0, "terminating": 0, "conditions": [SUSPENDED]}
 
     @pytest.mark.parametrize(("status", "suspend"), [({"conditions": [SUSPENDED]}, True), (DONE, True), ({}, False)])
     def test_nothing_to_say(self, status: Obj, suspend: bool) -> None:
-        assert ADAPTER.idle(as_object(job(status, suspend=suspend)), NOW) is None
+        assert ADAPTER.suspended_status(as_object(job(status, suspend=suspend)), NOW) is None
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "haste"),
+    ("old", "new", "urgency"),
     [
-        ({"active": 1}, {"active": 2, "ready": 1}, Haste.SOON),
-        ({}, {"startTime": T1, "active": 1}, Haste.SOON),
-        ({"startTime": T1}, {"startTime": T1, "conditions": [SUSPENDED]}, Haste.NOW),
-        ({"conditions": [SUSPENDED]}, {"conditions": [RESUMED]}, Haste.NOW),
-        ({"startTime": T1}, {"startTime": T1, "terminating": 1, "conditions": [TARGET]}, Haste.NOW),
-        ({"startTime": T1, "active": 1}, {"startTime": T1, "conditions": [MET]}, Haste.LATER),
-        ({"startTime": T1, "conditions": [MET]}, {"startTime": T1, "completionTime": T2, "conditions": [MET, COMPLETE]}, Haste.NOW),
-        ({"startTime": T1}, LOST, Haste.NOW),
+        ({"active": 1}, {"active": 2, "ready": 1}, Urgency.SOON),
+        ({}, {"startTime": T1, "active": 1}, Urgency.SOON),
+        ({"startTime": T1}, {"startTime": T1, "conditions": [SUSPENDED]}, Urgency.NOW),
+        ({"conditions": [SUSPENDED]}, {"conditions": [RESUMED]}, Urgency.NOW),
+        ({"startTime": T1}, {"startTime": T1, "terminating": 1, "conditions": [TARGET]}, Urgency.NOW),
+        ({"startTime": T1, "active": 1}, {"startTime": T1, "conditions": [MET]}, Urgency.LATER),
+        ({"conditions": [MET]}, {"completionTime": T2, "conditions": [MET, COMPLETE]}, Urgency.NOW),
+        ({"startTime": T1}, LOST, Urgency.NOW),
     ],
 )  # fmt: skip
-def test_only_counts_a_start_and_an_end_that_follows_at_once_may_wait(old: Obj, new: Obj, haste: Haste) -> None:
-    assert ADAPTER.haste(as_object(job(old)), new) is haste
+def test_only_counts_a_start_and_an_end_that_follows_at_once_may_wait(old: Obj, new: Obj, urgency: Urgency) -> None:
+    assert ADAPTER.urgency(as_object(job(old)), new) is urgency
 
 
 class TestDemand:
     @pytest.mark.parametrize(
-        ("spec", "count"), [({}, 1), ({"parallelism": 3}, 3), ({"parallelism": 5, "completions": 2}, 2), ({"parallelism": 0}, 0)]
+        ("spec", "count"),
+        [({}, 1), ({"parallelism": 3}, 3), ({"parallelism": 5, "completions": 2}, 2), ({"parallelism": 0}, 0)],
     )  # fmt: skip
     def test_pods_at_a_time(self, spec: Obj, count: int) -> None:
         assert demand(**spec).pod_sets[0].count == count
@@ -120,7 +126,7 @@ class TestDemand:
         assert demand(**change).shape != demand().shape
 
 
-def demand(**spec: Any) -> Demand:
+def demand(**spec: Any) -> WorkloadDemand:
     return ADAPTER.demand(as_object(job(**spec)))
 
 

@@ -25,8 +25,8 @@ COUNTERS = ("succeeded", "failed")
 
 def check(pair: Pair) -> Obj | None:
     original, mirror = as_object(pair.original), as_object(pair.mirror)
-    status = ADAPTER.returned(original, mirror)
-    for smaller in ADAPTER.subsets(original, mirror):
+    status = ADAPTER.merged_status(original, mirror)
+    for smaller in ADAPTER.reduced_statuses(original, mirror):
         assert broken_rules({**pair.original, "status": smaller}, pair.original) == []
     if status is None:
         return None
@@ -34,12 +34,12 @@ def check(pair: Pair) -> Obj | None:
     new = {**pair.original, "status": status}
     assert not is_finished(pair.original)
     assert broken_rules(new, pair.original) == []
-    assert ADAPTER.returned(as_object(new), mirror) is None
+    assert ADAPTER.merged_status(as_object(new), mirror) is None
     assert apply_merge_patch(old, status_patch(old, status)) == status
     assert is_finished(new) or not is_finished(pair.mirror)
     assert not is_finished(new) or is_finished(pair.mirror) or announced(old)
     if started_anew(old, status) and not pair.original["spec"]["suspend"]:
-        assert ADAPTER.subsets(original, mirror)[0]["startTime"] == old["startTime"]
+        assert ADAPTER.reduced_statuses(original, mirror)[0]["startTime"] == old["startTime"]
     assert status.get("active", 0) in (0, pair.mirror["status"].get("active", 0))
     return status
 

@@ -1,4 +1,4 @@
-"""A worker for tests: one mirror, the real decisions of the Job controller about it, and pods that do as they are told."""
+"""A worker for tests: one mirror, the real decisions of the Job controller about it, and scripted pods."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from jobrelay.operate.trials import refused, trial
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.spec import served_namespaces
 from jobrelay.relay.workers.tokens import ServiceAccountToken, read_token
-from jobrelay.workloads import ADAPTERS
+from jobrelay.workloads import load_adapters
 
 __all__ = ["Finding", "check"]
 
@@ -127,7 +127,7 @@ async def _rights(worker: _Worker, way: Connection, secret: Object | None, clock
     if not places and await missing(worker.client, [Right("list", JOBS)]):
         places = (way.namespace,)
     found = await asyncio.gather(
-        *(_kind(worker, adapter.resource, places) for adapter in ADAPTERS.values()),
+        *(_kind(worker, adapter.resource, places) for adapter in load_adapters()),
         _pods(worker, places),
         _events(worker, places),
         _room(worker),

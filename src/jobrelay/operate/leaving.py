@@ -20,7 +20,7 @@ from jobrelay.operate.joining import RIGHTS
 from jobrelay.operate.manifests import MANAGED_BY
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.relay import find_origin
-from jobrelay.workloads import ADAPTERS
+from jobrelay.workloads import load_adapters
 
 __all__ = ["Leaving", "leave"]
 
@@ -95,7 +95,7 @@ async def origins(worker: Client, name: str) -> list[str]:
 async def unfinished(worker: Client, origin: str) -> list[str]:
     """Mirrors that still run on a worker."""
     running = []
-    for adapter in ADAPTERS.values():
+    for adapter in load_adapters():
         found = await _listed(worker, adapter.resource, None, f"{ORIGIN}={origin}")
         running += [f"{adapter.resource.kind} {obj.key}" for obj in found if adapter.read(obj).end is None]
     return running

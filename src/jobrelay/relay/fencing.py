@@ -44,7 +44,7 @@ def renewal(mirror: Workload, lease: float | None, now: datetime) -> float | Non
 def stopped_by_lease(job: Workload, mirror: Workload) -> bool:
     """Whether a mirror failed because its lease ran out, and not at the user's own deadline."""
     end = mirror.end
-    if end is None or end.succeeded or end.reason != "DeadlineExceeded":
+    if end is None or not end.deadline_exceeded:
         return False
     if job.deadline is None:
         return True

@@ -41,7 +41,7 @@ from jobrelay.relay.reconcile_mirror import (
     DeleteMirror,
     MirrorDecision,
     UpdateMirror,
-    mirror_marks,
+    mirror_parameters,
     orphaned,
     reconcile_mirror,
 )
@@ -148,7 +148,7 @@ class MirrorController:
 
     async def _dry_run(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
         name = mirror_name(ref.key, own_cluster=self._worker.is_self)
-        body = snapshot.adapter.mirror(snapshot.original, mirror_marks(snapshot, None, name))
+        body = snapshot.adapter.mirror(snapshot.original, mirror_parameters(snapshot, None, name))
         try:
             await self._ensure_namespace(ref.key.namespace)
             await self._worker.client.create(

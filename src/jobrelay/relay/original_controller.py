@@ -154,7 +154,7 @@ class OriginalController:
         return new
 
     async def _write_part(self, snapshot: WorkloadSnapshot, mirror: Object) -> Object | None:
-        for part in snapshot.adapter.subsets(snapshot.original, mirror):
+        for part in snapshot.adapter.reduced_statuses(snapshot.original, mirror):
             with suppress(Invalid):
                 return await self._patch_status(snapshot, part)
         return None

@@ -17,14 +17,14 @@ from jobrelay.kube.client import Propagation
 from jobrelay.relay.fencing import deadline, renewal
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
-from jobrelay.workloads import Marks
+from jobrelay.workloads import MirrorParameters
 
 __all__ = [
     "CreateMirror",
     "DeleteMirror",
     "MirrorDecision",
     "UpdateMirror",
-    "mirror_marks",
+    "mirror_parameters",
     "orphaned",
     "reconcile_mirror",
 ]
@@ -97,7 +97,9 @@ def _create(snapshot: WorkloadSnapshot, worker: str, name: str) -> MirrorDecisio
         return NOTHING
     if not facts.connected or any(other is not None and other.connected for other in others):
         return NOTHING
-    return MirrorDecision(CreateMirror(snapshot.adapter.mirror(snapshot.original, mirror_marks(snapshot, None, name))))
+    return MirrorDecision(
+        CreateMirror(snapshot.adapter.mirror(snapshot.original, mirror_parameters(snapshot, None, name)))
+    )
 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
@@ -105,7 +107,7 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
         return _after_end(mirror, snapshot.settings, snapshot.now, reported=snapshot.workload.end is not None)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
-    patch = snapshot.adapter.forward(snapshot.original, mirror.obj, mirror_marks(snapshot, mirror, name))
+    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, mirror_parameters(snapshot, mirror, name))
     if patch is not None:
         return MirrorDecision(UpdateMirror(mirror, patch))
     return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease, snapshot.now))
@@ -124,9 +126,9 @@ def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: b
     return MirrorDecision(DeleteMirror(mirror, f"it finished {settings.keep_finished:g} s ago"))
 
 
-def mirror_marks(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: str) -> Marks:
-    """The marks of the mirror of the current epoch."""
+def mirror_parameters(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: str) -> MirrorParameters:
+    """What the mirror of the current epoch has to carry."""
     to = snapshot.assignment
     epoch = to.epoch if to is not None else 0
     ends = deadline(snapshot.workload, mirror.facts if mirror is not None else None, snapshot.lease, snapshot.now)
-    return Marks(snapshot.settings.origin, epoch, name, ends)
+    return MirrorParameters(snapshot.settings.origin, epoch, name, ends)

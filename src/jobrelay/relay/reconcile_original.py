@@ -29,12 +29,12 @@ from jobrelay.relay.health import lost_at
 from jobrelay.relay.model import State
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
-from jobrelay.workloads import Haste
+from jobrelay.workloads import Urgency
 
 __all__ = ["CommitAssignment", "OriginalDecision", "ProbeWorker", "Stage", "WriteStatus", "reconcile_original"]
 
 
-_HOLD: Final = {Haste.NOW: 0.0, Haste.SOON: 1.0, Haste.LATER: 8.0}
+_HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 """How long a status is held back for the next change, as a multiple of `Settings.coalesce`."""
 
 
@@ -129,7 +129,7 @@ def _adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
 
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if snapshot.workload.suspended:
-        status = snapshot.adapter.idle(snapshot.original, snapshot.now)
+        status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
     answer = admit(snapshot)
@@ -241,11 +241,11 @@ def _reachable(snapshot: WorkloadSnapshot, name: str) -> bool:
 
 def _return(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     """Write the status back: at once if more than counts changed, otherwise together with the next change."""
-    status = snapshot.adapter.returned(snapshot.original, mirror.obj)
+    status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)
     stage, sentence = Stage.RUNNING, _where(snapshot, mirror)
     if status is None:
         return OriginalDecision(stage, sentence)
-    wait = _HOLD[snapshot.adapter.haste(snapshot.original, status)] * snapshot.settings.coalesce
+    wait = _HOLD[snapshot.adapter.urgency(snapshot.original, status)] * snapshot.settings.coalesce
     if snapshot.waited < wait:
         return OriginalDecision(stage, sentence, requeue_after=wait - snapshot.waited, holds_status=True)
     told: tuple[EventNote, ...] = ()

@@ -18,7 +18,7 @@ from jobrelay.relay.explain import Explanation, explain
 from jobrelay.relay.metered_transport import MeteredTransport
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
-from jobrelay.relay.placement import DEFAULT, Policy, parse_policy
+from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
@@ -27,7 +27,7 @@ from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
-from jobrelay.workloads import ADAPTERS, Adapter
+from jobrelay.workloads import Adapter, load_adapters
 
 __all__ = ["Relay", "find_origin"]
 
@@ -64,14 +64,15 @@ class Relay:
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
         timing: Timing = DEFAULT_TIMING,
-        adapters: Sequence[Adapter] = tuple(ADAPTERS.values()),
-        policy: Policy | None = None,
+        adapters: Sequence[Adapter] | None = None,
+        policy: str = DEFAULT_POLICY,
         election: LeaderElection | None = None,
         identity: str = "jobrelay",
         clock: Clock | None = None,
         random: Random | None = None,
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
+        adapters = load_adapters() if adapters is None else adapters
         self._election = election
         self.metrics = metrics = RelayMetrics()
         client = Client(MeteredTransport(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
@@ -82,12 +83,14 @@ class Relay:
             )
 
         namespaces = cache(NAMESPACES)
-        policies = NamespacePolicies(namespaces, policy or parse_policy(DEFAULT))
+        placer = Placer()
+        policies = NamespacePolicies(namespaces, placer.parse, policy)
         kinds = [WorkloadKind(adapter, cache(adapter.resource)) for adapter in adapters]
         self.registry = Registry(
             client,
             source,
             resources=[adapter.resource for adapter in adapters],
+            pod_owner=lambda pod: next(filter(None, (adapter.pod_owner(pod) for adapter in adapters)), ""),
             origin=settings.origin,
             namespace=namespace,
             connect=lambda worker, connection: MeteredTransport(connect(worker, connection), worker, metrics),
@@ -98,7 +101,7 @@ class Relay:
         )
         self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, policies, self.dispatcher.backlog)
+        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )

@@ -12,9 +12,9 @@ from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.health import frozen
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.names import FENCING
-from jobrelay.relay.placement import Placement, Policy, place, wish
+from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
 from jobrelay.relay.settings import Settings
-from jobrelay.workloads import Adapter, Demand, Workload
+from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
 __all__ = ["Mirror", "WorkloadSnapshot"]
 
@@ -44,7 +44,8 @@ class WorkloadSnapshot:
     removed: Mapping[str, datetime]
     """Workers that are no longer registered, and since when."""
     settings: Settings
-    policy: Policy
+    placer: Placer
+    policy: PlacementPolicy
     now: datetime
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """By worker: why it does not take this workload."""
@@ -57,13 +58,13 @@ class WorkloadSnapshot:
     """The error of the last attempt to create or change its mirror."""
 
     @cached_property
-    def demand(self) -> Demand:
+    def demand(self) -> WorkloadDemand:
         return self.adapter.demand(self.original)
 
     @cached_property
     def fenced(self) -> bool:
         """Whether two mirrors of this workload must never run at the same time."""
-        if not self.adapter.fences:
+        if not self.adapter.enforces_deadline:
             return False
         own = self.original.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
         return own == "true" if own in ("true", "false") else self.settings.fencing
@@ -105,11 +106,11 @@ class WorkloadSnapshot:
         """Place this workload; `avoid` names workers that are excluded, and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
         previous = self.assignment.cluster if self.assignment is not None else None
-        asked = wish(
+        request = read_request(
             self.original.metadata.annotations,
             previous,
             refused | dict(avoid or {}),
             seed=self.workload.uid,
             namespace=self.original.namespace,
         )
-        return place(self.demand, asked, tuple(self.workers.values()), self.policy)
+        return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.model import Refusal, WorkerFacts
-from jobrelay.relay.placement import Policy
+from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import Registry, WorkerConnection
@@ -15,7 +15,7 @@ from jobrelay.relay.workload_kind import WorkloadKind
 
 __all__ = ["Policies", "SnapshotBuilder"]
 
-Policies = Callable[[str], tuple[Policy, Mapping[str, str]]]
+Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
 """From a namespace to its placement policy and its annotations."""
 _NO_REFUSALS: Mapping[str, Refusal] = {}
 
@@ -46,9 +46,15 @@ class SnapshotBuilder:
     """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
 
     def __init__(
-        self, state: RelayState, registry: Registry, policies: Policies, backlog: Callable[[str], int]
+        self,
+        state: RelayState,
+        registry: Registry,
+        placer: Placer,
+        policies: Policies,
+        backlog: Callable[[str], int],
     ) -> None:
-        self._state, self._registry, self._policies, self._backlog = state, registry, policies, backlog
+        self._state, self._registry, self._backlog = state, registry, backlog
+        self._placer, self._policies = placer, policies
 
     def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
         """Everything about one original, now."""
@@ -68,6 +74,7 @@ class SnapshotBuilder:
             _LazyFacts(self._registry.workers, self._facts),
             self._registry.removed,
             state.settings,
+            self._placer,
             policy,
             clock.now(),
             record.refusals if record is not None else _NO_REFUSALS,

@@ -20,7 +20,7 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import WorkloadKind, origin_uid
 from jobrelay.relay.workload_record import WorkloadRecord
-from jobrelay.workloads import Demand
+from jobrelay.workloads import WorkloadDemand
 
 __all__ = ["RelayState"]
 
@@ -70,7 +70,7 @@ class RelayState:
             started = mirror is not None and kind.adapter.read(mirror).started is not None
             self._load.assign(uid, to.cluster, kind.adapter.demand(original), started=started)
 
-    def reserve(self, original: Object, worker: str, demand: Demand) -> None:
+    def reserve(self, original: Object, worker: str, demand: WorkloadDemand) -> None:
         """Count an assignment before it is written, so that the next placement takes it into account."""
         self._load.assign(original.uid, worker, demand, started=False)
 

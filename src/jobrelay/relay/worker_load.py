@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from jobrelay.workloads import Demand
+from jobrelay.workloads import WorkloadDemand
 
 __all__ = ["WorkerLoad"]
 
@@ -50,7 +50,7 @@ class WorkerLoad:
         entry = self._entries.get(uid)
         return entry is not None and entry.reserved
 
-    def assign(self, uid: str, worker: str, demand: Demand, *, started: bool) -> None:
+    def assign(self, uid: str, worker: str, demand: WorkloadDemand, *, started: bool) -> None:
         """Count a workload for a worker, and no longer for the one before."""
         self.forget(uid)
         entry = self._entries[uid] = _Entry(worker, _NONE if started else total(demand), reserved=not started)
@@ -81,7 +81,7 @@ class WorkerLoad:
         self._live[self._entries.pop(uid).worker] -= 1
 
 
-def total(demand: Demand) -> dict[str, Fraction]:
+def total(demand: WorkloadDemand) -> dict[str, Fraction]:
     """The requests of all pods together; `pods` is their number."""
     sums: dict[str, Fraction] = {"pods": Fraction(0)}
     for pods in demand.pod_sets:

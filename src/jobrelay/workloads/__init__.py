@@ -1,17 +1,30 @@
-"""Workload kinds as the relay sees them: one small adapter per kind."""
+"""Workload kinds as the relay sees them: one adapter per kind, built in or from another package."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from jobrelay.kube import Resource
-from jobrelay.workloads.adapter import Adapter, Demand, End, Haste, Marks, PodSet, Workload
+from jobrelay.workloads.adapter import (
+    Adapter,
+    MirrorParameters,
+    PodSet,
+    Urgency,
+    Workload,
+    WorkloadDemand,
+    WorkloadOutcome,
+)
 from jobrelay.workloads.job import JobAdapter
 from jobrelay.workloads.patches import status_patch
+from jobrelay.workloads.registry import AdapterConflict, load_adapters
 
-__all__ = ["ADAPTERS", "Adapter", "Demand", "End", "Haste", "JobAdapter", "Marks", "PodSet", "Workload", "status_patch"]
-
-_ALL: Final[tuple[Adapter, ...]] = (JobAdapter(),)
-ADAPTERS: Final[Mapping[Resource, Adapter]] = {adapter.resource: adapter for adapter in _ALL}
-"""The kinds that can be delegated."""
+__all__ = [
+    "Adapter",
+    "AdapterConflict",
+    "JobAdapter",
+    "MirrorParameters",
+    "PodSet",
+    "Urgency",
+    "Workload",
+    "WorkloadDemand",
+    "WorkloadOutcome",
+    "load_adapters",
+    "status_patch",
+]

@@ -1,8 +1,11 @@
 """What the relay asks of a workload kind.
 
-An `Adapter` is a set of pure functions over objects: it reads the few facts that every kind has, says what the mirror on a
-worker must look like, which changes of the original to forward, and what to write back. It does no I/O and keeps no
-state; the relay does everything else in the same way for every kind.
+An `Adapter` is a set of pure functions over objects. It reads the few facts that every kind has, builds the mirror
+for a worker, says which changes of the original to forward, and computes the status to write back. It does no I/O and
+keeps no state; the relay does everything else in the same way for every kind.
+
+The *original* is the object on the management cluster, the *mirror* its copy on the worker that runs it. An adapter
+may be called at any time, in any order, and again with the same objects: it must depend on nothing but its arguments.
 """
 
 from __future__ import annotations
@@ -12,47 +15,51 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import Key
 
-__all__ = ["Adapter", "Demand", "End", "Haste", "Marks", "PodSet", "Workload"]
+__all__ = ["Adapter", "MirrorParameters", "PodSet", "Urgency", "Workload", "WorkloadDemand", "WorkloadOutcome"]
 
 
-class Haste(Enum):
-    """How long a new status may wait for what follows it, so that both are one write."""
+class Urgency(Enum):
+    """How long a new status may be held back, so that it and the next one become one write."""
 
     NOW = "now"
-    """It says something that people and programs wait for."""
+    """It contains something that users and programs wait for, such as a condition."""
     SOON = "soon"
     """It changes counts."""
     LATER = "later"
-    """It only announces what is about to come."""
+    """It only announces what follows at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How a workload ended, and when by the clock of whoever said so."""
+class WorkloadOutcome:
+    """How a workload ended, and when by the clock of the cluster that reports it."""
 
     succeeded: bool
     at: datetime | None
     reason: str = ""
     message: str = ""
+    deadline_exceeded: bool = False
+    """Whether its cluster stopped it at the deadline. That is how the relay recognises that a lease has run out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The facts about an object that decisions are made on; the same for an original and for its mirror."""
+    """The facts about an object that decisions depend on; the same for an original and for its mirror."""
 
     key: Key
     uid: str
     managed_by: str | None = None
+    """The value by which the object says who runs it: `.spec.managedBy` of a Job."""
     suspended: bool = False
     started: datetime | None = None
     active: int = 0
     """How many of its pods run or wait for a node, as its status counts them."""
-    end: End | None = None
+    end: WorkloadOutcome | None = None
+    """None until it has ended, in whatever way."""
     deleting: bool = False
     deadline: int | None = None
     """Seconds after `started` at which the cluster that runs it stops it."""
@@ -60,10 +67,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods that are alike: how many run at the same time, what each asks for, and where it may run."""
+    """Identical pods: how many run at the same time, what each requests, and where it may run."""
 
     count: int
     requests: Mapping[str, Fraction]
+    """By resource name, in base units: see `jobrelay.workloads.requests.pod_requests`."""
     node_selector: Mapping[str, str]
     tolerations: Sequence[Mapping[str, Any]] = ()
     affinity: Mapping[str, Any] | None = None
@@ -71,19 +79,20 @@ class PodSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """Everything that a workload needs of one cluster. Equal demands get equal answers, so it can be remembered by `shape`."""
+class WorkloadDemand:
+    """Everything that a workload needs of one cluster."""
 
     pod_sets: tuple[PodSet, ...]
     shape: str
-    """A digest of the namespace and of all that a worker may judge, but not of the name."""
+    """A digest of everything that a worker may judge it by: namespace, labels, spec, but not the name. Workloads of one
+    shape are expected to get the same answer from a worker, so its answers are remembered by it."""
     grace: float = 30.0
-    """The longest that its pods may take to end themselves, in seconds."""
+    """The longest that its pods may take to terminate, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """What makes a mirror ours: who it is of, which run it is, and the lease it runs on."""
+class MirrorParameters:
+    """What the relay decides about a mirror: whose it is, which run it is, its name and its deadline."""
 
     origin: str
     epoch: int
@@ -93,52 +102,63 @@ class Marks:
     """Seconds after its start at which the worker is to stop it; None leaves what the user asked for."""
 
 
+@runtime_checkable
 class Adapter(Protocol):
     """One workload kind."""
 
     @property
     def resource(self) -> Resource:
-        """The kind itself."""
+        """The kind itself. It is namespaced, and its CustomResourceDefinition, if any, has a status subresource."""
         ...
 
     @property
     def managers(self) -> frozenset[str]:
-        """The values of `.spec.managedBy` that hand an object to the relay."""
+        """The values of `Workload.managed_by` that hand an object to the relay."""
         ...
 
     @property
-    def fences(self) -> bool:
-        """Whether a worker stops a mirror at its deadline by itself."""
+    def enforces_deadline(self) -> bool:
+        """Whether a worker stops a mirror at its deadline by itself. Without that, the kind cannot be fenced."""
         ...
 
     def read(self, obj: Object) -> Workload:
-        """The facts about an original or a mirror."""
+        """The facts about an original or a mirror. Called often: cache it if decoding is slow."""
         ...
 
-    def demand(self, obj: Object) -> Demand:
+    def demand(self, original: Object) -> WorkloadDemand:
         """What an original needs of a worker."""
         ...
 
-    def mirror(self, obj: Object, marks: Marks) -> dict[str, Any]:
-        """The body of the mirror to create."""
+    def mirror(self, original: Object, parameters: MirrorParameters) -> dict[str, Any]:
+        """The body of the mirror to create, with the labels and annotations of `jobrelay.workloads.metadata`."""
         ...
 
-    def forward(self, obj: Object, mirror: Object, marks: Marks) -> dict[str, Any] | None:
-        """A merge patch that brings a mirror in line with its original and its marks, None if it is."""
+    def mirror_patch(self, original: Object, mirror: Object, parameters: MirrorParameters) -> dict[str, Any] | None:
+        """A merge patch that brings a mirror in line with its original and the parameters; None if it is."""
         ...
 
-    def returned(self, obj: Object, mirror: Object) -> dict[str, Any] | None:
-        """The original's whole new status after what its mirror says, None if there is nothing new. Always legal."""
+    def merged_status(self, original: Object, mirror: Object) -> dict[str, Any] | None:
+        """The original's complete new status according to its mirror; None if nothing changes.
+
+        The management cluster must accept it as an update of the present one, whatever the mirror says.
+        """
         ...
 
-    def subsets(self, obj: Object, mirror: Object) -> list[dict[str, Any]]:
-        """Smaller statuses to try, in this order, when the server refuses `returned` all the same."""
+    def reduced_statuses(self, original: Object, mirror: Object) -> list[dict[str, Any]]:
+        """Smaller statuses to try, in this order, if the server refuses `merged_status` nevertheless."""
         ...
 
-    def idle(self, obj: Object, now: datetime) -> dict[str, Any] | None:
-        """The whole new status of an original that has no mirror because it is suspended, None if it says so already."""
+    def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
+        """The complete new status of a suspended original that has no mirror; None if it has that status."""
         ...
 
-    def haste(self, obj: Object, status: Mapping[str, Any]) -> Haste:
+    def pod_owner(self, pod: Object) -> str:
+        """The uid of the mirror that a pod on a worker belongs to; empty if it belongs to none of this kind.
+
+        While pods of a mirror are not on nodes yet, what they request is reserved for them.
+        """
+        ...
+
+    def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
         """How soon a new status has to be written."""
         ...

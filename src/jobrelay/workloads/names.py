@@ -1,7 +1,7 @@
-"""Names that hand a workload over, and names that mirrors carry.
+"""Names that delegate a workload, and the labels and annotations of mirrors.
 
-Never take a mirror for ours by a label alone: what some kinds create inherits their labels. The uid of the original, in
-an annotation, is the proof.
+A label alone never identifies a mirror, since objects that some kinds create inherit their labels. The uid of the
+original, in an annotation, does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 DOMAIN: Final = "jobrelay.dev/"
-"""What every name of our own begins with."""
+"""The prefix of all our labels and annotations."""
 
 # `.spec.managedBy`
 RELAY: Final = "jobrelay.dev/relay"

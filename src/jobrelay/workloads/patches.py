@@ -1,7 +1,7 @@
-"""Merge patches that say what vanished.
+"""Merge patches that also remove fields.
 
-A server leaves out a counter that is 0 and a list that is empty. Whoever sends such a status as a merge patch leaves the
-old value in place: `active: 1` stays, and the end of the Job is refused. So whatever the new value lacks is sent as null,
+A server omits a counter that is 0 and a list that is empty. Sent as a merge patch, such a status leaves the old value
+in place: `active: 1` stays, and the end of the Job is refused. So fields that the new value lacks are sent as null,
 at every depth.
 """
 
@@ -14,9 +14,9 @@ __all__ = ["status_patch"]
 
 
 def status_patch(old_status: Mapping[str, Any], new_status: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch that makes one status of another; empty if they are equal. It goes under the key `status`.
+    """The merge patch from one status to another; empty if they are equal. It goes under the key `status`.
 
-    Lists are replaced whole. It fits any two JSON objects.
+    Lists are replaced as a whole. It works for any two JSON objects.
     """
     patch: dict[str, Any] = {key: None for key in old_status if new_status.get(key) is None}
     for key, value in new_status.items():

@@ -1,7 +1,7 @@
-"""What a pod asks of its node, counted as the scheduler does.
+"""What a pod requests of its node, counted as the scheduler does.
 
-A pod template may name only limits; the API server fills in the requests when a pod is made of it. The same is done here,
-so that a template and the pods made of it add up to the same.
+A pod template may have only limits; the API server defaults the requests when a pod is created from it. The same is
+done here, so that a template and its pods have the same requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["pod_requests"]
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The requests of a pod with this spec, by resource; what is zero is left out. A malformed amount is a ValueError."""
+    """The requests of a pod by resource, without those that are zero. Raises ValueError for a malformed amount."""
     filled = {name: spec[name] for name in ("overhead", "resources") if spec.get(name)}
     for name in ("containers", "initContainers"):
         filled[name] = [_filled(container) for container in spec.get(name) or ()]

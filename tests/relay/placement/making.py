@@ -8,8 +8,8 @@ from typing import Any
 
 from jobrelay.apimachinery import quantity
 from jobrelay.relay.model import Capacity, NodeFacts, WorkerFacts
-from jobrelay.relay.placement import Placement, Wish, parse_policy, place
-from jobrelay.workloads import Demand, PodSet
+from jobrelay.relay.placement import Placement, PlacementRequest, Placer
+from jobrelay.workloads import PodSet, WorkloadDemand
 
 UNREADABLE = Capacity(1, unknown="its nodes may not be read")
 
@@ -32,14 +32,19 @@ def pods(count: int = 1, cpu: str | int = 1, *, selector: Mapping[str, str] | No
     return PodSet(count, amounts(cpu=cpu) if cpu else {}, selector or {}, **where)
 
 
-def demand(*sets: PodSet) -> Demand:
-    return Demand(sets, shape=repr(sets))
+def demand(*sets: PodSet) -> WorkloadDemand:
+    return WorkloadDemand(sets, shape=repr(sets))
 
 
-def placed(wanted: PodSet | Demand, *workers: WorkerFacts, policy: str = "", **wish: Any) -> Placement:
-    whole = wanted if isinstance(wanted, Demand) else demand(wanted)
-    return place(whole, Wish(**wish), workers, parse_policy(policy))
+def placed(wanted: PodSet | WorkloadDemand, *workers: WorkerFacts, policy: str = "", **request: Any) -> Placement:
+    whole = wanted if isinstance(wanted, WorkloadDemand) else demand(wanted)
+    placer = Placer()
+    return placer.place(whole, PlacementRequest(**request), workers, placer.parse(policy))
 
 
 def said(placement: Placement, name: str) -> str:
     return next(verdict.sentence for verdict in placement.verdicts if verdict.worker == name)
+
+
+def waits_for_room(placement: Placement) -> bool:
+    return placement.sentence.startswith("Waits for room")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.object_index import ObjectIndex
 from jobrelay.kube.objects import decode_object, encode
 from jobrelay.relay.model import Capacity
 from jobrelay.relay.placement import CapacityTracker
+from jobrelay.relay.placement.capacity import POD_OWNER
 
 
 def node(name: str = "n1", cpu: str = "4", version: int = 1, **spec: Any) -> Object:
@@ -23,7 +23,7 @@ def node(name: str = "n1", cpu: str = "4", version: int = 1, **spec: Any) -> Obj
 
 
 def pod(name: str = "p", node: str = "n1", cpu: str = "1", phase: str = "Running", **more: Any) -> Object:
-    metadata = {"name": name, "namespace": "d", "uid": f"uid-{name}", "labels": {CONTROLLER_UID: more.pop("job", "j")}}
+    metadata = {"name": name, "namespace": "d", "uid": f"uid-{name}", "labels": {POD_OWNER: more.pop("job", "j")}}
     metadata |= more.pop("metadata", {})
     spec = {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **more}
     return decode_object(encode({"metadata": metadata, "spec": spec, "status": {"phase": phase}}))

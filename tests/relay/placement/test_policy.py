@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobrelay.relay.placement import DEFAULT, PolicyError, parse_policy
+from jobrelay.relay.placement import DEFAULT_POLICY, PolicyError, parse_policy
 
 
 def weights(text: str) -> dict[str, float]:
@@ -14,7 +14,7 @@ def test_scores_and_weights() -> None:
     assert found == {"preferred": 100, "sticky": 10, "least-loaded": 2, "cost": 0.5}
 
 
-@pytest.mark.parametrize("text", ["", "  ", DEFAULT])
+@pytest.mark.parametrize("text", ["", "  ", DEFAULT_POLICY])
 def test_nothing_said_is_the_default(text: str) -> None:
     assert weights(text) == {"preferred": 100, "sticky": 10, "least-loaded": 1, "affinity": 1}
 

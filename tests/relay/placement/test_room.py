@@ -9,7 +9,7 @@ import pytest
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.workloads import PodSet
 
-from .making import amounts, demand, node, placed, pods, said, worker
+from .making import amounts, demand, node, placed, pods, said, waits_for_room, worker
 
 SSD = {"disk": "ssd"}
 GPU_TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
@@ -31,7 +31,7 @@ def test_the_worker_with_room_is_chosen() -> None:
 
 def test_it_waits_here_while_no_worker_has_room() -> None:
     found = placed(pods(4), worker("a", node(used=3)), worker("b", node("m", used=2), node("n", used=4)))
-    assert (found.chosen, found.waits_for_room) == (None, True)
+    assert (found.chosen, waits_for_room(found)) == (None, True)
     assert found.sentence == (
         "Waits for room on 2 workers; the nearest is b, which has no room now: "
         "needs 4 cpu for 4 pods, 2 of 8 cpu free on 2 nodes; 2 of 4 pods fit now."
@@ -50,17 +50,11 @@ def test_what_is_larger_than_every_worker_goes_where_most_pods_fit_now() -> None
 
 def test_what_is_larger_than_every_worker_waits_while_all_are_full() -> None:
     found = placed(pods(100), worker("a", node(used=4)))
-    assert (found.chosen, found.waits_for_room) == (None, True)
+    assert (found.chosen, waits_for_room(found)) == (None, True)
 
 
 def test_it_waits_for_the_worker_that_can_hold_all_of_it() -> None:
     assert placed(pods(8), worker("small", node()), worker("large", node(cpu=8, used=1))).chosen is None
-
-
-def test_without_patience_it_starts_where_most_pods_fit() -> None:
-    workers = worker("small", node()), worker("large", node(cpu=8, used=1)), worker("full", node(cpu=8, used=8))
-    found = placed(pods(8), *workers, patient=False)
-    assert (found.chosen, [verdict.ok for verdict in found.verdicts]) == ("large", [True, True, False])
 
 
 def test_under_overflow_it_never_waits() -> None:
@@ -70,7 +64,7 @@ def test_under_overflow_it_never_waits() -> None:
 
 def test_a_pod_too_large_for_every_node_is_refused() -> None:
     found = placed(pods(1, cpu=6), worker("a", node("m"), node("n")))
-    assert (found.chosen, found.waits_for_room) == (None, False)
+    assert (found.chosen, waits_for_room(found)) == (None, False)
     assert said(found, "a") == "0/2 nodes are large enough: a pod needs 6 cpu, its largest node has 4 cpu"
 
 
@@ -134,7 +128,7 @@ def test_what_nodes_lack_is_named() -> None:
 @pytest.mark.parametrize("out", [{"schedulable": False}, {"taints": (NOT_READY,)}], ids=["cordoned", "not ready"])
 def test_a_node_out_of_service_is_waited_for(out: dict[str, Any]) -> None:
     found = placed(pods(), worker("a", node(**out)))
-    assert found.waits_for_room
+    assert waits_for_room(found)
     assert said(found, "a") == "has no room now: 0/1 nodes for these pods are in service"
 
 

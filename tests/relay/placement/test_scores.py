@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jobrelay.relay.model import WorkerFacts
-from jobrelay.relay.placement import Part
+from jobrelay.relay.placement import PluginScore
 
 from .making import amounts, node, placed, pods, worker
 
@@ -72,7 +72,7 @@ def test_preferred_node_affinity_counts() -> None:
 def test_the_parts_of_a_score_are_told() -> None:
     found = placed(pods(), *pair({"cost": Fraction(2)}, {"cost": Fraction(1)}), policy="least-loaded,cost*2")
     first = found.verdicts[0]
-    assert first.parts[-2:] == (Part("least-loaded", 0.75, weight=1), Part("cost", 0.5, weight=2))
+    assert first.parts[-2:] == (PluginScore("least-loaded", 0.75, weight=1), PluginScore("cost", 0.5, weight=2))
     assert (first.score, first.would_change) == (1.75, "a score above that of b: 1.750 against 2.750")
 
 

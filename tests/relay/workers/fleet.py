@@ -15,6 +15,7 @@ from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.workers import ObjectSource, Registry, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
 from jobrelay.relay.workers.tasks import until_first
+from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, Recording, advance, kubeconfig, running, settle
 
@@ -61,6 +62,7 @@ class Fleet:
             self.client,
             source,
             resources=[JOBS],
+            pod_owner=JobAdapter().pod_owner,
             origin=ORIGIN_HERE,
             namespace=NAMESPACE,
             connect=self.connect,

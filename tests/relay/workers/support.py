@@ -15,6 +15,7 @@ from jobrelay.kube import Connection, FakeClock, FaultyTransport, Request, Respo
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
+from jobrelay.workloads import JobAdapter
 
 ORIGIN_HERE = "test"
 
@@ -81,7 +82,12 @@ async def worker(
     async with Cluster(controllers="none") as cluster:
         seen = Recording(cluster.transport(user))
         faults = FaultyTransport(seen, clock=clock)
-        made: dict[str, Any] = {"resources": [JOBS], "connect": lambda name, connection: faults, **options}
+        made: dict[str, Any] = {
+            "resources": [JOBS],
+            "pod_owner": JobAdapter().pod_owner,
+            "connect": lambda name, connection: faults,
+            **options,
+        }
         link = WorkerConnection(
             spec or WorkerSpec("w1", kubeconfig_access()), origin=ORIGIN_HERE, clock=clock, random=Random(1), **made
         )

@@ -11,6 +11,7 @@ import pytest
 from jobrelay.kube import FakeClock, Request, Response
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.workers import WorkerConnection, WorkerSpec
+from jobrelay.workloads import JobAdapter
 
 from .support import advance, kubeconfig_access, running
 
@@ -70,6 +71,7 @@ async def test_nonsense_is_named_and_does_no_harm(clock: FakeClock, liar: Liar, 
     link = WorkerConnection(
         WorkerSpec("w1", kubeconfig_access()),
         resources=[JOBS],
+        pod_owner=JobAdapter().pod_owner,
         origin="o",
         clock=clock,
         connect=lambda name, connection: liar,

@@ -8,6 +8,7 @@ from pathlib import Path
 from jobrelay.cluster import Cluster
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.workers import FlagSource, Registry, WorkerConnection
+from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, job, running
 
@@ -30,7 +31,14 @@ async def test_a_worker_is_lost_and_found_over_https(tmp_path: Path) -> None:
     port = int(first.url.rpartition(":")[2])
     async with management:
         source = FlagSource({"w1": Path(first.kubeconfig), "self": Path(management.kubeconfig)})
-        registry = Registry(management.client(), source, resources=[JOBS], origin=ORIGIN_HERE, namespace="default")
+        registry = Registry(
+            management.client(),
+            source,
+            resources=[JOBS],
+            pod_owner=JobAdapter().pod_owner,
+            origin=ORIGIN_HERE,
+            namespace="default",
+        )
         async with running(registry.run()):
             await asyncio.sleep(0)
             await registry.wait_ready(20)

@@ -12,6 +12,7 @@ from jobrelay.kube.resource import JOBS, SECRETS
 from jobrelay.relay.model import State
 from jobrelay.relay.workers import FlagSource, Registry, RejectedKubeconfig, parse_flag
 from jobrelay.relay.workers.multikueue import CLUSTERS
+from jobrelay.workloads import JobAdapter
 
 from .fleet import MKC, NAMESPACE, fleet, registered, server
 from .support import ORIGIN_HERE, advance, kubeconfig, running, settle
@@ -198,7 +199,13 @@ async def test_flags_name_workers_and_their_files_are_read_again(clock: FakeCloc
     async with fleet(clock, "w1") as made:
         source = FlagSource({"w1": path, "gone": tmp_path / "gone"}, clock=clock)
         registry = Registry(
-            made.client, source, resources=[JOBS], origin=ORIGIN_HERE, connect=made.connect, clock=clock
+            made.client,
+            source,
+            resources=[JOBS],
+            pod_owner=JobAdapter().pod_owner,
+            origin=ORIGIN_HERE,
+            connect=made.connect,
+            clock=clock,
         )
         async with running(registry.run()):
             await settle(clock)

@@ -11,6 +11,7 @@ from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
+from jobrelay.workloads import JobAdapter
 
 from .support import ORIGIN_HERE, Recording, advance, job, running
 
@@ -34,7 +35,11 @@ async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[Worke
         await _grant(cluster.client(), "team")
         seen = Recording(cluster.transport("relay", ["system:authenticated"]))
         access = UsableKubeconfig(Connection("https://w1", namespace), "1")
-        options: dict[str, Any] = {"resources": [JOBS], "connect": lambda name, connection: seen}
+        options: dict[str, Any] = {
+            "resources": [JOBS],
+            "pod_owner": JobAdapter().pod_owner,
+            "connect": lambda name, connection: seen,
+        }
         link = WorkerConnection(WorkerSpec("w1", access), origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await advance(clock, 2)

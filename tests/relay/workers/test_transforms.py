@@ -7,9 +7,12 @@ import pytest
 
 from jobrelay.kube import Object, ProtocolError
 from jobrelay.kube.objects import decode_object
+from jobrelay.relay.placement.capacity import POD_OWNER
 from jobrelay.relay.workers import strip_managed_fields
 from jobrelay.relay.workers.transforms import checked_mirror, node_for_capacity, pod_for_capacity
+from jobrelay.workloads import JobAdapter
 
+OWNER = JobAdapter().pod_owner
 METADATA = {"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": {"x": "y"}}
 
 
@@ -44,18 +47,17 @@ def test_of_a_pod_its_requests_node_and_phase_are_kept() -> None:
         spec={"nodeName": "n", "containers": [container], "volumes": [{}]},
         status={"phase": "Pending", "podIP": "1.2.3.4", "conditions": [waiting, {"type": "Ready", "status": "False"}]},
     )
-    assert pod_for_capacity(pod).decode() == {
+    assert pod_for_capacity(pod, OWNER).decode() == {
         "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
         "status": {"phase": "Pending", "conditions": [waiting]},
     }
-    assert pod_for_capacity(pod).metadata.labels == {}
+    assert pod_for_capacity(pod, OWNER).metadata.labels == {}
 
 
-def test_of_a_pod_its_job_is_kept() -> None:
-    label = {"batch.kubernetes.io/controller-uid": "j"}
-    pod = made(metadata=METADATA | {"labels": {"x": "y", **label}})
-    assert pod_for_capacity(pod).metadata.labels == label
-    assert pod_for_capacity(pod).key == pod.key
+def test_of_a_pod_its_owner_is_kept() -> None:
+    pod = made(metadata=METADATA | {"labels": {"x": "y", "batch.kubernetes.io/controller-uid": "j"}})
+    assert pod_for_capacity(pod, OWNER).metadata.labels == {POD_OWNER: "j"}
+    assert pod_for_capacity(pod, OWNER).key == pod.key
 
 
 def test_of_a_node_its_room_and_taints_are_kept() -> None:
@@ -72,4 +74,4 @@ def test_of_a_node_its_room_and_taints_are_kept() -> None:
 
 def test_a_pod_that_makes_no_sense_is_nonsense() -> None:
     with pytest.raises(ProtocolError):
-        pod_for_capacity(made(spec={"containers": "many"}))
+        pod_for_capacity(made(spec={"containers": "many"}), OWNER)

@@ -38,7 +38,6 @@ from jobrelay.kube.kubeconfig import default_paths
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.overview import WorkerView, worker_views
-from jobrelay.relay.placement import parse_policy
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 
@@ -122,7 +121,7 @@ async def _candidacy(
         _source(plan, client, namespace),
         plan.settings(origin),
         namespace=namespace,
-        policy=parse_policy(plan.tuning.placement),
+        policy=plan.tuning.placement,
         election=election,
         identity=identity,
         clock=clock,

@@ -41,11 +41,15 @@ class Tuning:
         ]
 
     def check(self) -> None:
-        """Raises Failure for a policy that cannot be read."""
+        """Raises Failure for a policy that cannot be read, and for adapters that exclude each other."""
         from jobrelay.relay.placement import PolicyError, parse_policy
+        from jobrelay.workloads import AdapterConflict, load_adapters
 
         try:
+            load_adapters()
             parse_policy(self.placement)
+        except AdapterConflict as error:
+            raise Failure(str(error), "uninstall one of the two packages") from None
         except PolicyError as error:
             raise Failure(f"--placement: {error}", "docs/reference/placement.md lists the policies") from None
 

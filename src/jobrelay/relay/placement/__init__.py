@@ -1,32 +1,32 @@
-"""Which worker a workload goes to: pure functions over what is known of the workers, and every decision explained.
+"""Which worker a workload goes to, with every decision explained.
 
-`place` is called for every workload, so it does little: what the nodes of a worker can hold is remembered until its capacity
-changes (`fit`), and texts are made only when they are read (`explain`). `CapacityTracker` keeps the capacity up to date
-from a worker's nodes and pods.
+A `Placer` belongs to one relay and owns what placements share: the policy plugins and the cached fits of each worker.
+Filters and scores are pure functions of candidates. Placing happens for every workload, so it does little: the nodes
+of a worker are added up again only as far as they changed (`fit`), and texts are made only when they are read
+(`explain`). `CapacityTracker` keeps the capacity of a worker up to date from its nodes and pods.
 """
 
 from __future__ import annotations
 
 from .capacity import CapacityTracker
-from .decide import Placement, alike, place
-from .explain import Part, Verdict
-from .guests import Guests, Refuse
-from .policy import DEFAULT, Policy, PolicyError, parse_policy
-from .wish import Wish, wish
+from .explain import PlacementVerdict, PluginScore
+from .placer import Placement, Placer
+from .plugins import PolicyPlugins, Rejection
+from .policy import DEFAULT_POLICY, PlacementPolicy, PolicyError, parse_policy
+from .request import PlacementRequest, read_request
 
 __all__ = [
-    "DEFAULT",
+    "DEFAULT_POLICY",
     "CapacityTracker",
-    "Guests",
-    "Part",
     "Placement",
-    "Policy",
+    "PlacementPolicy",
+    "PlacementRequest",
+    "PlacementVerdict",
+    "Placer",
+    "PluginScore",
     "PolicyError",
-    "Refuse",
-    "Verdict",
-    "Wish",
-    "alike",
+    "PolicyPlugins",
+    "Rejection",
     "parse_policy",
-    "place",
-    "wish",
+    "read_request",
 ]

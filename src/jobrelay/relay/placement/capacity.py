@@ -1,10 +1,10 @@
-"""What a worker's nodes have and what their pods take, kept up to date from watch events.
+"""What a worker's nodes offer and what their pods request, kept up to date from watch events.
 
-Pods are counted as the scheduler counts them: from the moment they are bound to a node until they end. Each event changes the
-sums of one node, and a snapshot makes new facts of those nodes only that changed since the last one; the others stay the
-same objects, by which placement sees that nothing has to be counted again.
+Pods are counted as the scheduler counts them: from the moment they are bound to a node until they end. Each event
+changes the sums of one node, and a snapshot replaces only the facts of nodes that changed since the last one. The
+others stay the same objects, by which placement recognises that they need not be added up again.
 
-A pod's requests are read once and shared among equal pods; later events look at its node and phase only.
+A pod's requests are read once and shared among equal pods; later events read only its node and phase.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.apimachinery import quantity
-from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.errors import ProtocolError
 from jobrelay.kube.objects import Key
 from jobrelay.relay.model import Capacity, NodeFacts
 from jobrelay.workloads.requests import pod_requests
 
-__all__ = ["CapacityTracker"]
+__all__ = ["POD_OWNER", "CapacityTracker"]
 
+POD_OWNER: Final = "jobrelay.dev/mirror-uid"
+"""The label by which pods say whose they are, in the form in which they are kept here."""
 _ENDED: Final = ("Succeeded", "Failed")
+_MOST_SHARED: Final = 4096
 _Requests = tuple[tuple[str, Fraction], ...]
 
 
@@ -59,8 +61,8 @@ class _Node(msgspec.Struct, frozen=True, gc=False):
     status: _NodeStatus = _NodeStatus()
 
 
-class _Held(NamedTuple):
-    """A pod that counts: on a node, or waiting for one if `node` is empty."""
+class _CountedPod(NamedTuple):
+    """A pod that is counted: on a node, or waiting for one if `node` is empty."""
 
     node: str
     requests: _Requests
@@ -69,14 +71,14 @@ class _Held(NamedTuple):
 
 
 class CapacityTracker:
-    """The capacity of one worker. `node` and `pod` are handlers for stores of these kinds."""
+    """The capacity of one worker. `node` and `pod` are event handlers for caches of these kinds."""
 
     def __init__(self, unknown: str = "it has not been read yet") -> None:
         self._unknown = unknown
         self._nodes: dict[str, NodeFacts] = {}
-        """Every node, without what its pods take."""
+        """Every node, without the requests of its pods."""
         self._used: dict[str, dict[str, Fraction]] = {}
-        self._pods: dict[Key, _Held] = {}
+        self._pods: dict[Key, _CountedPod] = {}
         self._shared: dict[_Requests, _Requests] = {}
         self._bound: Counter[str] = Counter()
         self._waiting: Counter[str] = Counter()
@@ -85,7 +87,7 @@ class CapacityTracker:
         self._last = Capacity(0, unknown=unknown)
 
     def known(self, unknown: str = "") -> None:
-        """Say that nodes and pods are read completely, or why they are not."""
+        """Set whether nodes and pods have been read completely; if not, `unknown` says why."""
         self._unknown = unknown
 
     @property
@@ -132,15 +134,15 @@ class CapacityTracker:
         return self._last
 
     def pending(self, owners: Container[str] | None = None) -> int:
-        """How many pods of these Jobs (by uid; None for all) wait for a node, gated ones left out."""
+        """How many pods of these mirrors (by uid; None for all) wait for a node, without gated ones."""
         return sum(count for owner, count in self._waiting.items() if owners is None or owner in owners)
 
     def bound(self, owner: str) -> int:
-        """How many pods of a Job (by uid) are counted on nodes: what of it need not be reserved any more."""
+        """How many pods of a mirror (by uid) are counted on nodes and need no reservation any more."""
         return self._bound[owner]
 
-    def _read(self, pod: Object, before: _Held | None) -> _Held | None:
-        """What a pod counts for; None if it has ended, is gated, or makes no sense."""
+    def _read(self, pod: Object, before: _CountedPod | None) -> _CountedPod | None:
+        """A pod as it is counted; None if it has ended, is gated, or is malformed."""
         try:
             view = pod.decode(_Pod)
             if view.status.phase in _ENDED:
@@ -154,28 +156,30 @@ class CapacityTracker:
                 requests = tuple(sorted(pod_requests(pod.decode()["spec"]).items()))
         except (ProtocolError, ValueError, TypeError, KeyError, AttributeError):
             return None
+        if len(self._shared) > _MOST_SHARED:
+            self._shared.clear()
         shared = self._shared.setdefault(requests, requests)
-        return _Held(view.spec.node_name, shared, metadata.labels.get(CONTROLLER_UID, ""), metadata.generation)
+        return _CountedPod(view.spec.node_name, shared, metadata.labels.get(POD_OWNER, ""), metadata.generation)
 
-    def _count(self, held: _Held | None, times: int) -> None:
-        if held is None:
+    def _count(self, counted: _CountedPod | None, times: int) -> None:
+        if counted is None:
             return
-        owners = self._bound if held.node else self._waiting
-        owners[held.owner] += times
-        if not owners[held.owner]:
-            del owners[held.owner]
-        if held.node:
-            used = self._used.setdefault(held.node, {"pods": Fraction(0)})
+        owners = self._bound if counted.node else self._waiting
+        owners[counted.owner] += times
+        if not owners[counted.owner]:
+            del owners[counted.owner]
+        if counted.node:
+            used = self._used.setdefault(counted.node, {"pods": Fraction(0)})
             used["pods"] += times
-            for name, amount in held.requests:
+            for name, amount in counted.requests:
                 used[name] = used.get(name, Fraction(0)) + times * amount
             if not used["pods"]:
-                del self._used[held.node]
-            self._changed[held.node] = None
+                del self._used[counted.node]
+            self._changed[counted.node] = None
 
 
 def _node_facts(node: Object) -> NodeFacts | None:
-    """A node without its pods; None if it makes no sense, so that nobody counts on it."""
+    """A node without its pods; None if it is malformed, so that nothing is placed on it."""
     try:
         view = node.decode(_Node)
         allocatable = {name: quantity.number(text) for name, text in view.status.allocatable.items()}

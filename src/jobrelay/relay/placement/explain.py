@@ -1,4 +1,4 @@
-"""Decisions in words: what was found about each worker, with the arithmetic, and what would change it."""
+"""Placements in words: what was found about each worker, with the arithmetic, and what would change the decision."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .amounts import counted, of, text
-from .case import EQUAL, Case, Guard
-from .fit import Fit, Sum
-from .guests import Refuse
-from .needs import Needs
-from .wish import Wish
+from .amounts import count_of, format_amount, format_free
+from .candidate import Candidate, Filter
+from .fit import ResourceFit, WorkerFit
+from .plugins import Rejection
+from .request import PlacementRequest
 
-__all__ = ["Outcome", "Part", "Verdict", "sentence", "verdicts"]
+__all__ = ["EQUAL", "PlacementTrace", "PlacementVerdict", "PluginScore", "sentence", "verdicts"]
 
+EQUAL: Final = 1e-9
+"""Scores that differ by less are equal."""
 _NAMED: Final = 3
 """How many workers a sentence names before it only counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What one policy thinks of a worker."""
+class PluginScore:
+    """What one score or plugin gave a worker."""
 
     name: str
     raw: float
@@ -29,138 +30,139 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PlacementVerdict:
     """What was found about one worker."""
 
     worker: str
     ok: bool
     """Whether it could take the workload now."""
     score: float | None
-    """The sum of its parts; None if it could not."""
+    """The weighted sum of its parts; None if it could not take it."""
     sentence: str
     would_change: str
     """What would make it the chosen one; empty if it is."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PluginScore, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """All that a decision was made of."""
+class PlacementTrace:
+    """Everything that a placement was decided on."""
 
-    cases: Sequence[Case]
-    chosen: Case | None
+    candidates: Sequence[Candidate]
+    chosen: Candidate | None
     columns: Sequence[tuple[str, float]]
-    """The name and weight of each number in a case."""
-    needs: Needs
-    wish: Wish
+    """The name and weight of each of a candidate's scores."""
+    request: PlacementRequest
 
 
-def verdicts(outcome: Outcome) -> tuple[Verdict, ...]:
-    return tuple(_verdict(case, outcome) for case in outcome.cases)
+def verdicts(trace: PlacementTrace) -> tuple[PlacementVerdict, ...]:
+    """One verdict for each worker, in their order."""
+    return tuple(_verdict(candidate, trace) for candidate in trace.candidates)
 
 
-def _verdict(case: Case, outcome: Outcome) -> Verdict:
-    name = case.worker.name
-    if case.refused is not None:
-        why = _refusal(case)
-        return Verdict(name, False, None, why.sentence, why.would_change)
-    said = _room(case)
-    if not case.ok:
-        return Verdict(name, False, None, said, _missing(case))
-    parts = tuple(Part(column, raw, weight) for (column, weight), raw in zip(outcome.columns, case.raw, strict=True))
-    return Verdict(name, True, case.score, said, _behind(case, outcome.chosen), parts)
+def _verdict(candidate: Candidate, trace: PlacementTrace) -> PlacementVerdict:
+    name = candidate.worker.name
+    if candidate.rejected is not None:
+        why = _rejection(candidate)
+        return PlacementVerdict(name, False, None, why.sentence, why.would_change)
+    room = _room(candidate)
+    if not candidate.feasible:
+        return PlacementVerdict(name, False, None, room, _missing(candidate))
+    columns = zip(trace.columns, candidate.scores, strict=True)
+    parts = tuple(PluginScore(column, raw, weight) for (column, weight), raw in columns)
+    return PlacementVerdict(name, True, candidate.total, room, _behind(candidate, trace.chosen), parts)
 
 
-def _refusal(case: Case) -> Refuse:
-    return case.refused.why(case) if isinstance(case.refused, Guard) else case.refused or Refuse("")
+def _rejection(candidate: Candidate) -> Rejection:
+    rejected = candidate.rejected
+    return rejected.explain(candidate) if isinstance(rejected, Filter) else rejected or Rejection("")
 
 
-def _room(case: Case) -> str:
+def _room(candidate: Candidate) -> str:
     """How much room a worker has for the workload."""
-    if case.fit is None:
-        why = case.worker.capacity.unknown or "it lists no nodes"
-        waiting = counted(case.worker.pending, "relayed pod")
-        return f"its room is not known ({why}); {waiting} wait{'s' * (case.worker.pending == 1)} for a node there"
-    said = _arithmetic(case, case.fit)
-    if case.room >= case.needs.pods:
-        return f"has room: {said}"
-    fits = f"; {case.room} of {counted(case.needs.pods, 'pod')} fit now" if case.room else ""
-    if case.later:
-        return f"has no room now: {said}{fits}"
-    return f"is too small for all pods at once: {said}{fits}, {case.fit.ever} if nothing else ran there"
+    worker, pods = candidate.worker, candidate.requirements.pods
+    if candidate.fit is None:
+        why = worker.capacity.unknown or "it lists no nodes"
+        waiting = count_of(worker.pending, "relayed pod")
+        return f"its room is not known ({why}); {waiting} wait{'s' * (worker.pending == 1)} for a node there"
+    arithmetic = _arithmetic(candidate, candidate.fit)
+    if candidate.pods_fitting >= pods:
+        return f"has room: {arithmetic}"
+    fits = f"; {candidate.pods_fitting} of {count_of(pods, 'pod')} fit now" if candidate.pods_fitting else ""
+    if candidate.fits_when_empty:
+        return f"has no room now: {arithmetic}{fits}"
+    empty = candidate.fit.empty
+    return f"is too small for all pods at once: {arithmetic}{fits}, {empty} if nothing else ran there"
 
 
-def _arithmetic(case: Case, found: Fit) -> str:
+def _arithmetic(candidate: Candidate, fit: WorkerFit) -> str:
     """What is needed and what there is of the scarcest resource."""
-    if not found.serving:
-        return f"0/{found.eligible} nodes for these pods are in service"
-    reserved = case.worker.reserved
-    tight = min(found.sums, key=lambda one: min(one.places, (one.free - one.taken(reserved)) // one.each))
+    if not fit.serving:
+        return f"0/{fit.eligible} nodes for these pods are in service"
+    reserved = candidate.worker.reserved
+    tight = min(fit.resources, key=lambda one: min(one.pods, (one.free - one.taken(reserved)) // one.each))
     taken = tight.taken(reserved)
-    nodes = counted(found.serving, "node")
-    said = f"{_needed(tight, found)}, {of(tight.name, tight.free - taken, tight.has)} free on {nodes}"
+    free = format_free(tight.name, tight.free - taken, tight.allocatable)
+    text = f"{_needed(tight, fit)}, {free} free on {count_of(fit.serving, 'node')}"
     if taken:
-        said += f" after {text(tight.name, taken)} for workloads on their way there"
-    if case.room < found.pods and tight.free - taken >= tight.need:
-        said += ", but not in pieces of that size"
-    return said
+        text += f" after {format_amount(tight.name, taken)} for workloads on their way there"
+    if candidate.pods_fitting < fit.pods and tight.free - taken >= tight.requested:
+        text += ", but not in pieces of that size"
+    return text
 
 
-def _needed(tight: Sum, found: Fit) -> str:
+def _needed(tight: ResourceFit, fit: WorkerFit) -> str:
     if tight.name == "pods":
-        return f"needs {text('pods', tight.need)}"
-    return f"needs {text(tight.name, tight.need)} for {counted(found.pods, 'pod')}"
+        return f"needs {format_amount('pods', tight.requested)}"
+    return f"needs {format_amount(tight.name, tight.requested)} for {count_of(fit.pods, 'pod')}"
 
 
-def _missing(case: Case) -> str:
-    missing = case.needs.pods - case.room
+def _missing(candidate: Candidate) -> str:
+    missing = candidate.requirements.pods - candidate.pods_fitting
     return f"room for {missing} more {'pod' if missing == 1 else 'pods'}"
 
 
-def _behind(case: Case, chosen: Case | None) -> str:
-    if chosen is None or case is chosen:
+def _behind(candidate: Candidate, chosen: Candidate | None) -> str:
+    """Why a feasible worker was not chosen."""
+    if chosen is None or candidate is chosen:
         return ""
     name = chosen.worker.name
-    if case.fit is None and case.worker.pending:
+    if candidate.fit is None and candidate.worker.pending:
         return f"fewer pods that wait there than on {name}, or no room on {name}"
-    if not case.enough:
-        return f"more room than {name}, which takes {counted(chosen.room, 'pod')} now"
-    if abs(case.score - chosen.score) < EQUAL:
+    if not candidate.fits_now:
+        return f"more room than {name}, which takes {count_of(chosen.pods_fitting, 'pod')} now"
+    if abs(candidate.total - chosen.total) < EQUAL:
         return f"nothing: it is as good as {name}, and equal workers take turns"
-    return f"a score above that of {name}: {case.score:.3f} against {chosen.score:.3f}"
+    return f"a score above that of {name}: {candidate.total:.3f} against {chosen.total:.3f}"
 
 
-def sentence(outcome: Outcome) -> str:
-    chosen = outcome.chosen
-    if chosen is not None:
-        return _placed(chosen, outcome)
-    if not outcome.cases:
+def sentence(trace: PlacementTrace) -> str:
+    """The decision in one sentence."""
+    if trace.chosen is not None:
+        return _placed(trace.chosen, trace)
+    if not trace.candidates:
         return "Waits for a worker: none is registered."
-    if outcome.wish.problem:
-        return f"Waits for a correction: {outcome.wish.problem}."
-    waiting = [case for case in outcome.cases if case.refused is None]
+    if trace.request.problem:
+        return f"Waits for a correction: {trace.request.problem}."
+    waiting = [candidate for candidate in trace.candidates if candidate.rejected is None]
     if waiting:
-        near = max(waiting, key=lambda case: (case.room, -case.position))
-        count = counted(len(waiting), "worker")
+        near = max(waiting, key=lambda candidate: (candidate.pods_fitting, -candidate.position))
+        count = count_of(len(waiting), "worker")
         return f"Waits for room on {count}; the nearest is {near.worker.name}, which {_room(near)}."
-    return _nowhere(outcome)
+    return _rejected_by_all(trace)
 
 
-def _placed(chosen: Case, outcome: Outcome) -> str:
-    rivals = sum(case.ok for case in outcome.cases)
-    among = f"the best of {rivals} workers that could take it" if rivals > 1 else "the only worker that could take it"
-    said = _room(chosen)
-    return (
-        f"Goes to {chosen.worker.name}, {among}; it {said}."
-        if chosen.fit
-        else f"Goes to {chosen.worker.name}, {among}; {said}."
-    )
+def _placed(chosen: Candidate, trace: PlacementTrace) -> str:
+    count = sum(candidate.feasible for candidate in trace.candidates)
+    among = f"the best of {count} workers that could take it" if count > 1 else "the only worker that could take it"
+    return f"Goes to {chosen.worker.name}, {among}; {'it ' if chosen.fit else ''}{_room(chosen)}."
 
 
-def _nowhere(outcome: Outcome) -> str:
-    unknown = [name for name in outcome.wish.pinned if name not in {case.worker.name for case in outcome.cases}]
-    allowed = [case for case in outcome.cases if not outcome.wish.pinned or case.worker.name in outcome.wish.pinned]
-    said = [f"{case.worker.name}: {_refusal(case).sentence}" for case in allowed[:_NAMED]]
-    said += [f"{name}: no worker of this name is registered" for name in unknown[: _NAMED - len(said)]]
-    more = len(allowed) + len(unknown) - len(said)
-    return f"Waits for a worker that can take it. {'; '.join(said)}" + (f"; and {more} more." if more else ".")
+def _rejected_by_all(trace: PlacementTrace) -> str:
+    pinned = trace.request.pinned
+    unknown = [name for name in pinned if name not in {candidate.worker.name for candidate in trace.candidates}]
+    allowed = [candidate for candidate in trace.candidates if not pinned or candidate.worker.name in pinned]
+    reasons = [f"{candidate.worker.name}: {_rejection(candidate).sentence}" for candidate in allowed[:_NAMED]]
+    reasons += [f"{name}: no worker of this name is registered" for name in unknown[: _NAMED - len(reasons)]]
+    more = len(allowed) + len(unknown) - len(reasons)
+    return f"Waits for a worker that can take it. {'; '.join(reasons)}" + (f"; and {more} more." if more else ".")

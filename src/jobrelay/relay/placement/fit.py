@@ -1,135 +1,162 @@
-"""How many pods of a kind a worker's nodes can hold: now, and if nothing else ran there.
+"""How many pods of a workload the nodes of a worker can hold: now, and if they were empty.
 
-Each node is asked for itself, since eight free CPUs on eight nodes hold no pod that needs two. A node that is cordoned or has
-a taint of Kubernetes' own (not ready, under pressure) is out of service for now but counts for what could ever fit.
+Every node is considered by itself, since eight free CPUs on eight nodes hold no pod that needs two. A node that is
+cordoned or has one of Kubernetes' own taints (not ready, under pressure) is out of service now but counts for what
+would fit on empty nodes.
 
-What workloads on their way will take is known only as a sum. It is taken off twice, from the free amounts and from the places
-for pods of this size, and the stricter counts; nodes that are of no use to these pods carry their share of it.
-
-What was added up for a worker belongs to one capacity object; only the nodes that differ in the next one are looked at again.
+The requests of workloads that are assigned but not yet visible as pods are known only as a sum. The sum is subtracted
+both from the free amounts and from the number of pods that fit, and the stricter result counts. Nodes that do not
+accept these pods take their share of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from jobrelay.relay.model import Capacity
+from jobrelay.relay.model import Capacity, WorkerFacts
+from jobrelay.workloads import WorkloadDemand
 
-from .amounts import down
-from .needs import Needs
-from .tally import Room, Tally
+from .amounts import floor_milli
+from .nodetotals import NodeResources, NodeTotals
+from .requirements import WorkloadRequirements, requirements_of
 
-__all__ = ["Fit", "Sum", "fit"]
+__all__ = ["FitCache", "ResourceFit", "WorkerFit"]
 
-_REMEMBERED: Final = 512
-_workers: dict[str, _Known] = {}
+_MOST_FITS: Final = 512
+"""Cached fits of one worker."""
+_MOST_DEMANDS: Final = 4096
 
 
-class Sum(NamedTuple):
-    """One resource over all nodes that take the pods, in thousandths."""
+class ResourceFit(NamedTuple):
+    """One resource over all nodes that accept the pods, in thousandths."""
 
     name: str
     each: int
-    """What a pod asks for, on average if they differ."""
-    need: int
-    """What all pods ask for."""
-    has: int
+    """Request of one pod, on average if they differ."""
+    requested: int
+    """Request of all pods."""
+    allocatable: int
     free: int
-    places: int
-    """For how many pods there is enough of this resource, node by node."""
+    pods: int
+    """How many pods fit by this resource, summed over the nodes."""
     elsewhere: int
-    """What is free on nodes that do not take these pods."""
+    """What is free on nodes that do not accept these pods."""
 
     def taken(self, reserved: Mapping[str, Fraction]) -> int:
-        """How much of what is free here the workloads on their way will take."""
+        """How much of the free amount is reserved for workloads on their way."""
         amount = reserved.get(self.name)
         if amount is None:
             return 0
-        taken = down(amount)
+        taken = floor_milli(amount)
         if taken and self.elsewhere:
             taken = taken * self.free // (self.free + self.elsewhere)
         return min(self.free, taken)
 
 
-class Fit(NamedTuple):
-    """What a worker's nodes can do for a workload."""
+class WorkerFit(NamedTuple):
+    """How a workload fits on the nodes of a worker."""
 
     pods: int
-    """How many pods it wants at the same time."""
+    """How many pods it runs at the same time."""
     eligible: int
-    """Nodes that take its pods by labels and taints, in service or not."""
+    """Nodes whose labels and taints admit its pods, in service or not."""
     serving: int
     """Those of them that are in service."""
     now: int
-    """How many pods fit beside what runs there; more than `pods` if there is room for more."""
-    ever: int
-    """How many would fit if nothing else ran there."""
+    """How many pods fit beside what runs there; may exceed `pods`."""
+    empty: int
+    """How many pods would fit on empty nodes."""
     load: float
-    """The share of the scarcest resource that is taken with this workload there: 0 to 1."""
-    sums: tuple[Sum, ...]
+    """The used share of the scarcest resource with this workload there: 0 to 1."""
+    resources: tuple[ResourceFit, ...]
     preference: float
     """How well the best node meets the preferred node affinity: 0 to 1."""
 
     def after(self, reserved: Mapping[str, Fraction]) -> tuple[int, float]:
-        """How many pods fit, and the load, once what is on its way has come."""
+        """How many pods fit, and the load, once the reserved amounts are in use."""
         if not reserved:
             return self.now, self.load
-        room, load = self.now, self.load
-        for one in self.sums:
+        pods, load = self.now, self.load
+        for one in self.resources:
             if taken := one.taken(reserved):
-                room = min(room, one.places - taken // one.each, (one.free - taken) // one.each)
-                load = max(load, (one.has - one.free + taken + one.need) / one.has)
-        return max(room, 0), min(load, 1.0)
+                pods = min(pods, one.pods - taken // one.each, (one.free - taken) // one.each)
+                load = max(load, (one.allocatable - one.free + taken + one.requested) / one.allocatable)
+        return max(pods, 0), min(load, 1.0)
 
 
-class _Known:
-    """What was added up for one worker, as of its last capacity."""
+class _WorkerNodes:
+    """The nodes of one worker as of its last capacity, and the fits computed from them."""
 
-    __slots__ = ("capacity", "fits", "rooms")
+    __slots__ = ("capacity", "fits", "nodes")
 
     def __init__(self) -> None:
         self.capacity: Capacity | None = None
-        self.rooms: list[Room] = []
-        self.fits: dict[bytes, tuple[Tally, Fit]] = {}
+        self.nodes: list[NodeResources] = []
+        self.fits: dict[bytes, tuple[NodeTotals, WorkerFit]] = {}
 
     def update(self, capacity: Capacity) -> None:
-        nodes = capacity.nodes
-        if len(nodes) == len(self.rooms):
-            pairs = zip(self.rooms, nodes, strict=True)
-            self.rooms = [room if room.node is node else Room(node) for room, node in pairs]
-        else:
-            by_name = {room.node.name: room for room in self.rooms}
-            found = [(by_name.get(node.name), node) for node in nodes]
-            self.rooms = [room if room is not None and room.node is node else Room(node) for room, node in found]
+        """Take over a new capacity; nodes that are the same objects as before are not read again."""
+        known = {id(info.node): info for info in self.nodes}
+        self.nodes = [known.get(id(node)) or NodeResources(node) for node in capacity.nodes]
         self.capacity = capacity
 
-
-def fit(needs: Needs, worker: str, capacity: Capacity) -> Fit | None:
-    """What a worker's nodes can do; None if they are not known."""
-    if capacity.unknown or not capacity.nodes:
-        return None
-    known = _workers.get(worker)
-    if known is None:
-        known = _workers[worker] = _Known()
-    if known.capacity is not capacity:
-        known.update(capacity)
-    found = known.fits.get(needs.key)
-    if found is not None and found[0].rooms is known.rooms:
-        return found[1]
-    if found is None and len(known.fits) >= _REMEMBERED:
-        known.fits.clear()
-    tally = found[0] if found is not None else Tally(needs)
-    tally.update(known.rooms)
-    fresh = _fit(needs, tally)
-    known.fits[needs.key] = (tally, fresh)
-    return fresh
+    def fit(self, requirements: WorkloadRequirements) -> WorkerFit:
+        found = self.fits.get(requirements.key)
+        if found is not None and found[0].nodes is self.nodes:
+            return found[1]
+        if found is None and len(self.fits) >= _MOST_FITS:
+            self.fits.clear()
+        totals = found[0] if found is not None else NodeTotals(requirements)
+        totals.update(self.nodes)
+        fresh = _fit(requirements, totals)
+        self.fits[requirements.key] = (totals, fresh)
+        return fresh
 
 
-def _fit(needs: Needs, tally: Tally) -> Fit:
-    eligible, serving, now, ever = tally.head
-    sums = tuple(Sum(*resource, *tally.sums(index)) for index, resource in enumerate(tally.resources))
-    loads = [(one.has - one.free + one.need) / one.has if one.has else 1.0 for one in sums]
+class FitCache:
+    """Fits by worker and requirements. It holds a bounded number of fits and at most as many workers as there are."""
+
+    def __init__(self) -> None:
+        self._workers: dict[str, _WorkerNodes] = {}
+        self._requirements: dict[tuple[str, tuple[int, ...]], WorkloadRequirements] = {}
+
+    def requirements(self, demand: WorkloadDemand) -> WorkloadRequirements:
+        """The requirements of a demand, computed once for each shape and pod count."""
+        key = (demand.shape, tuple([pods.count for pods in demand.pod_sets]))
+        found = self._requirements.get(key)
+        if found is None:
+            if len(self._requirements) >= _MOST_DEMANDS:
+                self._requirements.clear()
+            found = self._requirements[key] = requirements_of(demand)
+        return found
+
+    def fit(self, requirements: WorkloadRequirements, worker: WorkerFacts) -> WorkerFit | None:
+        """How a workload fits on a worker; None if the worker's nodes are not known."""
+        capacity = worker.capacity
+        if capacity.unknown or not capacity.nodes:
+            return None
+        known = self._workers.get(worker.name)
+        if known is None:
+            known = self._workers[worker.name] = _WorkerNodes()
+        if known.capacity is not capacity:
+            known.update(capacity)
+        return known.fit(requirements)
+
+    def retain(self, workers: Sequence[WorkerFacts]) -> None:
+        """Forget workers that are gone, once more are cached than there are."""
+        if len(self._workers) > len(workers):
+            for name in self._workers.keys() - {worker.name for worker in workers}:
+                del self._workers[name]
+
+
+def _fit(requirements: WorkloadRequirements, totals: NodeTotals) -> WorkerFit:
+    eligible, serving, now, empty = totals.head
+    pairs = zip(totals.resources, totals.sums, strict=True)
+    resources = tuple([ResourceFit(*resource, *sums) for resource, sums in pairs])
+    loads = [
+        (one.allocatable - one.free + one.requested) / one.allocatable if one.allocatable else 1.0 for one in resources
+    ]
     load = min(max(loads, default=1.0), 1.0)
-    return Fit(needs.pods, eligible, serving, now, ever, load, sums, tally.preference())
+    return WorkerFit(requirements.pods, eligible, serving, now, empty, load, resources, totals.preference)

@@ -1,8 +1,8 @@
-"""A policy: which scores count, how much each, and whether workloads wait for room. Read from a text such as
-`least-loaded*2,cost`.
+"""A placement policy: which scores count, with which weights, and whether workloads wait for room. Parsed from a text
+such as `least-loaded*2,cost`.
 
-Two scores are part of every policy unless it names them itself: `preferred`, because it is the workload's own wish, and
-`sticky`. Their weights put them before everything else.
+Two scores are part of every policy unless it names them itself: `preferred`, because the workload asks for it, and
+`sticky`. Their weights put them before all others.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from .guests import Guest, Guests
+from .plugins import PolicyPlugins
 from .scores import SCORES, Score
 
-__all__ = ["DEFAULT", "INSTALLED", "Policy", "PolicyError", "Weighted", "parse_policy"]
+__all__ = ["DEFAULT_POLICY", "PlacementPolicy", "PolicyError", "WeightedScore", "parse_policy"]
 
-DEFAULT: Final = "fit,least-loaded,affinity"
-INSTALLED: Final = Guests()
-"""The policies of the packages in this environment."""
+DEFAULT_POLICY: Final = "fit,least-loaded,affinity"
 _MODES: Final = ("fit", "overflow")
-_ALWAYS: Final = {"preferred": 100.0, "sticky": 10.0}
+_ALWAYS: Final = (("preferred", 100.0), ("sticky", 10.0))
 
 
 class PolicyError(ValueError):
-    """A text that is not a policy; its message says what is wrong and what could be meant."""
+    """A text that is not a policy; the message says what is wrong and suggests the nearest name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
-    """One score and how much it counts."""
+class WeightedScore:
+    """One built-in score and its weight."""
 
     name: str
     weight: float
@@ -39,20 +37,20 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PlacementPolicy:
     """How workers are compared."""
 
-    text: str
-    scores: tuple[Weighted, ...]
-    guests: tuple[tuple[Guest, float], ...] = ()
+    scores: tuple[WeightedScore, ...]
+    plugins: tuple[tuple[str, float], ...] = ()
+    """Names and weights of the plugins, in the order in which they are evaluated."""
     waits: bool = True
-    """Whether a workload waits here while no worker has room for all of its pods."""
+    """Whether a workload waits at the relay while no worker has room for all of its pods."""
 
 
-def parse_policy(text: str, installed: Guests = INSTALLED) -> Policy:
-    """Read a policy; an empty text is the default one."""
+def parse_policy(text: str, plugins: PolicyPlugins | None = None) -> PlacementPolicy:
+    """Parse a policy, an empty text as the default one; `plugins` are those of the installed packages if not given."""
     weights: dict[str, float] = {}
-    for item in (text.strip() or DEFAULT).split(","):
+    for item in (text.strip() or DEFAULT_POLICY).split(","):
         name, star, weight = (part.strip() for part in item.partition("*"))
         if name in weights:
             raise PolicyError(f"placement policy {name} is named twice in {text!r}")
@@ -65,21 +63,18 @@ def parse_policy(text: str, installed: Guests = INSTALLED) -> Policy:
         )
     waits = weights.pop("overflow", None) is None
     weights.pop("fit", None)
-    return _policy(text.strip() or DEFAULT, weights or {"least-loaded": 1.0, "affinity": 1.0}, waits, installed)
+    return _policy(weights or {"least-loaded": 1.0, "affinity": 1.0}, waits, plugins or PolicyPlugins())
 
 
-def _policy(text: str, weights: dict[str, float], waits: bool, installed: Guests) -> Policy:
-    guests: list[tuple[Guest, float]] = []
-    for name, weight in weights.items():
-        if name in SCORES:
-            continue
-        guest = installed.get(name)
-        if guest is None:
-            raise PolicyError(_unknown(name, [*_MODES, *SCORES, *installed.names()]))
-        guests.append((guest, weight))
-    chosen = {name: weight for name, weight in (_ALWAYS | weights).items() if name in SCORES and weight}
-    return Policy(
-        text, tuple(Weighted(name, weight, SCORES[name]) for name, weight in chosen.items()), tuple(guests), waits
+def _policy(weights: dict[str, float], waits: bool, installed: PolicyPlugins) -> PlacementPolicy:
+    plugins = tuple((name, weight) for name, weight in weights.items() if name not in SCORES)
+    for name, _ in plugins:
+        if name not in installed.names:
+            raise PolicyError(_unknown(name, [*_MODES, *SCORES, *installed.names]))
+        installed.load(name)  # now, so that one that cannot be loaded is reported at once
+    chosen = {name: weight for name, weight in (dict(_ALWAYS) | weights).items() if name in SCORES and weight}
+    return PlacementPolicy(
+        tuple(WeightedScore(name, weight, SCORES[name]) for name, weight in chosen.items()), plugins, waits
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from random import Random
 
 from jobrelay.kube import Cache, Client, Clock, Forbidden, MethodNotAllowed, NotFound, Object, Resource
@@ -36,6 +37,7 @@ class CapacityFeed:
         tracker: CapacityTracker,
         changed: Callable[[], None],
         *,
+        pod_owner: Callable[[Object], str],
         clock: Clock,
         random: Random,
         timing: Timing,
@@ -44,7 +46,7 @@ class CapacityFeed:
         self._clock, self._random, self._timing = clock, random, timing
         self._timer: Timer | None = None
         self.nodes = self._cache(client, NODES, node_for_capacity)
-        self.pods = self._cache(client, PODS, pod_for_capacity, _RUNNING)
+        self.pods = self._cache(client, PODS, partial(pod_for_capacity, pod_owner=pod_owner), _RUNNING)
         self.nodes.subscribe(self._node_changed)
         self.pods.subscribe(self._pod_changed)
 

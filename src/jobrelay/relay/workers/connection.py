@@ -26,6 +26,7 @@ from jobrelay.kube import (
     Forbidden,
     KubeError,
     NotFound,
+    Object,
     Resource,
     TransportTimeout,
     Version,
@@ -74,6 +75,7 @@ class WorkerConnection:
         spec: WorkerSpec,
         *,
         resources: Sequence[Resource],
+        pod_owner: Callable[[Object], str],
         origin: str,
         clock: Clock,
         connect: Connect = over_network,
@@ -107,7 +109,9 @@ class WorkerConnection:
         self.capacity = CapacityTracker()
         self._namespaces: set[str] = set()
         """Namespaces that are known to exist there."""
-        self._feed = CapacityFeed(watcher, self.capacity, self._changed, clock=clock, random=random, timing=timing)
+        self._feed = CapacityFeed(
+            watcher, self.capacity, self._changed, pod_owner=pod_owner, clock=clock, random=random, timing=timing
+        )
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
         self._in_session = False

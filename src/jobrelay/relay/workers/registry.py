@@ -15,7 +15,7 @@ from random import Random
 
 import structlog
 
-from jobrelay.kube import Client, Clock, KubeError, Resource, SystemClock
+from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
@@ -34,8 +34,8 @@ log = structlog.get_logger(__name__)
 class Registry:
     """Owns the connections to all workers; `client` reaches the management cluster.
 
-    `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `namespace` holds the
-    record of losses. `writes` says whether this replica may write at present.
+    `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `pod_owner` returns the
+    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write at present.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Registry:
         source: WorkerSource,
         *,
         resources: Sequence[Resource],
+        pod_owner: Callable[[Object], str],
         origin: str,
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
@@ -54,6 +55,7 @@ class Registry:
     ) -> None:
         self._client, self._source = client, source
         self._clock, self._random = clock or SystemClock(), random or Random()
+        self._pod_owner = pod_owner
         self._resources, self._origin, self._connect, self._timing = resources, origin, connect, timing
         self._losses = LossRecord(client, namespace, clock=self._clock, writes=writes, random=self._random)
         self._workers: dict[str, WorkerConnection] = {}
@@ -143,6 +145,7 @@ class Registry:
         worker = self._workers[name] = WorkerConnection(
             self._source.workers[name],
             resources=self._resources,
+            pod_owner=self._pod_owner,
             origin=self._origin,
             clock=self._clock,
             connect=self._connect,

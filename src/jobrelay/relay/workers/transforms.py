@@ -6,12 +6,13 @@ computed from are kept, under their names in the API.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Metadata, Object, ProtocolError
+from jobrelay.relay.placement.capacity import POD_OWNER
 
 __all__ = ["checked_mirror", "node_for_capacity", "pod_for_capacity", "strip_managed_fields"]
 
@@ -91,12 +92,12 @@ class _Node(msgspec.Struct):
     status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
 
 
-def pod_for_capacity(obj: Object) -> Object:
+def pod_for_capacity(obj: Object, pod_owner: Callable[[Object], str]) -> Object:
     """A pod's requests, node, phase, why it is not scheduled, and its owner."""
     pod = obj.decode(_Pod)
     unscheduled = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status != "True"]
     pod.status.conditions = unscheduled or None
-    labels = {CONTROLLER_UID: uid} if (uid := obj.metadata.labels.get(CONTROLLER_UID)) else {}
+    labels = {POD_OWNER: uid} if (uid := pod_owner(obj)) else {}
     return Object(_reduced(obj.metadata, labels), _encoder.encode(pod))
 
 

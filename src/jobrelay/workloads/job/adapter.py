@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from jobrelay.kinds.batch.job.names import COMPLETE, FAILED
+from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
-from jobrelay.workloads.adapter import Demand, End, Haste, Marks, Workload
-from jobrelay.workloads.job import demand, mirrors, returns
-from jobrelay.workloads.job.views import Facts, FactStatus
+from jobrelay.workloads.adapter import MirrorParameters, Urgency, Workload, WorkloadDemand, WorkloadOutcome
+from jobrelay.workloads.job.demand import demand
+from jobrelay.workloads.job.mirror import mirror, mirror_patch
+from jobrelay.workloads.job.status import merged_status, reduced_statuses, suspended_status, urgency
+from jobrelay.workloads.job.views import JobSummary, SummaryStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
 __all__ = ["JobAdapter"]
 
-_REMEMBERED: Final = 512
+_CACHED: Final = 512
 
 
-@dataclass(frozen=True, slots=True)
 class JobAdapter:
-    """batch/v1 Jobs, see `jobrelay.workloads.adapter.Adapter`."""
+    """batch/v1 Jobs, see `jobrelay.workloads.adapter.Adapter`.
+
+    One version of a Job is read many times on its way through the relay, so the last few hundred are kept decoded.
+    """
+
+    def __init__(self) -> None:
+        self._read = lru_cache(maxsize=_CACHED)(_read)
 
     @property
     def resource(self) -> Resource:
@@ -35,56 +41,58 @@ class JobAdapter:
         return frozenset({RELAY, MULTIKUEUE})
 
     @property
-    def fences(self) -> bool:
+    def enforces_deadline(self) -> bool:
         """A Job controller stops the pods of a Job at its `activeDeadlineSeconds`."""
         return True
 
     def read(self, obj: Object) -> Workload:
-        return _read(obj.raw)
+        return self._read(obj.raw)
 
-    def demand(self, obj: Object) -> Demand:
-        return demand.demand(obj)
+    def demand(self, original: Object) -> WorkloadDemand:
+        return demand(original)
 
-    def mirror(self, obj: Object, marks: Marks) -> dict[str, Any]:
-        return mirrors.mirror(obj, marks)
+    def mirror(self, original: Object, parameters: MirrorParameters) -> dict[str, Any]:
+        return mirror(original, parameters)
 
-    def forward(self, obj: Object, mirror: Object, marks: Marks) -> dict[str, Any] | None:
-        return mirrors.forward(obj, mirror, marks)
+    def mirror_patch(self, original: Object, mirror: Object, parameters: MirrorParameters) -> dict[str, Any] | None:
+        return mirror_patch(original, mirror, parameters)
 
-    def returned(self, obj: Object, mirror: Object) -> dict[str, Any] | None:
-        return returns.returned(obj, mirror)
+    def merged_status(self, original: Object, mirror: Object) -> dict[str, Any] | None:
+        return merged_status(original, mirror)
 
-    def subsets(self, obj: Object, mirror: Object) -> list[dict[str, Any]]:
-        return returns.subsets(obj, mirror)
+    def reduced_statuses(self, original: Object, mirror: Object) -> list[dict[str, Any]]:
+        return reduced_statuses(original, mirror)
 
-    def idle(self, obj: Object, now: datetime) -> dict[str, Any] | None:
-        return returns.idle(obj, now)
+    def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
+        return suspended_status(original, now)
 
-    def haste(self, obj: Object, status: Mapping[str, Any]) -> Haste:
-        return returns.haste(obj, status)
+    def pod_owner(self, pod: Object) -> str:
+        return pod.metadata.labels.get(CONTROLLER_UID, "")
+
+    def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
+        return urgency(original, status)
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _read(raw: bytes) -> Workload:
-    """One version of a Job is looked at many times on its way through the relay, and decoded once."""
     obj = decode_object(raw)
-    facts = obj.decode(Facts)
+    summary = obj.decode(JobSummary)
     return Workload(
         key=obj.key,
         uid=obj.uid,
-        managed_by=facts.spec.managed_by,
-        suspended=facts.spec.suspend,
-        started=facts.status.start_time,
-        active=facts.status.active,
-        end=_end(facts.status),
+        managed_by=summary.spec.managed_by,
+        suspended=summary.spec.suspend,
+        started=summary.status.start_time,
+        active=summary.status.active,
+        end=_outcome(summary.status),
         deleting=obj.deleting,
-        deadline=facts.spec.active_deadline_seconds,
+        deadline=summary.spec.active_deadline_seconds,
     )
 
 
-def _end(status: FactStatus) -> End | None:
+def _outcome(status: SummaryStatus) -> WorkloadOutcome | None:
     for one in status.conditions:
         if one.type in (COMPLETE, FAILED) and one.status == "True":
             at = one.last_transition_time or status.completion_time
-            return End(one.type == COMPLETE, at, one.reason, one.message)
+            stopped = one.type == FAILED and one.reason == DEADLINE_EXCEEDED
+            return WorkloadOutcome(one.type == COMPLETE, at, one.reason, one.message, stopped)
     return None

@@ -1,8 +1,8 @@
 """What the adapter reads of Jobs.
 
-`Facts` is for decisions and has real times. `Job` is for the status that is returned: its times stay texts, because they
-are copied far more often than they are compared, and texts of this one form compare as times do. A worker whose status
-does not have this shape is refused on decoding.
+`JobSummary` is for decisions and has real times. `MergeJob` is for merging statuses: its times stay strings, because
+they are copied far more often than they are compared, and strings of this one format sort as times do. Decoding fails
+if a worker's status does not have this schema. `MutableJob` has the fields that may change after a Job was created.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 Condition: TypeAlias = JobCondition[Time]
 
 
-class FactCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class SummaryCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     type: str
     status: str
     last_transition_time: datetime | None = None
@@ -26,29 +26,29 @@ class FactCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     message: str = ""
 
 
-class FactSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class SummarySpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     suspend: bool = False
     managed_by: str | None = None
     active_deadline_seconds: int | None = None
 
 
-class FactStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    conditions: tuple[FactCondition, ...] = ()
+class SummaryStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    conditions: tuple[SummaryCondition, ...] = ()
     start_time: datetime | None = None
     completion_time: datetime | None = None
     active: int = 0
 
 
-class Facts(msgspec.Struct, frozen=True, gc=False):
-    spec: FactSpec = FactSpec()
-    status: FactStatus = FactStatus()
+class JobSummary(msgspec.Struct, frozen=True, gc=False):
+    spec: SummarySpec = SummarySpec()
+    status: SummaryStatus = SummaryStatus()
 
 
-class Status(JobStatus[Time], frozen=True):
-    """A Job's whole status."""
+class MergeStatus(JobStatus[Time], frozen=True):
+    """A Job's complete status."""
 
 
-class Spec(msgspec.Struct, frozen=True, rename="camel"):
+class MergeSpec(msgspec.Struct, frozen=True, rename="camel"):
     suspend: bool = False
     parallelism: int = 1
     completions: int | None = None
@@ -66,13 +66,13 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
         return self.indexed and self.completions == self.parallelism
 
 
-class Job(msgspec.Struct, frozen=True):
-    spec: Spec = Spec()
-    status: Status = Status()
+class MergeJob(msgspec.Struct, frozen=True):
+    spec: MergeSpec = MergeSpec()
+    status: MergeStatus = MergeStatus()
 
 
-class OpenSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What may change after a Job was made; encoded, it has what is there."""
+class MutableSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What may change after a Job was created; encoded, it has only the fields that are set."""
 
     suspend: bool | None = None
     parallelism: int | None = None
@@ -84,17 +84,17 @@ class OpenSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     pod_replacement_policy: str | None = None
 
 
-class OpenStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class MutableStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     start_time: str | None = None
 
 
-class OpenJob(msgspec.Struct, frozen=True, gc=False):
-    spec: OpenSpec = OpenSpec()
-    status: OpenStatus = OpenStatus()
+class MutableJob(msgspec.Struct, frozen=True, gc=False):
+    spec: MutableSpec = MutableSpec()
+    status: MutableStatus = MutableStatus()
 
 
-class RawStatus(msgspec.Struct, frozen=True):
+class UntypedStatus(msgspec.Struct, frozen=True):
     status: dict[str, Any] = {}
 
 
-STATUS_FIELDS: Final = frozenset(Status.__struct_encode_fields__)
+STATUS_FIELDS: Final = frozenset(MergeStatus.__struct_encode_fields__)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.apimachinery.patch.merge import apply_merge_patch
-from jobrelay.workloads import Marks
+from jobrelay.workloads import MirrorParameters
 from tests.kinds.workloads import UID, create, update
 
-from .jobs import ADAPTER, MARKS, POD, T1, Obj, as_object, condition, job, mirror_of
+from .jobs import ADAPTER, PARAMETERS, POD, T1, Obj, as_object, condition, job, mirror_of
 
 GENERATED = {"job-name", "batch.kubernetes.io/job-name", "controller-uid", "batch.kubernetes.io/controller-uid"}
 OURS = {"jobrelay.dev/origin": "manager", "kueue.x-k8s.io/multikueue-origin": "manager"}
@@ -27,13 +27,13 @@ CHANGE: Obj = {
 }
 
 
-def mirror(original: Obj, marks: Marks = MARKS) -> Obj:
-    return ADAPTER.mirror(as_object(original), marks)
+def mirror(original: Obj, parameters: MirrorParameters = PARAMETERS) -> Obj:
+    return ADAPTER.mirror(as_object(original), parameters)
 
 
-def forward(original: Obj, copy: Obj, marks: Marks = MARKS) -> Obj | None:
+def forward(original: Obj, copy: Obj, parameters: MirrorParameters = PARAMETERS) -> Obj | None:
     """What is sent to the worker, which must take it."""
-    patch = ADAPTER.forward(as_object(original), as_object(copy), marks)
+    patch = ADAPTER.mirror_patch(as_object(original), as_object(copy), parameters)
     if patch is not None:
         assert update("Job", copy, patch)[1] == []
     return patch
@@ -41,7 +41,7 @@ def forward(original: Obj, copy: Obj, marks: Marks = MARKS) -> Obj | None:
 
 class TestMirror:
     def test_it_has_the_namespace_and_its_own_name(self) -> None:
-        metadata = mirror(job(), Marks("manager", 1, "j-relay-1"))["metadata"]
+        metadata = mirror(job(), MirrorParameters("manager", 1, "j-relay-1"))["metadata"]
         assert (metadata["namespace"], metadata["name"]) == ("n", "j-relay-1")
 
     def test_it_says_whose_it_is(self) -> None:
@@ -97,7 +97,7 @@ class TestMirror:
 
     @pytest.mark.parametrize(("given", "wanted"), [(None, 100), (30, 30)])
     def test_a_lease_takes_the_place_of_the_deadline(self, given: int | None, wanted: int) -> None:
-        body = mirror(job(activeDeadlineSeconds=100), Marks("manager", 1, "j", given))
+        body = mirror(job(activeDeadlineSeconds=100), MirrorParameters("manager", 1, "j", given))
         assert body["spec"]["activeDeadlineSeconds"] == wanted
 
 
@@ -143,7 +143,7 @@ class TestForward:
 
     def test_a_lease_is_renewed(self) -> None:
         original = job(activeDeadlineSeconds=100)
-        assert forward(original, mirror_of(original), Marks("manager", 3, "j", 60)) == {
+        assert forward(original, mirror_of(original), MirrorParameters("manager", 3, "j", 60)) == {
             "spec": {"activeDeadlineSeconds": 60}
         }
 

@@ -5,17 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, PREFERRED
-from jobrelay.relay.placement import wish
+from jobrelay.relay.placement import read_request
 
 
-def test_wishes_are_read_from_annotations() -> None:
-    found = wish({CLUSTERS: "a, b,a", PREFERRED: "b", CLUSTER_SELECTOR: "zone=x"}, "a", {"b": "refused"}, seed="uid")
+def test_requests_are_read_from_annotations() -> None:
+    found = read_request(
+        {CLUSTERS: "a, b,a", PREFERRED: "b", CLUSTER_SELECTOR: "zone=x"}, "a", {"b": "refused"}, seed="uid"
+    )
     assert (found.pinned, found.preferred, str(found.selector)) == (("a", "b"), ("b",), "zone=x")
     assert (found.previous, found.excluded, found.seed, found.problem) == ("a", {"b": "refused"}, "uid", "")
 
 
 def test_without_annotations_every_worker_will_do() -> None:
-    found = wish({CLUSTERS: " ", CLUSTER_SELECTOR: ""})
+    found = read_request({CLUSTERS: " ", CLUSTER_SELECTOR: ""})
     assert (found.pinned, found.selector.empty, found.problem) == ((), True, "")
 
 
@@ -28,16 +30,16 @@ def test_without_annotations_every_worker_will_do() -> None:
     ],
 )
 def test_a_malformed_restriction_is_a_problem(annotation: str, text: str, problem: str) -> None:
-    assert wish({annotation: text}).problem.startswith(f"annotation {annotation} {problem}")
+    assert read_request({annotation: text}).problem.startswith(f"annotation {annotation} {problem}")
 
 
 def test_a_malformed_preference_is_left_out_and_named() -> None:
-    found = wish({PREFERRED: "a,B!"})
+    found = read_request({PREFERRED: "a,B!"})
     assert (found.preferred, found.problem) == ((), "")
     assert found.notes == (f"annotation {PREFERRED} must be worker names separated by commas, 'B!' is not one",)
 
 
 @given(st.dictionaries(st.sampled_from([CLUSTERS, PREFERRED, CLUSTER_SELECTOR]), st.text()))
 def test_no_annotation_is_ever_an_error(annotations: dict[str, str]) -> None:
-    found = wish(annotations)
+    found = read_request(annotations)
     assert not found.problem or any(found.problem.startswith(f"annotation {name}") for name in annotations)

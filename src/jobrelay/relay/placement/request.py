@@ -1,7 +1,7 @@
-"""Where a workload wants to run: its own annotations, and what the relay knows of its past.
+"""Where a workload may or should run: its placement annotations, and what the relay knows of its earlier runs.
 
-An annotation that cannot be understood never stops the relay. One that restricts the workers keeps the workload waiting, since
-running it elsewhere could be wrong; one that only prefers some is left out and named.
+A malformed annotation is never an error of the relay. If it restricts the workers, the workload waits until it is
+corrected, since running it elsewhere could be wrong. If it only states a preference, it is ignored and reported.
 """
 
 from __future__ import annotations
@@ -13,45 +13,42 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import Selector, SelectorError, parse_label_selector
 from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, PREFERRED
 
-__all__ = ["Wish", "wish"]
+__all__ = ["PlacementRequest", "read_request"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What one workload wants of its worker."""
+class PlacementRequest:
+    """What one workload asks of its worker, apart from resources."""
 
     pinned: tuple[str, ...] = ()
     """The only workers it may run on; any if empty."""
     preferred: tuple[str, ...] = ()
-    """Workers it would rather run on, the best first."""
+    """Workers it prefers, the best first."""
     selector: Selector = field(default_factory=Selector)
     """What the worker's labels must match."""
     previous: str | None = None
-    """Where it ran last."""
+    """The worker of its last run."""
     excluded: Mapping[str, str] = field(default_factory=dict)
-    """Workers that are not to be asked, and why: usually their own refusal."""
+    """Workers that must not get it, and why: usually their own refusal."""
     seed: str = ""
-    """Decides between equal workers; the workload's uid, so that equal workers share the work."""
-    patient: bool = True
-    """Whether it waits for room for all of its pods; if not, it starts where most of them fit."""
+    """Breaks ties between equal workers; the workload's uid, so that equal workers share the work."""
     problem: str = ""
-    """Why it cannot be placed at all, if an annotation is malformed."""
+    """Why it cannot be placed at all, if a restricting annotation is malformed."""
     notes: tuple[str, ...] = ()
-    """What else is wrong with its annotations."""
+    """Other problems of its annotations."""
     namespace: str = ""
-    """Where the workload is, and its mirror will be."""
+    """The namespace of the workload and of its mirror."""
 
 
-def wish(
+def read_request(
     annotations: Mapping[str, str],
     previous: str | None = None,
     excluded: Mapping[str, str] | None = None,
     *,
     seed: str = "",
-    patient: bool = True,
     namespace: str = "",
-) -> Wish:
-    """Read a workload's wishes from its annotations."""
+) -> PlacementRequest:
+    """Read the placement annotations of a workload."""
     problems: list[str] = []
     notes: list[str] = []
     pinned = _names(annotations, CLUSTERS, problems)
@@ -62,22 +59,14 @@ def wish(
             selector = parse_label_selector(text)
         except SelectorError as error:
             problems.append(f"annotation {CLUSTER_SELECTOR} is not a label selector: {error}")
-    return Wish(
-        pinned,
-        preferred,
-        selector,
-        previous,
-        excluded or {},
-        seed,
-        patient,
-        "; ".join(problems),
-        tuple(notes),
-        namespace,
+    problem = "; ".join(problems)
+    return PlacementRequest(
+        pinned, preferred, selector, previous, excluded or {}, seed, problem, tuple(notes), namespace
     )
 
 
 def _names(annotations: Mapping[str, str], annotation: str, problems: list[str]) -> tuple[str, ...]:
-    """Worker names from a comma separated list; with one bad name none of them counts."""
+    """Worker names from a comma-separated list; one invalid name invalidates the list."""
     names = tuple(dict.fromkeys(name for part in annotations.get(annotation, "").split(",") if (name := part.strip())))
     bad = [name for name in names if name_is_dns_subdomain(name, False)]
     if bad:

@@ -24,7 +24,7 @@ LOST = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
         ({"connected": False}, "it does not answer"),
         (
             {"connected": False, "lost_since": LOST, "reason": "connection refused"},
-            "it does not answer since 2030-01-02T03:04:05Z: connection refused",
+            "it has not answered since 2030-01-02T03:04:05Z: connection refused",
         ),
         ({"stale": 1}, "a mirror of a workload that moved away has to be stopped there first (1 left)"),
         ({"backlog": 128}, "it has not answered 128 earlier requests yet"),
@@ -38,16 +38,16 @@ def test_a_worker_that_takes_nothing(facts: dict[str, Any], sentence: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("wish", "sentence"),
+    ("asked", "sentence"),
     [
         ({"pinned": ("b", "c")}, "the workload may run on b or c only"),
         ({"selector": parse_label_selector("zone in (x, y)")}, "its labels do not match zone in (x,y)"),
-        ({"excluded": {"a": "quota exceeded"}}, "it is set aside for this workload: quota exceeded"),
-        ({"problem": "bad annotation"}, "the workload's wishes cannot be read: bad annotation"),
+        ({"excluded": {"a": "quota exceeded"}}, "it is excluded for this workload: quota exceeded"),
+        ({"problem": "bad annotation"}, "the workload's placement annotations are invalid: bad annotation"),
     ],
 )
-def test_a_worker_that_this_workload_may_not_use(wish: dict[str, Any], sentence: str) -> None:
-    found = placed(pods(), worker("a", node(), labels={"zone": "z"}), **wish)
+def test_a_worker_that_this_workload_may_not_use(asked: dict[str, Any], sentence: str) -> None:
+    found = placed(pods(), worker("a", node(), labels={"zone": "z"}), **asked)
     assert (found.chosen, said(found, "a")) == (None, sentence)
     assert found.verdicts[0].would_change
 

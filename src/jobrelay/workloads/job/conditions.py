@@ -1,17 +1,17 @@
-"""The conditions of an original after those of its mirror.
+"""The conditions of an original, merged with those of its mirror.
 
-A condition of the mirror replaces the one of the same type; types that only the original has stay, whoever wrote them. Three
-things need more than that.
+A condition of the mirror replaces the one of the same type; types that only the original has stay, whoever wrote
+them. Three cases need more than that.
 
-What was announced stays. `SuccessCriteriaMet` and `FailureTarget` can never be taken back. If the worker was lost after one
-of them, no later run can change the end: the original ends as announced as soon as a mirror is seen that was made after
-the announcement, or else when that mirror ends, in whatever way.
+An announced end is final. `SuccessCriteriaMet` and `FailureTarget` can never be taken back. If the worker was lost
+after one of them, no later run can change the result: the original ends as announced as soon as a mirror is seen that
+was created after the announcement, or else when that mirror ends, in whatever way.
 
-Workers are of many versions. Old ones end a Job without the interim condition that the management cluster asks for; it
-is told together with the terminal one.
+Workers run different versions of Kubernetes. Old ones end a Job without the interim condition that the management
+cluster requires; it is added together with the terminal one.
 
-A mirror that is made when its original is resumed was itself never suspended, and says nothing of it. The original then
-says what the Job controller would: that it was resumed when the mirror started.
+A mirror that is created when its original is resumed was itself never suspended and has no such condition. The
+original then gets what the Job controller would write: that it was resumed when the mirror started.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ from jobrelay.kinds.batch.job.names import (
     SUSPENDED,
 )
 from jobrelay.kinds.batch.job.views import JobCondition
-from jobrelay.workloads.job.views import Condition, Job
+from jobrelay.workloads.job.views import Condition, MergeJob
 
 __all__ = ["merged_conditions", "start_time", "suspension"]
 
 
-class _Course(NamedTuple):
-    """The way that a Job ends: the condition that announces it, and the one that closes it."""
+class _EndConditions(NamedTuple):
+    """The two conditions of one way to end: the one that announces it, and the final one."""
 
     interim: str
     terminal: str
 
 
-_COURSES: Final = (_Course(SUCCESS_CRITERIA_MET, COMPLETE), _Course(FAILURE_TARGET, FAILED))
+_ENDS: Final = (_EndConditions(SUCCESS_CRITERIA_MET, COMPLETE), _EndConditions(FAILURE_TARGET, FAILED))
 _Conditions = dict[str, Condition]
 
 
-def merged_conditions(original: Job, mirror: Job, created: str | None) -> tuple[Condition, ...]:
-    """The conditions to return; `created` is when the mirror was."""
+def merged_conditions(original: MergeJob, mirror: MergeJob, created: str | None) -> tuple[Condition, ...]:
+    """The conditions to write; `created` is when the mirror was created."""
     known, told = _by_type(original.status.conditions), _by_type(mirror.status.conditions)
-    if _only_the_lease_ends(original, mirror, told):
+    if _stopped_by_lease_only(original, mirror, told):
         del told[FAILURE_TARGET]
-    fate = _fate(known, told, created)
-    for course in _COURSES:
-        for type_ in course:
+    ended = _end_conditions(known, told, created)
+    for end in _ENDS:
+        for type_ in end:
             told.pop(type_, None)
     if SUSPENDED not in told and _resumes(original, mirror):
         told[SUSPENDED] = suspension(False, mirror.status.start_time)
-    told.update((one.type, one) for one in fate)
+    told.update((one.type, one) for one in ended)
     return tuple((known | told).values())
 
 
-def start_time(original: Job, mirror: Job) -> str | None:
-    """When the original started: as the mirror says while it is suspended or when it is resumed; else the first one stays."""
+def start_time(original: MergeJob, mirror: MergeJob) -> str | None:
+    """The start time to write: the mirror's if the original is suspended or was resumed, otherwise the first one."""
     old, seen = original.status.start_time, mirror.status.start_time
     if old is None or seen == old:
         return seen
@@ -73,7 +73,7 @@ def start_time(original: Job, mirror: Job) -> str | None:
 
 
 def suspension(suspended: bool, when: str | None) -> Condition:
-    """The condition by which the Job controller tells that a Job was suspended or resumed."""
+    """The condition that the Job controller writes when a Job is suspended or resumed."""
     if suspended:
         return JobCondition(SUSPENDED, "True", when, when, "JobSuspended", "Job suspended")
     return JobCondition(SUSPENDED, "False", when, when, "JobResumed", "Job resumed")
@@ -92,18 +92,18 @@ def _is_true(conditions: _Conditions, type_: str) -> bool:
     return type_ in conditions and conditions[type_].true
 
 
-def _fate(known: _Conditions, told: _Conditions, created: str | None) -> list[Condition]:
+def _end_conditions(known: _Conditions, told: _Conditions, created: str | None) -> list[Condition]:
     """The interim and terminal conditions that are new."""
-    taken = next((course for course in _COURSES if _is_true(told, course.terminal)), None)
+    taken = next((end for end in _ENDS if _is_true(told, end.terminal)), None)
     ended = told[taken.terminal] if taken is not None else None
-    taken = taken or next((course for course in _COURSES if _is_true(told, course.interim)), None)
-    announced = next((course for course in _COURSES if _is_true(known, course.interim)), None)
+    taken = taken or next((end for end in _ENDS if _is_true(told, end.interim)), None)
+    announced = next((end for end in _ENDS if _is_true(known, end.interim)), None)
     if announced is not None and announced is not taken:
         first = known[announced.interim]
         when = ended.last_transition_time if ended is not None else None
         if taken is None and created is not None and created >= (first.last_transition_time or created):
             when = created
-        return [_at(when, first, announced.terminal)] if when is not None else []
+        return [_ended_at(when, first, announced.terminal)] if when is not None else []
     if taken is None:
         return []
     if ended is None:
@@ -112,12 +112,12 @@ def _fate(known: _Conditions, told: _Conditions, created: str | None) -> list[Co
     return [interim, ended]
 
 
-def _at(when: str, first: Condition, type_: str) -> Condition:
+def _ended_at(when: str, first: Condition, type_: str) -> Condition:
     return replace(first, type=type_, last_probe_time=when, last_transition_time=when)
 
 
-def _resumes(original: Job, mirror: Job) -> bool:
-    """Whether an original that says it is suspended will say that it was resumed."""
+def _resumes(original: MergeJob, mirror: MergeJob) -> bool:
+    """Whether the condition of a suspended original changes to resumed."""
     if not _is_true(_by_type(original.status.conditions), SUSPENDED):
         return False
     if (told := _by_type(mirror.status.conditions).get(SUSPENDED)) is not None:
@@ -125,10 +125,11 @@ def _resumes(original: Job, mirror: Job) -> bool:
     return not (original.spec.suspend or mirror.spec.suspend or mirror.status.start_time is None)
 
 
-def _only_the_lease_ends(original: Job, mirror: Job, told: _Conditions) -> bool:
-    """Whether a mirror is being stopped by a deadline that is not its user's: that is not a fate to announce.
+def _stopped_by_lease_only(original: MergeJob, mirror: MergeJob, told: _Conditions) -> bool:
+    """Whether a mirror is being stopped by a deadline that is not its user's, which must not be announced on the
+    original.
 
-    What it means that such a mirror has ended is for the relay to say.
+    What follows from the end of such a mirror is decided by the relay.
     """
     interim = told.get(FAILURE_TARGET)
     if interim is None or not interim.true or interim.reason != DEADLINE_EXCEEDED or mirror.status.finished:

@@ -256,7 +256,7 @@ class TestSubsets:
         old = {"startTime": T1, "conditions": [SUSPENDED]}
         seen = {"startTime": T3, "active": 1, "succeeded": 1, "completedIndexes": "1", "conditions": [RESUMED]}
         original = job(old, **INDEXED)
-        found = ADAPTER.subsets(*objects(original, mirror_of(original, seen)))
+        found = ADAPTER.reduced_statuses(*objects(original, mirror_of(original, seen)))
         assert [sorted(one) for one in found] == [
             ["active", "completedIndexes", "conditions", "startTime", "succeeded"],
             ["active", "conditions", "startTime", "succeeded"],
@@ -268,6 +268,6 @@ class TestSubsets:
 
     def test_the_last_word_about_an_end_is_the_end_alone(self) -> None:
         original = job({"startTime": T1})
-        found = ADAPTER.subsets(*objects(original, mirror_of(original, DONE)))
+        found = ADAPTER.reduced_statuses(*objects(original, mirror_of(original, DONE)))
         assert found[0]["conditions"] == [MET, COMPLETE]
         assert {"startTime": T1, "completionTime": T2, "conditions": [MET, COMPLETE]} in found

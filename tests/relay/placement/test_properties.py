@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from jobrelay.apimachinery.selectors import parse_label_selector
 from jobrelay.relay.model import Capacity, NodeFacts, State, WorkerFacts
-from jobrelay.relay.placement import Policy, Wish, alike, parse_policy, place
-from jobrelay.relay.placement.fit import fit
-from jobrelay.relay.placement.needs import needs_of
-from jobrelay.workloads import Demand, PodSet
+from jobrelay.relay.placement import Placement, PlacementPolicy, PlacementRequest, Placer, parse_policy
+from jobrelay.relay.placement.fit import FitCache, WorkerFit
+from jobrelay.workloads import PodSet, WorkloadDemand
 
-from .making import amounts, demand, node, pods, worker
+from .making import amounts, demand, node, pods, waits_for_room, worker
 
 NAMES = ("a", "b", "c", "d")
 TAINT = {"key": "k", "effect": "NoSchedule"}
@@ -55,22 +54,34 @@ SETS = st.builds(
     tolerations=st.sampled_from([(), ({"operator": "Exists"},)]),
 )
 DEMANDS = st.lists(SETS, min_size=1, max_size=2).map(lambda sets: demand(*sets))
-WISHES = st.builds(
-    Wish,
+REQUESTS = st.builds(
+    PlacementRequest,
     pinned=st.sampled_from([(), (), ("a",), ("b", "c")]),
     preferred=st.sampled_from([(), ("c", "a")]),
     selector=st.sampled_from(["", "zone=x"]).map(parse_label_selector),
     previous=st.sampled_from([None, *NAMES]),
     excluded=st.sampled_from([{}, {"a": "refused"}]),
     seed=st.text(max_size=3),
-    patient=st.booleans(),
 )
 POLICIES = st.sampled_from(["", "overflow", "spread", "ordered", "cost*2,pack", "weights,pending"]).map(parse_policy)
 
 
-@given(DEMANDS, WISHES, WORKERS, POLICIES)
-def test_who_is_chosen_is_allowed(wanted: Demand, wish: Wish, workers: list[WorkerFacts], policy: Policy) -> None:
-    found = place(wanted, wish, workers, policy)
+def place(
+    demand: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
+) -> Placement:
+    return Placer().place(demand, request, workers, policy)
+
+
+def fit(demand: WorkloadDemand, capacity: Capacity, cache: FitCache | None = None) -> WorkerFit | None:
+    cache = cache or FitCache()
+    return cache.fit(cache.requirements(demand), worker("w", capacity=capacity))
+
+
+@given(DEMANDS, REQUESTS, WORKERS, POLICIES)
+def test_who_is_chosen_is_allowed(
+    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
+) -> None:
+    found = place(wanted, request, workers, policy)
     allowed = [verdict.worker for verdict in found.verdicts if verdict.ok]
     assert found.chosen in allowed if allowed else found.chosen is None
     if found.chosen is not None:
@@ -78,14 +89,16 @@ def test_who_is_chosen_is_allowed(wanted: Demand, wish: Wish, workers: list[Work
         assert chosen.connected
         assert chosen.state is State.OPEN
         assert not chosen.stale
-        assert chosen.name not in wish.excluded
-        assert not wish.pinned or chosen.name in wish.pinned
-        assert wish.selector.matches(chosen.labels)
+        assert chosen.name not in request.excluded
+        assert not request.pinned or chosen.name in request.pinned
+        assert request.selector.matches(chosen.labels)
 
 
-@given(DEMANDS, WISHES, WORKERS, POLICIES)
-def test_everything_is_explained(wanted: Demand, wish: Wish, workers: list[WorkerFacts], policy: Policy) -> None:
-    found = place(wanted, wish, workers, policy)
+@given(DEMANDS, REQUESTS, WORKERS, POLICIES)
+def test_everything_is_explained(
+    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
+) -> None:
+    found = place(wanted, request, workers, policy)
     assert found.sentence.endswith(".")
     assert [verdict.worker for verdict in found.verdicts] == [one.name for one in workers]
     for verdict in found.verdicts:
@@ -94,41 +107,30 @@ def test_everything_is_explained(wanted: Demand, wish: Wish, workers: list[Worke
         assert (verdict.score is not None) is verdict.ok
 
 
-@given(DEMANDS, WISHES, WORKERS, POLICIES)
+@given(DEMANDS, REQUESTS, WORKERS, POLICIES)
 def test_the_same_question_has_the_same_answer(
-    wanted: Demand, wish: Wish, workers: list[WorkerFacts], policy: Policy
+    wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
 ) -> None:
     again = [replace(one, capacity=replace(one.capacity)) for one in workers]
-    first, second = place(wanted, wish, workers, policy), place(wanted, wish, again, policy)
+    first, second = place(wanted, request, workers, policy), place(wanted, request, again, policy)
     assert (first, first.verdicts, first.sentence) == (second, second.verdicts, second.sentence)
 
 
 @given(DEMANDS, WORKERS, POLICIES)
-def test_unknown_room_is_never_refused(wanted: Demand, workers: list[WorkerFacts], policy: Policy) -> None:
-    found = place(wanted, Wish(), workers, policy)
+def test_unknown_room_is_never_refused(
+    wanted: WorkloadDemand, workers: list[WorkerFacts], policy: PlacementPolicy
+) -> None:
+    found = place(wanted, PlacementRequest(), workers, policy)
     for one, verdict in zip(workers, found.verdicts, strict=True):
         if one.connected and one.state is State.OPEN and not one.stale:
             assert verdict.ok or one.capacity.nodes
 
 
 @given(DEMANDS, st.lists(CAPACITIES, max_size=5))
-def test_counting_what_changed_is_counting_all(wanted: Demand, capacities: list[Capacity]) -> None:
-    needs = needs_of(wanted)
-    step_by_step = [fit(needs, "w", capacity) for capacity in capacities]
-    nothing = Capacity(0, (node("other", cpu=0),))
-    for capacity, found in zip(capacities, step_by_step, strict=True):
-        fit(needs, "w", nothing)
-        assert fit(needs, "w", capacity) == found
-
-
-@given(DEMANDS, WISHES, st.sampled_from([None, *NAMES]), WORKERS)
-def test_workloads_that_are_alike_wait_together(
-    one: Demand, wish: Wish, previous: str | None, workers: list[WorkerFacts]
-) -> None:
-    other, wishes, policy = replace(one, shape=one.shape + "!"), replace(wish, previous=previous), parse_policy("")
-    assert alike(one, wish, policy) == alike(other, wishes, policy)
-    first, second = place(one, wish, workers, policy), place(other, wishes, workers, policy)
-    assert first.waits_for_room == second.waits_for_room
+def test_counting_what_changed_is_counting_all(wanted: WorkloadDemand, capacities: list[Capacity]) -> None:
+    cache = FitCache()
+    for capacity in capacities:
+        assert fit(wanted, capacity, cache) == fit(wanted, capacity)
 
 
 def _with_more(capacity: Capacity, cpu: int) -> Capacity:
@@ -140,11 +142,11 @@ def _with_more(capacity: Capacity, cpu: int) -> Capacity:
 
 @given(SETS, st.lists(NODES, min_size=1, unique_by=lambda one: one.name), st.integers(1, 8))
 def test_more_room_never_holds_fewer_pods(wanted: PodSet, nodes: list[NodeFacts], cpu: int) -> None:
-    needs, capacity = needs_of(demand(wanted)), Capacity(1, tuple(nodes))
-    before, after = fit(needs, "w", capacity), fit(needs, "w", _with_more(capacity, cpu))
+    capacity = Capacity(1, tuple(nodes))
+    before, after = fit(demand(wanted), capacity), fit(demand(wanted), _with_more(capacity, cpu))
     assert before is not None
     assert after is not None
-    assert (after.now >= before.now, after.ever >= before.ever) == (True, True)
+    assert (after.now >= before.now, after.empty >= before.empty) == (True, True)
 
 
 SHARES = st.integers(0, 8).flatmap(lambda cpu: st.tuples(st.just(cpu), st.integers(0, cpu)))
@@ -157,8 +159,8 @@ def test_more_room_never_makes_a_worker_worse(
     count: int, each: int, nodes: list[tuple[int, int]], cpu: int, reserved: dict[str, Fraction]
 ) -> None:
     capacity = Capacity(1, tuple(node(f"n{i}", cpu=has, used=used) for i, (has, used) in enumerate(nodes)))
-    needs = needs_of(demand(pods(count, each)))
-    before, after = fit(needs, "w", capacity), fit(needs, "w", _with_more(capacity, cpu))
+    wanted = demand(pods(count, each))
+    before, after = fit(wanted, capacity), fit(wanted, _with_more(capacity, cpu))
     assert before is not None
     assert after is not None
     (room, load), (more_room, less_load) = before.after(reserved), after.after(reserved)
@@ -172,6 +174,6 @@ def _emptied(one: WorkerFacts) -> WorkerFacts:
 
 @given(SETS, WORKERS)
 def test_it_waits_only_for_room_that_could_come(wanted: PodSet, workers: list[WorkerFacts]) -> None:
-    found = place(demand(wanted), Wish(), workers, parse_policy(""))
-    emptied = place(demand(wanted), Wish(), [_emptied(one) for one in workers], parse_policy(""))
-    assert not found.waits_for_room or emptied.chosen is not None
+    found = place(demand(wanted), PlacementRequest(), workers, parse_policy(""))
+    emptied = place(demand(wanted), PlacementRequest(), [_emptied(one) for one in workers], parse_policy(""))
+    assert not waits_for_room(found) or emptied.chosen is not None
