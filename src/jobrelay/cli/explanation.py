@@ -1,4 +1,4 @@
-"""An explanation as text, JSON or YAML."""
+"""Prints an explanation as text, JSON or YAML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 118
 
 
 def print_explanation(found: Mapping[str, Any], output: str) -> None:
-    """Prints it on stdout; that the relay could not be asked is said on stderr too."""
+    """Prints the explanation on stdout, and a note on stderr if the relay could not be reached."""
     if output == "json":
         click.echo(json.dumps(found, indent=2))
     elif output == "yaml":
@@ -26,12 +26,12 @@ def print_explanation(found: Mapping[str, Any], output: str) -> None:
         for line in explanation_lines(found):
             click.echo(line)
     if found.get("relayUnreachable"):
-        click.echo(f"note: the relay could not be asked: {found['relayUnreachable']}", err=True)
-        click.echo("note: this is only what the management cluster tells", err=True)
+        click.echo(f"note: the relay could not be reached: {found['relayUnreachable']}", err=True)
+        click.echo("note: showing only what the management cluster knows", err=True)
 
 
 def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The text: the sentence, the facts, the verdict on each worker and what would change it."""
+    """The text: the sentence, the facts, the verdict on each worker with what would change it, and events."""
     yield from textwrap.wrap(found["sentence"], _WIDTH)
     yield ""
     yield f"  job       {found['namespace']}/{found['name']}"
@@ -41,7 +41,7 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found.get("mirror"):
         yield f"  mirror    {found['mirror']}"
     if found.get("fenced"):
-        yield "  fenced    yes: it never runs twice at the same time"
+        yield "  fenced    yes: it never runs on two workers at the same time"
     for problem in found.get("problems", ()):
         yield f"  problem   {problem}"
     yield from _workers(found)

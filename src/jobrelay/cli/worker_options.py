@@ -1,4 +1,4 @@
-"""Options of commands that are about two clusters: a worker, and the management cluster it belongs to."""
+"""Options of commands that act on two clusters: a worker and its management cluster."""
 
 from __future__ import annotations
 
@@ -11,28 +11,33 @@ import click
 
 from jobrelay.cli.management import RELAY_NAMESPACE, Management
 
-__all__ = ["WORKER_CONTEXT", "WORKER_KUBECONFIG", "other_management_options"]
+__all__ = ["WORKER_CONTEXT", "WORKER_KUBECONFIG", "separate_management_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
 
 WORKER_KUBECONFIG = click.option(
-    "--kubeconfig", "worker_kubeconfig", type=_FILE, metavar="FILE", help="The worker, as its administrator."
+    "--kubeconfig",
+    "worker_kubeconfig",
+    type=_FILE,
+    metavar="FILE",
+    help="The kubeconfig of the worker's administrator.",
 )
 WORKER_CONTEXT = click.option(
-    "--context", "worker_context", metavar="NAME", help="Which context of that.  [default: its current one]"
+    "--context", "worker_context", metavar="NAME", help="The context in that file.  [default: the current one]"
 )
 _OPTIONS = (
     click.option(
-        "--management-kubeconfig", type=_FILE, metavar="FILE", help="The management cluster.  [default: as kubectl]"
+        "--management-kubeconfig", type=_FILE, metavar="FILE",
+        help="The kubeconfig of the management cluster.  [default: as kubectl]",
     ),
-    click.option("--management-context", metavar="NAME", help="Which context of that.  [default: its current one]"),
+    click.option("--management-context", metavar="NAME", help="The context in that file.  [default: the current one]"),
     RELAY_NAMESPACE,
-)
+)  # fmt: skip
 
 
-def other_management_options(command: F) -> F:
-    """Adds options for the management cluster where `--kubeconfig` means a worker; the command gets `management`."""
+def separate_management_options(command: F) -> F:
+    """Adds the management cluster's options to a command whose `--kubeconfig` is a worker's; it gets `management`."""
 
     @functools.wraps(command)
     def wrapped(
