@@ -7,21 +7,26 @@ changing it.
 
 from __future__ import annotations
 
-from .applying import ReportStep, Step, apply
-from .checking import Finding, check
-from .errors import OperateError
-from .identity import RelayIdentity, identity_manifests
-from .joining import JoinRequest, join
-from .leaving import LeaveRequest, leave
-from .management import Installation, management_manifests
-from .registry import (
-    get_worker,
-    list_workers,
-    register_worker,
-    set_worker_state,
-    unregister_worker,
-    worker_connection,
-)
+from typing import TYPE_CHECKING
+
+from jobrelay.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .applying import ReportStep, Step, apply
+    from .checking import Finding, check
+    from .errors import OperateError
+    from .identity import RelayIdentity, identity_manifests
+    from .joining import JoinRequest, join
+    from .leaving import LeaveRequest, leave
+    from .management import Installation, management_manifests
+    from .registry import (
+        get_worker,
+        list_workers,
+        register_worker,
+        set_worker_state,
+        unregister_worker,
+        worker_connection,
+    )
 
 __all__ = [
     "Finding",
@@ -45,3 +50,18 @@ __all__ = [
     "unregister_worker",
     "worker_connection",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "applying": "ReportStep Step apply",
+            "checking": "Finding check",
+            "errors": "OperateError",
+            "identity": "RelayIdentity identity_manifests",
+            "joining": "JoinRequest join",
+            "leaving": "LeaveRequest leave",
+            "management": "Installation management_manifests",
+            "registry": "get_worker list_workers register_worker set_worker_state unregister_worker worker_connection",
+        },
+    )
