@@ -3,8 +3,8 @@
     python examples/06_job_controller.py
 
 Kubernetes' own Job controller leaves Jobs alone that name another manager. A `Cache` follows the Jobs, a `Controller`
-reconciles each Job that changes, and a `Manager` starts and stops both in order. The cluster is embedded; on a real one,
-take the client from `jobrelay.kube.connect()`.
+reconciles each Job that changes, and a `Manager` starts and stops both in order. The cluster is embedded; for a real
+one, take the client from `jobrelay.kube.connect()`.
 """
 
 from __future__ import annotations

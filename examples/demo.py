@@ -180,7 +180,7 @@ async def follow(client: Client, rows: dict[str, Row], screen: Screen, version: 
                     killed = True
                     fleet.kill(DOOMED)
                     screen.say(
-                        f"{DOOMED} was killed while running Jobs; they count as lost after {LOST_AFTER} and move to other workers"
+                        f"{DOOMED} was killed while running Jobs; they count as lost after {LOST_AFTER} and move"
                     )
                 if all(each.ended for each in rows.values()):
                     return
@@ -223,7 +223,8 @@ def judge(rows: dict[str, Row]) -> bool:
     print("  ended on: " + ", ".join(f"{name} {count}" for name, count in by_worker.items()))
     for row in wrong:
         print(
-            f"  {RED}wrong{PLAIN}: {row.task.name} should be {row.task.end}, is {row.status} on {row.where or 'no cluster'}"
+            f"  {RED}wrong{PLAIN}: {row.task.name} should be {row.task.end}, "
+            f"but is {row.status} on {row.where or 'no cluster'}"
         )
     if not moved:
         print(f"  {RED}wrong{PLAIN}: no Job was moved")
