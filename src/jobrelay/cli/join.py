@@ -11,7 +11,15 @@ import click
 from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import Management, failure, run
-from jobrelay.cli.worker_options import WORKER_CONTEXT, WORKER_KUBECONFIG, separate_management_options
+from jobrelay.cli.worker_options import (
+    COST,
+    LABELS,
+    WEIGHT,
+    WORKER_CONTEXT,
+    WORKER_KUBECONFIG,
+    separate_management_options,
+    worker_metadata,
+)
 
 if TYPE_CHECKING:
     from jobrelay.operate.applying import Step
@@ -101,9 +109,9 @@ def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.option(
     "--server", metavar="URL", default="", help="The worker's address for the relay.  [default: that in the kubeconfig]"
 )
-@click.option("--label", "labels", metavar="KEY=VALUE", multiple=True, help="A label on the worker; can be repeated.")
-@click.option("--cost", metavar="NUMBER", help="The cost of running Jobs there, for the policy `cost`.")
-@click.option("--weight", metavar="NUMBER", help="The worker's share of Jobs, for the policy `weights`.")
+@LABELS
+@COST
+@WEIGHT
 @_ORIGIN
 @_DRY_RUN
 @_OUTPUT
@@ -135,11 +143,9 @@ def join(
     jobrelay worker join west --kubeconfig west-admin.kubeconfig --namespaces team-a,team-b
     jobrelay worker join west --kubeconfig admin --context west --namespaces team-a --dry-run
     """
-    from jobrelay.cli.worker import pair
     from jobrelay.kube import connect, find_connection
     from jobrelay.operate.joining import JoinRequest
     from jobrelay.operate.joining import join as join_worker
-    from jobrelay.relay.names import COST, WEIGHT
 
     if worker_kubeconfig is None and worker_context is None:
         raise Failure(
@@ -161,9 +167,8 @@ def join(
                 ttl=ttl,
                 create_namespaces=create_namespaces,
                 server=server,
-                labels=dict(map(pair, labels)),
-                annotations={key: value for key, value in ((COST, cost), (WEIGHT, weight)) if value is not None},
                 dry_run=dry_run,
+                **worker_metadata(labels, cost, weight),
             )
             await join_worker(home, worker, connection, request, progress)
             progress.end(worker=name, namespaces=namespaces, identity=request.identity.username, dryRun=dry_run)

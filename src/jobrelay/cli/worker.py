@@ -12,6 +12,7 @@ from jobrelay.cli.check import check
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.join import join, leave
 from jobrelay.cli.management import Management, management_options, run
+from jobrelay.cli.worker_options import COST, LABELS, WEIGHT, worker_metadata
 
 _NAMES = click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_workers)
 
@@ -32,9 +33,9 @@ worker.add_command(check)
 @worker.command(short_help="Register a worker, or replace its kubeconfig.")
 @click.argument("name", metavar="NAME")
 @click.argument("worker_kubeconfig", metavar="KUBECONFIG", type=click.Path(path_type=pathlib.Path))
-@click.option("--label", "labels", metavar="KEY=VALUE", multiple=True, help="A label on the worker; can be repeated.")
-@click.option("--cost", metavar="NUMBER", help="The cost of running Jobs there, for the policy `cost`.")
-@click.option("--weight", metavar="NUMBER", help="The worker's share of Jobs, for the policy `weights`.")
+@LABELS
+@COST
+@WEIGHT
 @management_options
 def add(
     name: str,
@@ -52,7 +53,6 @@ def add(
     jobrelay worker add west west.kubeconfig --label region=west --cost 2
     """
     from jobrelay.operate.registry import check_kubeconfig, register_worker
-    from jobrelay.relay.names import COST, WEIGHT
 
     try:
         text = worker_kubeconfig.read_bytes()
@@ -61,24 +61,13 @@ def add(
     problem = check_kubeconfig(text)
     if problem:
         raise Failure(f"{worker_kubeconfig}: {problem}", "nothing was changed")
-    metadata = {
-        "labels": dict(pair(label) for label in labels),
-        "annotations": {key: value for key, value in ((COST, cost), (WEIGHT, weight)) if value is not None},
-    }
+    metadata = worker_metadata(labels, cost, weight)
 
     async def work() -> bool:
         async with management.connect() as client:
             return await register_worker(client, name, text, management.relay_namespace, **metadata)
 
     click.echo(f"worker {name} {'registered' if run(work()) else 'updated'}", err=True)
-
-
-def pair(text: str) -> tuple[str, str]:
-    """`KEY=VALUE`; raises Failure."""
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise Failure(f"--label {text}: not KEY=VALUE", "write --label region=west, for example")
-    return key, value
 
 
 @worker.command(short_help="Unregister workers; their Jobs start elsewhere after the timeout.")
