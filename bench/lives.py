@@ -1,7 +1,8 @@
-"""Jobs from their creation to their end, on a cluster with every default but the runtime: pods live by script.
+"""Jobs from creation to completion, on a cluster with all defaults except the runtime: pods are scripted.
 
-A pod that has no script ends as soon as it starts, so what is measured is the cluster: API server, Job controller, scheduler and
-node in one process, a load generator that creates Jobs and watches them in another, TLS between them, and a store on disk.
+A pod without a script ends as soon as it starts, so the cluster is what is measured: API server, Job controller,
+scheduler and node in one process, a load generator that creates and watches Jobs in another, TLS between them, and a
+store on disk.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SETTLE: Final = 15.0  # the last events are still being written
 
 
 def lives(folder: pathlib.Path) -> list[Figure]:
-    """1,000 Jobs of one pod each, three times; then more of them until 10,000 are finished, and what these cost while nothing happens."""
+    """1,000 Jobs of one pod each, three times; then more until 10,000 have finished, and what those cost when idle."""
     with server(folder, ["dev"], "scripted") as running:
         cluster = running.clusters[0]
         with helper("bench.load", cluster.url, cluster.kubeconfig, str(CLIENTS)) as load:
@@ -49,7 +50,7 @@ def lives(folder: pathlib.Path) -> list[Figure]:
 
 
 def _thousand(running: Server, load: Helper) -> list[Figure]:
-    """Three times 1,000 Jobs; the middle one counts, because machines that are shared are slow for seconds at a time."""
+    """Three times 1,000 Jobs; the median counts, because shared machines are slow for seconds at a time."""
     rounds = sorted(_round(running, load, number) for number in range(1, ROUNDS + 1))
     rate, cpu, trip, note = rounds[ROUNDS // 2]
     others = ", ".join(f"{each.rate:.0f}" for each in rounds)
@@ -79,7 +80,7 @@ def _round(running: Server, load: Helper, number: int) -> _Round:
     done = load.ask(do="run", first=number * 100_000, count=JOBS)
     cpu, stolen = running.cpu() - begin, stolen_seconds() - stolen
     trip, seconds = (before + round_trip()) / 2, done["seconds"]
-    note = f"one core, of which the server had {cpu / seconds:.0%}; other guests of the host took {stolen / seconds:.0%} of a core"
+    note = f"one core, of which the server had {cpu / seconds:.0%}; steal time {stolen / seconds:.0%} of a core"
     return _Round(JOBS / seconds, cpu / JOBS, trip, note)
 
 
