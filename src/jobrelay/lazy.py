@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["lazy_exports"]
 
 
-def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__`; `modules` maps each submodule to the names that it defines, separated by spaces."""
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+def lazy_exports(package: str, *modules: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: finds the names in its `__all__` in these submodules, in this order."""
 
     def resolve(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        for module in modules if name in sys.modules[package].__all__ else ():
+            found = importlib.import_module(f"{package}.{module}")
+            if hasattr(found, name):
+                return getattr(found, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return resolve

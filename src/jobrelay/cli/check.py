@@ -8,7 +8,7 @@ import click
 
 from jobrelay.cli.arguments import complete_workers
 from jobrelay.cli.management import Management, management_options, run
-from jobrelay.cli.output import print_rows
+from jobrelay.cli.output import output_option, print_rows
 
 if TYPE_CHECKING:
     from jobrelay.operate.checking import Finding
@@ -19,9 +19,7 @@ _COLUMNS = ("worker", "check", "result", "detail")
 @click.command(short_help="Show what works on workers and which permissions are missing.")
 @click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=complete_workers)
 @click.option("--origin", metavar="NAME", help="The relay's --origin, if it was started with one.")
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
+@output_option("table", "json")
 @management_options
 def check(names: tuple[str, ...], origin: str | None, output: str, management: Management) -> None:
     """Show what works on each worker and what is missing, using the relay's own kubeconfig for it.

@@ -9,6 +9,7 @@ import click
 from jobrelay.cli.arguments import JOB
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
+from jobrelay.cli.output import output_option
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client, Object
@@ -17,14 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Explain why a delegated Job is where it is.")
 @JOB
 @NAMESPACE
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@output_option("text", "json", "yaml")
 @management_options
 def explain(name: str, namespace: str | None, output: str, management: Management) -> None:
     """Explain why a delegated Job is where it is: a sentence, its stage, and whether each worker could run it.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
+
+from jobrelay.cli.output import print_data
 
 __all__ = ["explanation_lines", "print_explanation"]
 
@@ -16,15 +17,10 @@ _WIDTH = 118
 
 def print_explanation(found: Mapping[str, Any], output: str) -> None:
     """Prints the explanation on stdout, and a note on stderr if the relay could not be reached."""
-    if output == "json":
-        click.echo(json.dumps(found, indent=2))
-    elif output == "yaml":
-        import yaml
-
-        click.echo(yaml.safe_dump(dict(found), sort_keys=False, allow_unicode=True), nl=False)
+    if output == "text":
+        click.echo("\n".join(explanation_lines(found)))
     else:
-        for line in explanation_lines(found):
-            click.echo(line)
+        print_data(dict(found), output)
     if found.get("relayUnreachable"):
         click.echo(f"note: the relay could not be reached: {found['relayUnreachable']}", err=True)
         click.echo("note: showing only what the management cluster knows", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
+from jobrelay.cli.output import output_option, print_data, print_table
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client
@@ -25,10 +25,7 @@ _WORKERS_WIDE = (*_WORKERS[:-1], "version", "pending", "lost", "room", "reason")
 @click.argument("what", type=click.Choice(["jobs", "workers", "all"]), default="all")
 @NAMESPACE
 @click.option("-A", "--all-namespaces", is_flag=True, help="List Jobs of all namespaces.")
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "wide", "json", "yaml", "name"]), default="table", show_default=True,
-    help="Output format.",
-)  # fmt: skip
+@output_option("table", "wide", "json", "yaml", "name")
 @click.option("-w", "--watch", is_flag=True, help="Keep printing Jobs as they change, until Ctrl-C.")
 @management_options
 def get(
@@ -119,15 +116,13 @@ def _columns(everywhere: bool, output: str, plain: Sequence[str], wide: Sequence
 
 def _print(found: Mapping[str, list[dict[str, Any]]], output: str, everywhere: bool) -> None:
     if output in ("json", "yaml"):
-        _print_data(found if len(found) > 1 else next(iter(found.values())), output)
+        print_data(found if len(found) > 1 else next(iter(found.values())), output)
         return
     if output == "name":
         for kind, rows in found.items():
             for row in rows:
                 click.echo(f"{kind.removesuffix('s')}/{row['name']}")
         return
-    from jobrelay.cli.output import print_table
-
     tables = {
         "workers": _columns(False, output, _WORKERS, _WORKERS_WIDE),
         "jobs": _columns(everywhere, output, _JOBS, _JOBS_WIDE),
@@ -141,12 +136,3 @@ def _print(found: Mapping[str, list[dict[str, Any]]], output: str, everywhere: b
             click.echo()
         print_table(rows, tables[kind], widest=None if output == "wide" else _WIDEST)
         shown = True
-
-
-def _print_data(value: Any, output: str) -> None:
-    if output == "json":
-        click.echo(json.dumps(value, indent=2))
-        return
-    import yaml
-
-    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)

@@ -9,6 +9,7 @@ import click
 
 from jobrelay.cli.join import Progress
 from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Management, run
+from jobrelay.cli.output import output_option
 
 
 @click.command(short_help="Print or apply the manifests that the relay needs.")
@@ -23,10 +24,7 @@ from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Manag
     "--relay-option", "options", metavar="OPTION", multiple=True,
     help="An option of `jobrelay relay run`, as in --relay-option=--fencing; may be repeated.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="Output format.",
-)  # fmt: skip
+@output_option("yaml", "json")
 def install(
     kubeconfig: pathlib.Path | None,
     context: str | None,

@@ -11,6 +11,7 @@ import click
 from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import Management, failure, run
+from jobrelay.cli.output import output_option
 from jobrelay.cli.worker_options import (
     COST,
     LABELS,
@@ -40,9 +41,7 @@ _ORIGIN = click.option(
     callback=_origin_name,
     help="The relay's --origin, if it was started with one.  [default: that of the management cluster]",
 )
-_OUTPUT = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
-)
+_OUTPUT = output_option("text", "json")
 _MIN_TTL = 600.0
 
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 
-OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "name"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_option(*formats: str, help: str = "Output format.") -> Callable[[F], F]:
+    """The option `-o`; the first format is the default."""
+    return click.option("-o", "--output", type=click.Choice(formats), default=formats[0], show_default=True, help=help)
+
+
+def print_data(value: Any, output: str) -> None:
+    """Prints a value as JSON or YAML."""
+    if output == "json":
+        click.echo(json.dumps(value, indent=2))
+        return
+    import yaml
+
+    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -169,26 +168,14 @@ Everything was ready after {seconds:.1f} s; Ctrl-C stops it. In another terminal
 
 def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
     """Runs the same command in the background, in its own session, and returns when it is ready."""
+    from jobrelay.cli.detached import spawn_detached
     from jobrelay.fleet.folder import FleetFolder
-    from jobrelay.fleet.process import python_path
 
     where = FleetFolder(folder)
     if (pid := where.holder()) is not None:
         raise Failure(f"a fleet is already running in {folder} (pid {pid})", "`jobrelay down` stops it")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log = where.new_log("fleet")
-    command = [sys.executable, "-P", "-m", "jobrelay", "up", "--dir", str(folder), *arguments]
-    environment = os.environ | {"PYTHONPATH": python_path()}
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        start_new_session=True,
-        text=True,
-        env=environment,
-    )
-    os.close(log)
+    child = spawn_detached(["up", "--dir", folder, *arguments], where.new_log("fleet"))
     assert child.stdout is not None
     for line in child.stdout:
         click.echo(line, nl=False)

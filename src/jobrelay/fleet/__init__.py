@@ -14,7 +14,4 @@ if TYPE_CHECKING:
 __all__ = ["MANAGEMENT", "RELAY", "ClusterPlan", "Fleet", "FleetError", "FleetFolder", "FleetPlan"]
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy_exports(
-        __name__,
-        {"errors": "FleetError", "fleet": "MANAGEMENT RELAY ClusterPlan Fleet FleetPlan", "folder": "FleetFolder"},
-    )
+    __getattr__ = lazy_exports(__name__, "errors", "folder", "fleet")

@@ -18,7 +18,7 @@ from jobrelay.cluster.files import ClusterFolder
 from jobrelay.cluster.lock import FileLock
 from jobrelay.fleet.errors import FleetError
 
-__all__ = ["HELLO", "FleetFolder"]
+__all__ = ["HELLO", "FleetFolder", "log_tail"]
 
 _TAIL: Final = 15  # lines
 HELLO: Final = """\
@@ -86,8 +86,13 @@ class FleetFolder:
 
     def tail(self, name: str) -> str:
         """The last lines of a process's log, indented."""
-        try:
-            lines = self.log(name).read_text(errors="replace").splitlines()[-_TAIL:]
-        except OSError:
-            return ""
-        return "\n".join(f"  {line}" for line in lines)
+        return log_tail(self.log(name))
+
+
+def log_tail(log: pathlib.Path) -> str:
+    """The last lines of a log, indented; empty if it cannot be read."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-_TAIL:]
+    except OSError:
+        return ""
+    return "\n".join(f"  {line}" for line in lines)

@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 __all__ = ["Relay", "Settings", "find_origin"]
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy_exports(__name__, {"relay": "Relay find_origin", "settings": "Settings"})
+    __getattr__ = lazy_exports(__name__, "settings", "relay")

@@ -7,22 +7,20 @@ parent terminates the others and prints the end of the failed one's log.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import select
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import click
 
+from jobrelay.cli.detached import spawn_detached
 from jobrelay.cli.errors import Failure
 from jobrelay.cluster.files import ClusterFolder
-from jobrelay.fleet.process import python_path
+from jobrelay.fleet.folder import log_tail
 
 _START_TIMEOUT: Final = 60.0
-_TAIL: Final = 15  # lines
 
 Child = subprocess.Popen[str]
 
@@ -45,30 +43,7 @@ def start_detached(
 
 
 def _spawn(folder: ClusterFolder, options: Sequence[str]) -> Child:
-    log = folder.new_log()
-    try:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "jobrelay",
-                "cluster",
-                "start",
-                folder.name,
-                "--dir",
-                folder.path.parent,
-                *options,
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            text=True,
-            env=os.environ | {"PYTHONPATH": python_path()},
-        )
-    finally:
-        os.close(log)
+    return spawn_detached(["cluster", "start", folder.name, "--dir", folder.path.parent, *options], folder.new_log())
 
 
 def _ready_line(folder: ClusterFolder, child: Child) -> str:
@@ -79,12 +54,7 @@ def _ready_line(folder: ClusterFolder, child: Child) -> str:
     if line:
         return line.rstrip("\n")
     problem = f"exited with code {child.wait()}" if answered else f"was not ready within {_START_TIMEOUT:g} s"
-    raise Failure(f"cluster {folder.name!r} {problem}; the end of {folder.log}:\n{_tail(folder.log)}")
-
-
-def _tail(log: pathlib.Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()[-_TAIL:]
-    return "\n".join(f"  {line}" for line in lines)
+    raise Failure(f"cluster {folder.name!r} {problem}; the end of {folder.log}:\n{log_tail(folder.log)}")
 
 
 def _terminate(children: Iterable[Child]) -> None:

@@ -7,13 +7,13 @@ import pathlib
 import click
 
 from jobrelay.cli.cluster.common import DIR, cluster_errors, describe
-from jobrelay.cli.output import OUTPUT, print_rows
+from jobrelay.cli.output import output_option, print_rows
 from jobrelay.cluster.files import find_folders
 
 
 @click.command("list", short_help="List clusters, running or stopped.")
 @DIR
-@OUTPUT
+@output_option("table", "json", "name")
 def list_(folder: pathlib.Path, output: str) -> None:
     """List the clusters of a folder, running or stopped."""
     with cluster_errors():

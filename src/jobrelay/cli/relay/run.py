@@ -8,6 +8,7 @@ import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import CONTEXT, KUBECONFIG, LEASE_NAME, SYSTEM_NAMESPACE
+from jobrelay.cli.output import output_option
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
 
 
@@ -45,14 +46,7 @@ from jobrelay.cli.relay.tuning import Tuning, tuning_options
     "--listen", metavar="ADDR:PORT", default="127.0.0.1:0", show_default=True,
     help="The address for probes, metrics and commands such as `jobrelay get`; port 0 means a free one.",
 )  # fmt: skip
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the ready line.",
-)
+@output_option("text", "json", help="Format of the ready line.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
 )  # fmt: skip
