@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster import Cluster, NodeSettings
-from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client, FakeClock
 from jobrelay.kube.resource import JOBS
 

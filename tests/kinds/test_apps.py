@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from jobrelay.apimachinery.decode import DecodeError
 from jobrelay.kinds.apps import apply_scale, scale_of, validate_scale
-from jobrelay.kinds.decode import DecodeError
 from jobrelay.kinds.strategy import Obj
 
 from .workloads import create, hooks, read, texts, update, workload

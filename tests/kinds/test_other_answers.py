@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from jobrelay.apimachinery.decode import decode
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_path_segment
+from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.decode import decode
-from jobrelay.kinds.field import FieldError
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_path_segment
 from jobrelay.kinds.strategy import Strategy
-from jobrelay.kinds.types import type_for_kind
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/other_answers.json").read_text())
 ROWS = {(row["group"], row["plural"]): row for row in registry.resources()}

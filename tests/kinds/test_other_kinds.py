@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from jobrelay.apimachinery.field import Path
 from jobrelay.kinds import registry
 from jobrelay.kinds.admissionregistration.urls import validate_url_path, validate_webhook_url
 from jobrelay.kinds.context import Request, current
-from jobrelay.kinds.field import Path
-from jobrelay.kinds.resourceapi.claims import wants_admin_access
+from jobrelay.kinds.resource.claims import wants_admin_access
 
 GROUPS = (
     "storage.k8s.io",

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.kinds import rbacrules, registry
+from jobrelay.apimachinery.decode import decode
+from jobrelay.apimachinery.types import type_for_kind
+from jobrelay.kinds import registry
 from jobrelay.kinds.bootstrap import bootstrap, bootstrap_objects, policy
-from jobrelay.kinds.decode import decode
 from jobrelay.kinds.rbac import STRATEGIES
-from jobrelay.kinds.types import type_for_kind
+from jobrelay.kinds.rbac import rules as rbacrules
 
 words = st.sampled_from(["*", "a", "b", "c/status", "*/status"])
 rules = st.lists(

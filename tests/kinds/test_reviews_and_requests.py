@@ -13,11 +13,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from jobrelay.kinds import certificates, coordination, events, reviews, scheduling
+from jobrelay.apimachinery.decode import decode
+from jobrelay.apimachinery.types import type_for_kind
+from jobrelay.kinds.authorization import reviews
+from jobrelay.kinds.certificates import signingrequests as certificates
 from jobrelay.kinds.context import Request, Requester, current
+from jobrelay.kinds.coordination import leases as coordination
 from jobrelay.kinds.core.tlspair import key_pair_error
-from jobrelay.kinds.decode import decode
-from jobrelay.kinds.types import type_for_kind
+from jobrelay.kinds.events import events
+from jobrelay.kinds.scheduling import priorityclasses as scheduling
 
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
 KEY = ec.derive_private_key(7, ec.SECP256R1())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from jobrelay.kinds.decode import decode
-from jobrelay.kinds.field import FieldError
+from jobrelay.apimachinery.decode import decode
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds.registry import strategy
 from jobrelay.kinds.strategy import Obj, Strategy
-from jobrelay.kinds.types import type_for_kind
 
 UID = "00000000-0000-4000-8000-000000000000"
 KINDS = {

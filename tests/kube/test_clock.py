@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from jobrelay.kinds.times import format_micro_time, format_time
+from jobrelay.apimachinery.times import format_micro_time, format_time
 from jobrelay.kube.clock import FakeClock, SystemClock, deadline, sleep
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
-from jobrelay.kinds import yaml
 from jobrelay.operate.applying import Step, apply
 from jobrelay.operate.deploy_files import deploy_files
 from jobrelay.operate.identity import RelayIdentity, identity_manifests

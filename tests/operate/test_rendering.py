@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds import yaml
+from jobrelay.apimachinery import yaml
 from jobrelay.operate.management import Installation, management_manifests
 from tests.real.clusters import Planes, programs, reached
 from tests.relay.fleets import NAMESPACE

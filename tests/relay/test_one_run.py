@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.decide import Commit, decide

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of

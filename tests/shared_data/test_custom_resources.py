@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds import yaml
-from jobrelay.kinds.crd import definition as crds
-from jobrelay.kinds.crd.strategy import CustomKind, custom_kind
-from jobrelay.kinds.decode import decode
-from jobrelay.kinds.types import type_for_kind
+from jobrelay.apimachinery import yaml
+from jobrelay.apimachinery.decode import decode
+from jobrelay.apimachinery.types import type_for_kind
+from jobrelay.kinds.apiextensions import definition as crds
+from jobrelay.kinds.apiextensions.strategy import CustomKind, custom_kind
 
 SHARED = Path(__file__).parents[3] / "shared"
 pytestmark = [

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.patch.merge import apply_merge_patch
+from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.workloads import JobAdapter, Marks, status_patch

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.patch.merge import apply_merge_patch
+from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.kube.resource import JOBS
 from jobrelay.workloads import ADAPTERS, Demand, Haste, status_patch
 from jobrelay.workloads.names import MULTIKUEUE, RELAY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobrelay.kinds.patch.merge import apply_merge_patch
+from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.workloads import Marks
 from tests.kinds.workloads import UID, create, update
 

@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobrelay.kinds.job import broken_rules, is_job_finished
-from jobrelay.kinds.patch.merge import apply_merge_patch
+from jobrelay.apimachinery.patch.merge import apply_merge_patch
+from jobrelay.kinds.batch.job import broken_rules, is_job_finished
 from jobrelay.workloads import status_patch
 
 from .pairs import pairs

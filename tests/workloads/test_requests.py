@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.quantity import QuantityError
+from jobrelay.apimachinery.quantity import QuantityError
 from jobrelay.workloads.requests import pod_requests
 
 

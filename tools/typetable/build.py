@@ -1,4 +1,4 @@
-"""Writes the two fact tables that `jobrelay.kinds` ships: types.json and resources.json.
+"""Writes the two fact tables that are shipped: apimachinery/data/types.json and kinds/data/resources.json.
 
 types.json: what `main.go` reads by reflection (JSON names, protobuf numbers, omitempty, patch tags), joined with the list
 and map types and defaults that the published OpenAPI documents add. resources.json: what is served under which path, from
@@ -16,7 +16,7 @@ from typing import Any
 
 VERSION = "1.35.4"
 HERE = pathlib.Path(__file__).resolve().parent
-DATA = HERE.parents[1] / "src/jobrelay/kinds/data"
+SOURCES = HERE.parents[1] / "src/jobrelay"
 GROUPS = [
     "apiregistration.k8s.io",
     "apps",
@@ -137,8 +137,8 @@ def main() -> None:
     types = reachable(annotate(raw["types"], schemas(root / "api")), kinds)
     dump = lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False)  # noqa: E731
     rows = ",\n".join(f"{dump(k)}:{dump(v)}" for k, v in types.items())
-    (DATA / "types.json").write_text(f'{{"kinds":{dump(kinds)},\n"types":{{\n{rows}\n}}}}\n')
-    (DATA / "resources.json").write_text("[\n" + ",\n".join(map(dump, listing)) + "\n]\n")
+    (SOURCES / "apimachinery/data/types.json").write_text(f'{{"kinds":{dump(kinds)},\n"types":{{\n{rows}\n}}}}\n')
+    (SOURCES / "kinds/data/resources.json").write_text("[\n" + ",\n".join(map(dump, listing)) + "\n]\n")
     print(f"{len(types)} types, {len(kinds)} kinds, {len(listing)} resources for Kubernetes v{VERSION}")
 
 

@@ -9,7 +9,7 @@ __all__ = ["duration_seconds"]
 
 def duration_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Callback of an option; a number without a unit is refused, as in Kubernetes."""
-    from jobrelay.kinds.times import TimeError, parse_duration
+    from jobrelay.apimachinery.times import TimeError, parse_duration
 
     try:
         found = parse_duration(value) / 1e9

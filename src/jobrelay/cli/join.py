@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _origin_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    from jobrelay.kinds.names import is_dns1123_label
+    from jobrelay.apimachinery.names import is_dns1123_label
 
     if value is not None and is_dns1123_label(value):
         raise click.BadParameter(f"{value!r} is not a valid name; use lower case letters, digits and '-'.")
@@ -63,7 +63,7 @@ class Progress:
 
 
 def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    from jobrelay.kinds.names import is_dns1123_label
+    from jobrelay.apimachinery.names import is_dns1123_label
 
     names = tuple(dict.fromkeys(name for part in value.split(",") if (name := part.strip())))
     for name in names:
@@ -176,7 +176,7 @@ def join(
 
 
 def check_name(name: str) -> None:
-    from jobrelay.kinds.names import is_dns1123_subdomain
+    from jobrelay.apimachinery.names import is_dns1123_subdomain
 
     if problems := is_dns1123_subdomain(name):
         raise Failure(f"{name!r} is not a valid name for a worker", problems[0])

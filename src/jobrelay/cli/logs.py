@@ -116,7 +116,7 @@ async def _started_pods(client: Client, job: Object, cluster: str, end: float) -
 
 async def _pods(client: Client, job: Object) -> list[Object]:
     """All pods of a Job's mirror, which has another name if the worker is the management cluster itself."""
-    from jobrelay.kinds.job.names import CONTROLLER_UID
+    from jobrelay.kinds.batch.job.names import CONTROLLER_UID
     from jobrelay.kube.resource import JOBS, PODS
     from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 

@@ -10,13 +10,13 @@ import copy
 import functools
 from typing import Any
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.kinds import bootstrap as facts
 from jobrelay.kinds.core.serviceaddresses import Pool, begin_create
-from jobrelay.kinds.times import format_time
 
 Obj = dict[str, Any]
 _LATER = "set when a cluster takes the object"

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
+from jobrelay.apimachinery.names import is_dns1123_label
 from jobrelay.cluster.apiserver.access import Access, Tokens
 from jobrelay.cluster.apiserver.http import HttpServer
 from jobrelay.cluster.apiserver.represent import stored
@@ -39,7 +40,6 @@ from jobrelay.cluster.pki import Authority, make_authority
 from jobrelay.cluster.plane import ControlPlane
 from jobrelay.cluster.ports import HOST, listen, listen_anywhere
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
-from jobrelay.kinds.names import is_dns1123_label
 from jobrelay.kube import Client, Clock
 
 ADMIN: Final = User("kubernetes-admin", ("system:masters",))

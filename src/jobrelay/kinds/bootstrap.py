@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery.times import UTC
 from jobrelay.kinds.context import request_time
-from jobrelay.kinds.scheduling import SYSTEM_CLASSES
+from jobrelay.kinds.scheduling.priorityclasses import SYSTEM_CLASSES
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import UTC
 
 API_SERVER: Final = "kube-apiserver"
 FLOW_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"

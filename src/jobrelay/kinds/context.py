@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
-from jobrelay.kinds.times import UTC, format_time
+from jobrelay.apimachinery.times import UTC, format_time
 
 
 @dataclass(frozen=True, slots=True)

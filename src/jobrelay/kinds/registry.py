@@ -18,11 +18,11 @@ from jobrelay.kinds.strategy import Obj, Strategy
 Conversion = tuple[str, Callable[[Obj], Obj], Callable[[Obj], Obj]]
 
 MODULES: Final[dict[str, tuple[str, ...]]] = {
-    "": ("core", "pod"),
-    "batch": ("job", "cronjob"),
+    "": ("core.strategies", "core.pod"),
+    "batch": ("batch.job", "batch.cronjob"),
     "apps": ("apps",),
     "autoscaling": ("autoscaling",),
-    "policy": ("poddisruptionbudget",),
+    "policy": ("policy",),
     "rbac.authorization.k8s.io": ("rbac",),
     "coordination.k8s.io": ("coordination",),
     "scheduling.k8s.io": ("scheduling",),
@@ -30,13 +30,13 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "certificates.k8s.io": ("certificates",),
     "storage.k8s.io": ("storage",),
     "networking.k8s.io": ("networking",),
-    "node.k8s.io": ("nodeapi",),
+    "node.k8s.io": ("node",),
     "discovery.k8s.io": ("discovery",),
-    "resource.k8s.io": ("resourceapi",),
+    "resource.k8s.io": ("resource",),
     "admissionregistration.k8s.io": ("admissionregistration",),
     "flowcontrol.apiserver.k8s.io": ("flowcontrol",),
     "apiregistration.k8s.io": ("apiregistration",),
-    "apiextensions.k8s.io": ("crd.definition",),
+    "apiextensions.k8s.io": ("apiextensions.definition",),
 }
 
 
@@ -62,7 +62,7 @@ def strategy(group: str, plural: str) -> Strategy:
 def conversion(group: str, version: str, plural: str) -> Conversion | None:
     """For a version that is stored as another one: the storage key and the functions to and from storage."""
     if (group, plural) == ("events.k8s.io", "events"):
-        from jobrelay.kinds import events
+        from jobrelay.kinds.events import events
 
         return "events", events.to_core, events.from_core
     if (group, version, plural) == ("autoscaling", "v1", "horizontalpodautoscalers"):

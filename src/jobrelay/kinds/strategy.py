@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobrelay.kinds.field import FieldError
+from jobrelay.apimachinery.field import FieldError
 
 Obj = dict[str, Any]
 

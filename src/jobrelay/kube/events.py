@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from jobrelay.kinds.times import format_micro_time
+from jobrelay.apimachinery.times import format_micro_time
 
 from .backoff import Backoff
 from .client import Client

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from jobrelay.kinds import yaml
+from jobrelay.apimachinery import yaml
 
 from .connection import Connection
 from .credentials import ANONYMOUS, Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.times import format_micro_time
+from jobrelay.apimachinery.times import format_micro_time
 
 from .client import Client
 from .clock import Clock, SystemClock, deadline, sleep

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import (
     Client,
     Clock,

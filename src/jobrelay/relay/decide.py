@@ -19,7 +19,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.relay.admission import Waiting, admit
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.fencing import stopped_by_lease

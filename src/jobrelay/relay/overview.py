@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.relay.decide import Stage
 from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts

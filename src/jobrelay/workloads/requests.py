@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from jobrelay.kinds.pod.resources import is_pod_level, total_requests
+from jobrelay.kinds.core.pod.resources import is_pod_level, total_requests
 
 __all__ = ["pod_requests"]
 

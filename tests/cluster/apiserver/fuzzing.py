@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import yaml
 
+from jobrelay.apimachinery.types import Type, type_for_kind
 from jobrelay.cluster.apiserver.resources import ResourceTable
-from jobrelay.kinds.types import Type, type_for_kind
 from tests.oracle.scenarios._kinds import EVERY
 from tests.oracle.scenarios._rich import RICH
 

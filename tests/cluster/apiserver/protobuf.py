@@ -6,7 +6,7 @@ import base64
 import struct
 from typing import Any
 
-from jobrelay.kinds.types import Field, Type
+from jobrelay.apimachinery.types import Field, Type
 from tests.oracle.scenarios._protobuf import envelope, varint
 
 from .serving import Obj

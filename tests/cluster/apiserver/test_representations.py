@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from jobrelay.kinds.types import type_for_kind
+from jobrelay.apimachinery.types import type_for_kind
 
 from .fuzzing import PROTOBUF
 from .protobuf import encoded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.cronjob.decide import SCHEDULED, decide, make_job
-from jobrelay.kinds.times import format_time
 
 START = dt.datetime(2026, 3, 2, 10, 0, tzinfo=dt.UTC)
 Obj = dict[str, Any]

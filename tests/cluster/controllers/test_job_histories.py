@@ -20,8 +20,8 @@ from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.job import is_job_finished, validate_job_status_update
-from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.batch.job import is_job_finished, validate_job_status_update
+from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kube import FaultyTransport
 from jobrelay.kube.faults import Answer, LoseReply, Refuse
 from jobrelay.kube.transport import Request, Response, Transport

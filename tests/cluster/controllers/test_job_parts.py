@@ -14,7 +14,7 @@ from jobrelay.cluster.controllers.job.situation import Memory
 from jobrelay.cluster.controllers.job.template import new_pod
 from jobrelay.cluster.controllers.job.tracking import Done, close, count_released, report
 from jobrelay.cluster.controllers.job.views import Pod, Status
-from jobrelay.kinds.job.views import Uncounted
+from jobrelay.kinds.batch.job.views import Uncounted
 
 from .job_objects import FAILURES, INDEX, NOW, ago, decision, job, pod, status
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from jobrelay.kinds import quantity
+from jobrelay.apimachinery import quantity
 from jobrelay.relay.model import Capacity, NodeFacts, WorkerFacts
 from jobrelay.relay.placement import Placement, Wish, parse_policy, place
 from jobrelay.workloads import Demand, PodSet

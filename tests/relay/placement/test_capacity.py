@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.kinds.job.names import CONTROLLER_UID
+from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object, encode
 from jobrelay.kube.store import Store

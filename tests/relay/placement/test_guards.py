@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.selectors import parse_label_selector
+from jobrelay.apimachinery.selectors import parse_label_selector
 from jobrelay.relay.model import State
 
 from .making import node, placed, pods, said, worker

@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.kinds.selectors import parse_label_selector
+from jobrelay.apimachinery.selectors import parse_label_selector
 from jobrelay.relay.model import Capacity, NodeFacts, State, WorkerFacts
 from jobrelay.relay.placement import Policy, Wish, alike, parse_policy, place
 from jobrelay.relay.placement.fit import fit

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
-from jobrelay.kinds import yaml
 from jobrelay.kube import AlreadyExists, Client, FakeClock, Invalid, merge_patch, serves
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.relay.workers import ensure_crds, ensure_namespace

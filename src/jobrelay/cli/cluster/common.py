@@ -60,7 +60,7 @@ def check_runtime(runtime: str) -> None:
 
 def check_sizes(sizes: Mapping[str, str | None]) -> None:
     """Raises Failure for an option that is not a quantity."""
-    from jobrelay.kinds.quantity import QuantityError, parse
+    from jobrelay.apimachinery.quantity import QuantityError, parse
 
     for option, text in sizes.items():
         try:

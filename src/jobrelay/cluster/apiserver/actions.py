@@ -5,6 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
+from jobrelay.apimachinery.apply import built_in_schema, update_managed_fields
+from jobrelay.apimachinery.field import aggregate
+from jobrelay.apimachinery.times import TimeError, canonical_time, format_time
+from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.cluster.apiserver import body, errors, negotiate, options, represent
 from jobrelay.cluster.apiserver.access import ISSUER, Access
 from jobrelay.cluster.apiserver.deletion import Deleter
@@ -15,13 +19,9 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writer import manager_of, stored_json
-from jobrelay.kinds import reviews
-from jobrelay.kinds.apply import built_in_schema, update_managed_fields
-from jobrelay.kinds.field import aggregate
-from jobrelay.kinds.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
+from jobrelay.kinds.authorization import reviews
+from jobrelay.kinds.core.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import TimeError, canonical_time, format_time
-from jobrelay.kinds.types import type_for_kind
 
 _CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -107,7 +107,7 @@ def _mark_disrupted(handlers: Handlers, pod: Obj) -> None:
 
 
 def _check_budgets(handlers: Handlers, request: ApiRequest, pod: Obj) -> None:
-    from jobrelay.kinds.selectors import selector_from_object
+    from jobrelay.apimachinery.selectors import selector_from_object
 
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get(
         "deletionTimestamp"

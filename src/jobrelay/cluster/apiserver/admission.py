@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from jobrelay.apimachinery.meta import unchanged_meta, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_path_segment
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import errors, plugins, represent
 from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.kinds import generation
-from jobrelay.kinds.meta import unchanged_meta, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_path_segment
 from jobrelay.kinds.strategy import Obj, Update
-from jobrelay.kinds.times import format_time
 
 _NAME_TRIES: Final = 8
 DUPLICATE_OWNERS: Final = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jobrelay.apimachinery.field import FieldError
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.strategy import Obj
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from jobrelay.apimachinery import gojson, protobuf, yaml
+from jobrelay.apimachinery.decode import DecodeError, Notes, decode, json_kind
+from jobrelay.apimachinery.types import Type, type_for_kind
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.kinds import gojson, protobuf, yaml
-from jobrelay.kinds.decode import DecodeError, Notes, decode, json_kind
-from jobrelay.kinds.types import Type, type_for_kind
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 SCHEME: Final = "pkg/runtime/scheme.go:111"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.custom import served_versions
 from jobrelay.cluster.apiserver.ownership import track
@@ -15,9 +16,8 @@ from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.crd.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
+from jobrelay.kinds.apiextensions.naming import CLEANUP_FINALIZER, accepted_status, is_established, terminating_status
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
 
 KEY = "customresourcedefinitions.apiextensions.k8s.io"
 

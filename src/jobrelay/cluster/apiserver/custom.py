@@ -13,15 +13,16 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery import gojson, yaml
+from jobrelay.apimachinery.apply import Schema, custom_schema
+from jobrelay.apimachinery.decode import DecodeError, Notes
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served, Subresource
-from jobrelay.kinds import gojson, tables, yaml
-from jobrelay.kinds.apply import Schema, custom_schema
-from jobrelay.kinds.crd import objects
-from jobrelay.kinds.crd import strategy as crd_strategy
-from jobrelay.kinds.crd.structural import Node
-from jobrelay.kinds.decode import DecodeError, Notes
+from jobrelay.kinds import tables
+from jobrelay.kinds.apiextensions import objects
+from jobrelay.kinds.apiextensions import strategy as crd_strategy
+from jobrelay.kinds.apiextensions.structural import Node
 from jobrelay.kinds.strategy import Obj, Strategy
 from jobrelay.kinds.tables import TableSpec
 
@@ -72,7 +73,7 @@ class CustomKind:
 
     def published(self, *, v2: bool) -> tuple[Obj, Obj]:
         """The schemas of the kind and of its list, as OpenAPI documents show them."""
-        from jobrelay.kinds.crd import openapi
+        from jobrelay.kinds.apiextensions import openapi
 
         version = self._version["name"]
         return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
+from jobrelay.apimachinery.times import format_time, parse_time
 from jobrelay.cluster.apiserver import admission, crds, errors, represent
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -17,7 +18,6 @@ from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Item
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time, parse_time
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

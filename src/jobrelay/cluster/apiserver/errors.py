@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobrelay.kinds.field import FieldError, aggregate, go_quote
+from jobrelay.apimachinery.field import FieldError, aggregate, go_quote
 
 OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from jobrelay.apimachinery import field, protobuf
+from jobrelay.apimachinery.decode import DecodeError, decode
+from jobrelay.apimachinery.field import FieldError, Path
+from jobrelay.apimachinery.types import type_of
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
-from jobrelay.kinds import field, protobuf
-from jobrelay.kinds.decode import DecodeError, decode
-from jobrelay.kinds.field import FieldError, Path
-from jobrelay.kinds.types import type_of
 
 _META: Final = "meta.k8s.io"
 _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jobrelay.apimachinery.apply import Schema, apply_object, update_managed_fields
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.kinds import registry
-from jobrelay.kinds.apply import Schema, apply_object, update_managed_fields
 from jobrelay.kinds.strategy import Obj
 
 

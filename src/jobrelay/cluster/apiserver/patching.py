@@ -11,16 +11,10 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import body, errors, ownership
-from jobrelay.cluster.apiserver.options import APPLY
-from jobrelay.cluster.apiserver.request import ApiRequest
-from jobrelay.cluster.apiserver.resources import Served
-from jobrelay.cluster.apiserver.writer import Writer
-from jobrelay.kinds import field, gojson, yaml
-from jobrelay.kinds.crd.objects import type_problem
-from jobrelay.kinds.decode import DecodeError, Notes, decode
-from jobrelay.kinds.field import Path
-from jobrelay.kinds.patch import (
+from jobrelay.apimachinery import field, gojson, yaml
+from jobrelay.apimachinery.decode import DecodeError, Notes, decode
+from jobrelay.apimachinery.field import Path
+from jobrelay.apimachinery.patch import (
     ConversionError,
     PatchError,
     apply_json_patch,
@@ -33,8 +27,14 @@ from jobrelay.kinds.patch import (
     go_format,
     patched_text,
 )
+from jobrelay.apimachinery.types import type_for_kind
+from jobrelay.cluster.apiserver import body, errors, ownership
+from jobrelay.cluster.apiserver.options import APPLY
+from jobrelay.cluster.apiserver.request import ApiRequest
+from jobrelay.cluster.apiserver.resources import Served
+from jobrelay.cluster.apiserver.writer import Writer
+from jobrelay.kinds.apiextensions.objects import type_problem
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.types import type_for_kind
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -214,7 +214,7 @@ class Patch:
     # Server-side apply.
 
     def _apply(self, old: Obj | None) -> Obj:
-        from jobrelay.kinds.apply import check_apply
+        from jobrelay.apimachinery.apply import check_apply
 
         duplicates: list[str] = []
         try:

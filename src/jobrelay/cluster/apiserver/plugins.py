@@ -44,7 +44,7 @@ def fill_in_pod(attempt: Attempt) -> None:
     if not _is(attempt, "pods"):
         return
     from jobrelay.kinds.core import limitranger
-    from jobrelay.kinds.pod import admit_pod, admit_pod_update, service_account_of
+    from jobrelay.kinds.core.pod import admit_pod, admit_pod_update, service_account_of
 
     if attempt.old is not None:
         admit_pod_update(attempt.new, attempt.old)
@@ -104,7 +104,7 @@ def may_grant(attempt: Attempt) -> None:
     wanted = _role_rules(attempt) if kind.endswith("Role") else _bound_rules(attempt)
     if wanted is None:
         return
-    from jobrelay.kinds.rbacrules import escalation_error
+    from jobrelay.kinds.rbac.rules import escalation_error
 
     authorizer, user = attempt.services.authorizer, attempt.request.user
     namespace = attempt.request.info.namespace
@@ -179,7 +179,7 @@ def pod_security(attempt: Attempt) -> None:
     """The Pod Security Standards that a namespace's labels ask for."""
     if attempt.subresource not in ("", "ephemeralcontainers"):
         return
-    from jobrelay.kinds.pod import admit_pod_security, is_significant_update, template_of
+    from jobrelay.kinds.core.pod import admit_pod_security, is_significant_update, template_of
 
     if attempt.served.key == "pods":
         if attempt.old is not None and not is_significant_update(attempt.new, attempt.old):
@@ -206,7 +206,7 @@ def namespace_labels(attempt: Attempt) -> None:
     """Pod Security labels of a namespace must be understood."""
     if not _is(attempt, "namespaces"):
         return
-    from jobrelay.kinds.pod import validate_namespace_labels
+    from jobrelay.kinds.core.pod import validate_namespace_labels
 
     found = (
         validate_namespace_labels(attempt.new, attempt.old) if attempt.old else validate_namespace_labels(attempt.new)

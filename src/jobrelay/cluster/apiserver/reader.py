@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery import gojson
+from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
@@ -18,8 +20,6 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.selection import Selection, select
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.store import Expired, Item, Snapshot
-from jobrelay.kinds import gojson
-from jobrelay.kinds.field import go_quote
 
 _PATIENCE: Final = 3.0  # seconds to wait for a version that is not reached yet
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import yaml
 
+from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.store import Item
 from jobrelay.kinds import tables
-from jobrelay.kinds.field import go_quote
 from jobrelay.kinds.hidden import bare_metadata
 
 Obj = dict[str, Any]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from jobrelay.apimachinery.decode import Notes, decode
+from jobrelay.apimachinery.types import Type, type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.decode import Notes, decode
 from jobrelay.kinds.strategy import Obj, Strategy
-from jobrelay.kinds.types import Type, type_for_kind
 
 if TYPE_CHECKING:
     from jobrelay.cluster.apiserver.custom import CustomKind
@@ -92,7 +92,7 @@ class Served:
     @functools.cached_property
     def apply_schema(self) -> Any:
         """What server-side apply knows about the fields."""
-        from jobrelay.kinds.apply import built_in_schema
+        from jobrelay.apimachinery.apply import built_in_schema
 
         return self.custom.apply_schema if self.custom is not None else built_in_schema(self.api_version, self.kind)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.access import Access, Attributes, TokenError
 from jobrelay.cluster.apiserver.access.rbac import MASTERS
 from jobrelay.cluster.apiserver.request import ApiRequest, User
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
-from jobrelay.kinds import reviews
-from jobrelay.kinds.field import FieldError
+from jobrelay.kinds.authorization import reviews
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
 
 _CHECKS: dict[str, Callable[[Obj], list[FieldError]]] = {
     "subjectaccessreviews": reviews.subject_access_review_errors,

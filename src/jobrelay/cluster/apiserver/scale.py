@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from typing import Final
 
+from jobrelay.apimachinery import field
+from jobrelay.apimachinery.apply import to_parent, to_scale
 from jobrelay.cluster.apiserver import body, errors, negotiate, options, ownership, patching, represent
 from jobrelay.cluster.apiserver.handlers import Handlers, output_for
 from jobrelay.cluster.apiserver.negotiate import Output
@@ -18,11 +20,10 @@ from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import Writer, stored_json
-from jobrelay.kinds import apps, field
-from jobrelay.kinds.apply import to_parent, to_scale
-from jobrelay.kinds.crd import paths
-from jobrelay.kinds.crd.paths import PathError
-from jobrelay.kinds.crd.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
+from jobrelay.kinds import apps
+from jobrelay.kinds.apiextensions import paths
+from jobrelay.kinds.apiextensions.paths import PathError
+from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
 from jobrelay.kinds.strategy import Obj
 
 _SCALE: Final = Served(

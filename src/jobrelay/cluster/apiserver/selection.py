@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery.selectors import Selector, SelectorError, parse_field_selector, parse_label_selector
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.options import ListOptions
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.store import Item
-from jobrelay.kinds.selectors import Selector, SelectorError, parse_field_selector, parse_label_selector
 
 
 class _Labels(msgspec.Struct):

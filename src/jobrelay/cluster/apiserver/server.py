@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.cluster.apiserver import actions, custom, errors, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
@@ -28,7 +29,6 @@ from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
 from jobrelay.kinds.deprecations import deprecation_warning
-from jobrelay.kinds.times import TimeError, parse_duration
 
 log = structlog.get_logger(__name__)
 Verb = Callable[[ApiRequest, Served], Awaitable[ApiResponse]]

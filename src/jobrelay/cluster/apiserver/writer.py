@@ -10,6 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from jobrelay.apimachinery import field
+from jobrelay.apimachinery.apply import restore_times
+from jobrelay.apimachinery.field import Path
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import admission, errors, represent
 from jobrelay.cluster.apiserver.attempt import Attempt
 from jobrelay.cluster.apiserver.options import WriteOptions
@@ -19,11 +23,7 @@ from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import Served
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.store import Item
-from jobrelay.kinds import field
-from jobrelay.kinds.apply import restore_times
-from jobrelay.kinds.field import Path
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.times import format_time
 
 _REGISTRY_PATHS: Final = {
     "services": "services/specs", "endpoints": "services/endpoints", "nodes": "minions",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from jobrelay.apimachinery.apply import apply_object, built_in_schema
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.services import Services
 from jobrelay.cluster.apiserver.writer import stored_json
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.apply import apply_object, built_in_schema
-from jobrelay.kinds.rbacrules import aggregate_rules
-from jobrelay.kinds.times import format_time
+from jobrelay.kinds.rbac.rules import aggregate_rules
 
 KEY: Final = "clusterroles.rbac.authorization.k8s.io"
 MANAGER: Final = "clusterrole-aggregation-controller"

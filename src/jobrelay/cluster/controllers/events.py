@@ -17,8 +17,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import structlog
 
-from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.names import name_is_dns_subdomain
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Client, KubeError, NotFound, Reference, StatusError, strategic_patch
 from jobrelay.kube.clock import Clock, SystemClock, sleep
 from jobrelay.kube.resource import EVENTS_CORE

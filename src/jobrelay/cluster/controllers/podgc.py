@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.context import Context
-from jobrelay.kinds.times import format_time
 from jobrelay.kube import Cache, Key, Object
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError

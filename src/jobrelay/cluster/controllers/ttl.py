@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
+from jobrelay.apimachinery.times import parse_time
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.control import Controller, Result
-from jobrelay.kinds.times import parse_time
 from jobrelay.kube import Key, Object
 from jobrelay.kube.errors import Conflict, NotFound
 from jobrelay.kube.resource import JOBS

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jobrelay.kinds import quantity
-from jobrelay.kinds.pod.resources import total_requests
+from jobrelay.apimachinery import quantity
+from jobrelay.kinds.core.pod.resources import total_requests
 from jobrelay.kube.objects import Object
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.node.script import Script
 from jobrelay.cluster.node.status import (
     RUNNING,
@@ -24,9 +25,8 @@ from jobrelay.cluster.node.status import (
     restore,
     terminated,
 )
-from jobrelay.kinds.pod.common import is_sidecar
-from jobrelay.kinds.pod.status import may_restart
-from jobrelay.kinds.times import format_time
+from jobrelay.kinds.core.pod.common import is_sidecar
+from jobrelay.kinds.core.pod.status import may_restart
 
 FIRST_BACKOFF: Final = 10.0
 LAST_BACKOFF: Final = 300.0

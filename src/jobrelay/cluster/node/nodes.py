@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery.times import format_micro_time, format_time
 from jobrelay.cluster.node.settings import NodeSettings
-from jobrelay.kinds.times import format_micro_time, format_time
 from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock, sleep
 from jobrelay.kube.errors import AlreadyExists, KubeError

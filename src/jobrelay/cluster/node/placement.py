@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage
-from jobrelay.kinds import nodematch
+from jobrelay.kinds.core import nodematch
 
 UNSCHEDULABLE: Final = "node(s) were unschedulable"
 TAINTED: Final = "node(s) had untolerated taint(s)"

@@ -19,11 +19,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import structlog
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.node.demand import Demand, NodeInfo, Usage, demand_of, node_info
 from jobrelay.cluster.node.placement import Placement, place
 from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Holder, Preemption, preempt
-from jobrelay.kinds.times import format_time
 from jobrelay.kube import Client
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import Conflict, KubeError, NotFound

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from jobrelay.kinds.job.names import INDEX_KEY
+from jobrelay.kinds.batch.job.names import INDEX_KEY
 
 PREFIX: Final = "jobrelay.dev/"
 KILLED: Final = 137

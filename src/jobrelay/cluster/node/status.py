@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jobrelay.cluster.node.nodes import ADDRESS
-from jobrelay.kinds.pod.common import is_sidecar
-from jobrelay.kinds.pod.status import may_restart
+from jobrelay.kinds.core.pod.common import is_sidecar
+from jobrelay.kinds.core.pod.status import may_restart
 
 Obj = dict[str, Any]
 WAITING: Final = "waiting"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from jobrelay.kinds.crd.cel.checker import CompileError, compile_expression
-from jobrelay.kinds.crd.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, CelType, list_of, map_of, read_type
-from jobrelay.kinds.field import FieldError, Path, invalid
+from jobrelay.apimachinery.cel.checker import CompileError, compile_expression
+from jobrelay.apimachinery.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, CelType, list_of, map_of, read_type
+from jobrelay.apimachinery.field import FieldError, Path, invalid
 
 _STRINGS: Final = list_of(STRING)
 _LABELS: Final = map_of(STRING, STRING)

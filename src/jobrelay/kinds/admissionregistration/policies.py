@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from jobrelay.kinds import jsonpath
+from jobrelay.apimachinery import jsonpath
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.meta import validate_conditions, validate_label_selector, validate_object_meta
+from jobrelay.apimachinery.names import (
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    name_is_dns_subdomain,
+    name_is_path_segment,
+)
 from jobrelay.kinds.admissionregistration.expressions import Expressions
 from jobrelay.kinds.admissionregistration.rules import (
     FAILURE_POLICIES,
@@ -15,11 +24,7 @@ from jobrelay.kinds.admissionregistration.rules import (
     validate_rule,
 )
 from jobrelay.kinds.core.checks import dns_subdomain, qualified_name
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, keep, keep_metadata, start_generation
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import validate_conditions, validate_label_selector, validate_object_meta
-from jobrelay.kinds.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain, name_is_path_segment
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")

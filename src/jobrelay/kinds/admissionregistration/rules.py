@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
 from jobrelay.kinds.admissionregistration.expressions import Expressions
 from jobrelay.kinds.core.checks import qualified_name
-from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
 MATCH_POLICIES: Final = ("Equivalent", "Exact")

@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from jobrelay.kinds.field import FieldError, Path, go_quote, invalid, required
-from jobrelay.kinds.names import is_dns1123_subdomain, is_valid_port_num
+from jobrelay.apimachinery.field import FieldError, Path, go_quote, invalid, required
+from jobrelay.apimachinery.names import is_dns1123_subdomain, is_valid_port_num
 
 _FORM: Final = "; desired format: https://host[/path]"
 _SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required
+from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta
+from jobrelay.apimachinery.names import is_dns1035_label, is_fully_qualified_name, name_is_dns_subdomain
 from jobrelay.kinds.admissionregistration.rules import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -13,10 +16,7 @@ from jobrelay.kinds.admissionregistration.rules import (
     validate_rule,
 )
 from jobrelay.kinds.admissionregistration.urls import validate_webhook_service, validate_webhook_url
-from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required
 from jobrelay.kinds.generation import bump_generation, start_generation
-from jobrelay.kinds.meta import validate_label_selector, validate_object_meta
-from jobrelay.kinds.names import is_dns1035_label, is_fully_qualified_name, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from jobrelay.kinds.decode import zero
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.decode import zero
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
+from jobrelay.apimachinery.meta import IMMUTABLE, validate_label_selector, validate_non_negative
+from jobrelay.apimachinery.names import is_valid_percent
+from jobrelay.apimachinery.selectors import Selector, SelectorError, selector_from_object
+from jobrelay.apimachinery.types import type_of
+from jobrelay.kinds.core.pod import drop_disabled_template_fields, pod_template_warnings, validate_pod_template_spec
 from jobrelay.kinds.generation import start_generation
-from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_label_selector, validate_non_negative
-from jobrelay.kinds.names import is_valid_percent
-from jobrelay.kinds.pod import drop_disabled_template_fields, pod_template_warnings, validate_pod_template_spec
-from jobrelay.kinds.selectors import Selector, SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.types import type_of
 
 APPS: Final = "io.k8s.api.apps.v1."
 SPEC: Final = Path("spec")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.field import FieldError, Path, invalid, required
-from jobrelay.kinds.gostruct import json_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_non_negative, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
+from jobrelay.apimachinery.field import FieldError, Path, invalid, required
+from jobrelay.apimachinery.gostruct import json_value
+from jobrelay.apimachinery.meta import (
+    IMMUTABLE,
+    validate_non_negative,
+    validate_object_meta,
+    validate_object_meta_update,
+)
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _DATA: Final = Path("data")

@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
+from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
+from jobrelay.apimachinery.meta import (
+    validate_label_selector,
+    validate_non_negative,
+    validate_object_meta,
+    validate_object_meta_update,
+)
+from jobrelay.apimachinery.names import name_is_dns_subdomain
+from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps.common import (
     APPS,
     NO_MATCH,
@@ -26,24 +36,14 @@ from jobrelay.kinds.apps.common import (
     template_warnings,
 )
 from jobrelay.kinds.apps.deployment import parse_int64
-from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
-from jobrelay.kinds.generation import bump_generation, keep
-from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.kinds.hidden import TEMPLATE_GENERATION
-from jobrelay.kinds.meta import (
-    validate_label_selector,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
-from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.pod import (
+from jobrelay.kinds.core.pod import (
     default_pod_template,
     drop_disabled_template_fields,
     pod_template_warnings,
     validate_pod_template_spec,
 )
-from jobrelay.kinds.selectors import SelectorError, selector_from_object
+from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.hidden import TEMPLATE_GENERATION
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _COUNTERS: Final = (

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.decode import DecodeError
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps.common import (
     AGAINST_REPLICAS,
     APPS,
@@ -22,15 +27,10 @@ from jobrelay.kinds.apps.common import (
     template_errors,
     template_warnings,
 )
-from jobrelay.kinds.decode import DecodeError
-from jobrelay.kinds.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
+from jobrelay.kinds.batch.job.strategy import name_warnings
+from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
-from jobrelay.kinds.gostruct import struct_value
 from jobrelay.kinds.hidden import ROLLBACK_TO
-from jobrelay.kinds.job.strategy import name_warnings
-from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _COUNTERS: Final = (

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps.common import (
     AGAINST_REPLICAS,
     RESET,
@@ -18,12 +21,9 @@ from jobrelay.kinds.apps.common import (
     template_errors,
     template_warnings,
 )
-from jobrelay.kinds.field import FieldError
+from jobrelay.kinds.batch.job.strategy import name_warnings
+from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
-from jobrelay.kinds.job.strategy import name_warnings
-from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _COUNTERS: Final = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.kinds.field import FieldError, Path
-from jobrelay.kinds.meta import validate_non_negative, validate_object_meta
-from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.selectors import selector_from_labels, selector_from_object
+from jobrelay.apimachinery.field import FieldError, Path
+from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta
+from jobrelay.apimachinery.names import name_is_dns_subdomain
+from jobrelay.apimachinery.selectors import selector_from_labels, selector_from_object
 from jobrelay.kinds.strategy import Obj
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
+from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
+from jobrelay.apimachinery.meta import (
+    validate_annotations,
+    validate_labels,
+    validate_non_negative,
+    validate_object_meta,
+    validate_object_meta_update,
+)
+from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_label
+from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps.common import (
     AGAINST_REPLICAS,
     APPS,
@@ -23,19 +34,8 @@ from jobrelay.kinds.apps.common import (
 )
 from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported
+from jobrelay.kinds.core.pod import default_pod_template, validate_pod_template_spec
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.kinds.meta import (
-    validate_annotations,
-    validate_labels,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
-from jobrelay.kinds.names import is_dns1123_label, name_is_dns_label
-from jobrelay.kinds.pod import default_pod_template, validate_pod_template_spec
-from jobrelay.kinds.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _COUNTERS: Final = (

@@ -9,13 +9,13 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
+from jobrelay.apimachinery.decode import zero
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.apimachinery.types import type_of
 from jobrelay.kinds.autoscaling import conversion, validation
 from jobrelay.kinds.autoscaling.conversion import DEFAULT_CPU_PERCENT, cpu_metric, drop_round_trip_annotations, v2_to_v1
-from jobrelay.kinds.decode import zero
-from jobrelay.kinds.field import FieldError
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.strategy import Obj, Strategy, Update
-from jobrelay.kinds.types import type_of
 
 __all__ = ["STRATEGIES", "v1_to_v2", "v2_to_v1"]
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.kinds.decode import DecodeError, decode
-from jobrelay.kinds.gostruct import struct_value
+from jobrelay.apimachinery.decode import DecodeError, decode
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.types import type_for_kind, type_of
 from jobrelay.kinds.hidden import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS, ROUND_TRIP
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kinds.types import type_for_kind, type_of
 
 _V2: Final = "io.k8s.api.autoscaling.v2."
 DEFAULT_CPU_PERCENT: Final = 80

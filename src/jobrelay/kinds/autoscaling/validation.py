@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_subdomain, name_is_path_segment
+from jobrelay.apimachinery.quantity import number
 from jobrelay.kinds.core.resources import validate_container_resource_name
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required
-from jobrelay.kinds.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_dns1123_label, name_is_dns_subdomain, name_is_path_segment
-from jobrelay.kinds.quantity import number
 from jobrelay.kinds.strategy import Obj
 
 _SPEC: Final = Path("spec")

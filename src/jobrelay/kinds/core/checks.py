@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.field import FieldError, Path, invalid
-from jobrelay.kinds.names import (
+from jobrelay.apimachinery.field import FieldError, Path, invalid
+from jobrelay.apimachinery.names import (
     is_dns1123_label,
     is_dns1123_subdomain,
     is_qualified_name,

@@ -9,6 +9,16 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
+from jobrelay.apimachinery.godiff import difference
+from jobrelay.apimachinery.meta import (
+    IMMUTABLE,
+    validate_immutable_field,
+    validate_label_selector,
+    validate_object_meta,
+    validate_object_meta_update,
+)
+from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.resources import (
     is_fractional,
@@ -19,17 +29,7 @@ from jobrelay.kinds.core.resources import (
     validate_basic_amount,
     validate_positive,
 )
-from jobrelay.kinds.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.godiff import difference
-from jobrelay.kinds.meta import (
-    IMMUTABLE,
-    validate_immutable_field,
-    validate_label_selector,
-    validate_object_meta,
-    validate_object_meta_update,
-)
-from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

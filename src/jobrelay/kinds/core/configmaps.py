@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, too_long
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_config_map_key, name_is_dns_subdomain, size
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, too_long
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import is_config_map_key, name_is_dns_subdomain, size
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 MAX_SIZE: Final = 1024 * 1024

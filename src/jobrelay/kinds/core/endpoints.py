@@ -5,11 +5,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
+from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core.checks import PROTOCOLS, dns_label, port_number, qualified_name
-from jobrelay.kinds.field import FieldError, Path, invalid, not_supported, required
-from jobrelay.kinds.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"

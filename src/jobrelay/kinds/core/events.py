@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobrelay.apimachinery.field import FieldError, Path, invalid, required
+from jobrelay.apimachinery.names import is_dns1123_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name, unsupported_label
-from jobrelay.kinds.field import FieldError, Path, invalid, required
-from jobrelay.kinds.names import is_dns1123_subdomain, size
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 MAX_NOTE: Final = 1024

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from jobrelay.kinds import quantity
+from jobrelay.apimachinery import quantity
 from jobrelay.kinds.core.resources import whole
 from jobrelay.kinds.strategy import Obj
 

@@ -10,7 +10,10 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
-from jobrelay.kinds import quantity
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, required
+from jobrelay.apimachinery.meta import validate_object_meta
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.resources import (
     is_overcommittable,
@@ -18,9 +21,6 @@ from jobrelay.kinds.core.resources import (
     validate_container_resource_name,
     validate_resource_name,
 )
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, required
-from jobrelay.kinds.meta import validate_object_meta
-from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 TYPES: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobrelay.apimachinery.field import FieldError, Path, invalid
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_label
 from jobrelay.kinds.core.checks import finalizer_name, unsupported_label
-from jobrelay.kinds.field import FieldError, Path, invalid
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_label
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"

@@ -11,9 +11,7 @@ import re
 from itertools import zip_longest
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_label, unsupported_label
-from jobrelay.kinds.core.resources import round_amounts, validate_amount
-from jobrelay.kinds.field import (
+from jobrelay.apimachinery.field import (
     FieldError,
     Path,
     duplicate,
@@ -24,11 +22,13 @@ from jobrelay.kinds.field import (
     not_supported,
     required,
 )
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
+from jobrelay.apimachinery.meta import validate_label_name, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain, size
+from jobrelay.kinds.core.checks import dns_label, unsupported_label
+from jobrelay.kinds.core.resources import round_amounts, validate_amount
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
-from jobrelay.kinds.meta import validate_label_name, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain, size
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, required
-from jobrelay.kinds.meta import validate_label_name
-from jobrelay.kinds.names import is_valid_label_value, name_is_dns_subdomain
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, required
+from jobrelay.apimachinery.meta import validate_label_name
+from jobrelay.apimachinery.names import is_valid_label_value, name_is_dns_subdomain
 
 DEPRECATED_LABELS: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from jobrelay.kinds import quantity
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.field import FieldError, Path, invalid, required
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core.resources import is_quota_name, round_amounts, validate_amount, validate_quota_resource_name
-from jobrelay.kinds.field import FieldError, Path, invalid, required
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 _SPEC: Final = Path("spec")

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from jobrelay.kinds import quantity
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.field import FieldError, Path, invalid
+from jobrelay.apimachinery.names import is_qualified_name
 from jobrelay.kinds.core.checks import qualified_name
-from jobrelay.kinds.field import FieldError, Path, invalid
-from jobrelay.kinds.names import is_qualified_name
 
 COUNTED: Final = frozenset({
     "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from jobrelay.kinds import gojson
+from jobrelay.apimachinery import gojson
+from jobrelay.apimachinery.field import FieldError, Path, invalid, required, too_long
+from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import is_config_map_key, name_is_dns_subdomain
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.configmaps import MAX_SIZE, decoded_size, validate_frozen
 from jobrelay.kinds.core.tlspair import key_pair_error
-from jobrelay.kinds.field import FieldError, Path, invalid, required, too_long
-from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_config_map_key, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 OPAQUE: Final = "Opaque"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.kinds.field import FieldError
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
+from jobrelay.apimachinery.field import FieldError
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"

@@ -12,9 +12,9 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, invalid
+from jobrelay.apimachinery.ips import parse_ip
 from jobrelay.kinds.core.servicechecks import validate_cluster_ips
-from jobrelay.kinds.field import FieldError, Path, invalid
-from jobrelay.kinds.ips import parse_ip
 from jobrelay.kinds.strategy import Obj
 
 FAMILY: Final = "IPv4"

@@ -8,6 +8,10 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.ips import is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field, parse_ip
+from jobrelay.apimachinery.meta import validate_labels
 from jobrelay.kinds.core.checks import (
     PROTOCOLS,
     dns_label,
@@ -17,10 +21,6 @@ from jobrelay.kinds.core.checks import (
     qualified_name,
 )
 from jobrelay.kinds.core.endpoints import validate_endpoint_ip
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.ips import is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field, parse_ip
-from jobrelay.kinds.meta import validate_labels
 from jobrelay.kinds.strategy import Obj
 
 TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"

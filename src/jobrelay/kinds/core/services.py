@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
+from jobrelay.apimachinery.ips import cidr_warnings, ip_warnings, is_valid_ip_for_legacy_field, parse_ip
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns1035_label
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.serviceaddresses import begin_create, begin_update, needs_cluster_ip
 from jobrelay.kinds.core.servicechecks import (
@@ -18,11 +22,7 @@ from jobrelay.kinds.core.servicechecks import (
     validate_load_balancer_class,
     validate_service,
 )
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.ips import cidr_warnings, ip_warnings, is_valid_ip_for_legacy_field, parse_ip
-from jobrelay.kinds.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns1035_label
 from jobrelay.kinds.strategy import Obj, Strategy, Update, metadata_fields
 
 __all__ = ["STRATEGIES", "begin_create", "begin_update", "needs_cluster_ip"]

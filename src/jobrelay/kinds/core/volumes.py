@@ -6,6 +6,16 @@ import copy
 import posixpath
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.godiff import difference
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.meta import (
+    IMMUTABLE,
+    validate_immutable_field,
+    validate_object_meta,
+    validate_object_meta_update,
+)
+from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.context import request_time
 from jobrelay.kinds.core.claims import (
     DEPRECATED_ANNOTATION,
@@ -16,12 +26,7 @@ from jobrelay.kinds.core.claims import (
 from jobrelay.kinds.core.nodeselectors import BETA_TO_STABLE, bad_values, node_selector_warnings, validate_node_selector
 from jobrelay.kinds.core.resources import round_amounts, validate_basic_amount, validate_positive
 from jobrelay.kinds.core.volumesources import SOURCES, validate_sources
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required
 from jobrelay.kinds.generation import keep
-from jobrelay.kinds.godiff import difference
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_immutable_field, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 PROTECTION: Final = "kubernetes.io/pv-protection"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long
+from jobrelay.apimachinery.names import is_dns1123_subdomain, is_in_range, name_is_dns_label, size
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long
-from jobrelay.kinds.names import is_dns1123_subdomain, is_in_range, name_is_dns_label, size
 
 Source = Mapping[str, Any]
 Check = Callable[[Source, Path], list[FieldError]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, invalid, required
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.ips import is_valid_cidr, is_valid_ip, parse_cidr
+from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain, name_is_path_segment
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.field import FieldError, Path, invalid, required
 from jobrelay.kinds.generation import keep, keep_metadata
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.ips import is_valid_cidr, is_valid_ip, parse_cidr
-from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import name_is_dns_subdomain, name_is_path_segment
 from jobrelay.kinds.networking.ingress import path_segment
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
-from jobrelay.kinds.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
-from jobrelay.kinds.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import (
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long
+from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
+from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import (
     is_dns1035_label,
     is_dns1123_label,
     is_dns1123_subdomain,
@@ -21,6 +19,8 @@ from jobrelay.kinds.names import (
     name_is_path_segment,
     size,
 )
+from jobrelay.kinds.core.checks import dns_subdomain
+from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"

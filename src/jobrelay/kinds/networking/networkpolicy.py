@@ -6,12 +6,12 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.gostruct import json_value
+from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
+from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import is_valid_port_name, is_valid_port_num, name_is_dns_subdomain
 from jobrelay.kinds.generation import bump_generation, start_generation
-from jobrelay.kinds.gostruct import json_value
-from jobrelay.kinds.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
-from jobrelay.kinds.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
-from jobrelay.kinds.names import is_valid_port_name, is_valid_port_num, name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 PROTOCOLS: Final = ("TCP", "UDP", "SCTP")

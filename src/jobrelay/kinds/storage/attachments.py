@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, required, too_long
+from jobrelay.apimachinery.gostruct import struct_value
+from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta
+from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.field import FieldError, Path, forbidden, invalid, required, too_long
 from jobrelay.kinds.generation import keep, keep_metadata
-from jobrelay.kinds.gostruct import struct_value
-from jobrelay.kinds.meta import IMMUTABLE, validate_object_meta
-from jobrelay.kinds.names import name_is_dns_subdomain, size
 from jobrelay.kinds.storage.csi import driver_name
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.checks import qualified_name
-from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
-from jobrelay.kinds.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required, too_long
-from jobrelay.kinds.meta import (
+from jobrelay.apimachinery.field import (
+    FieldError,
+    Path,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from jobrelay.apimachinery.meta import (
     validate_immutable_field,
     validate_label_name,
     validate_object_meta,
     validate_object_meta_update,
 )
-from jobrelay.kinds.names import name_is_dns_subdomain, size
+from jobrelay.apimachinery.names import name_is_dns_subdomain, size
+from jobrelay.kinds.core.checks import qualified_name
+from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 RECLAIM_POLICIES: Final = ("Delete", "Retain")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds import quantity
-from jobrelay.kinds.core.checks import qualified_name
-from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
-from jobrelay.kinds.field import FieldError, Path, duplicate, invalid, not_supported, required, too_long
-from jobrelay.kinds.generation import bump_generation
-from jobrelay.kinds.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.kinds.meta import (
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_long
+from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
+from jobrelay.apimachinery.meta import (
     IMMUTABLE,
     validate_immutable_field,
     validate_label_selector,
@@ -18,7 +15,10 @@ from jobrelay.kinds.meta import (
     validate_object_meta,
     validate_object_meta_update,
 )
-from jobrelay.kinds.names import is_dns1123_subdomain, name_is_dns_subdomain, size
+from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_subdomain, size
+from jobrelay.kinds.core.checks import qualified_name
+from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
+from jobrelay.kinds.generation import bump_generation
 from jobrelay.kinds.strategy import Obj, Strategy, Update
 
 FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")

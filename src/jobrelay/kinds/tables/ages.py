@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Final
 
-from jobrelay.kinds.times import TimeError, parse_time
+from jobrelay.apimachinery.times import TimeError, parse_time
 
 UNKNOWN: Final = "<unknown>"
 INVALID: Final = "<invalid>"

@@ -10,8 +10,8 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any, Final
 
-from jobrelay.kinds import jsonpath
-from jobrelay.kinds.field import go_value
+from jobrelay.apimachinery import jsonpath
+from jobrelay.apimachinery.field import go_value
 from jobrelay.kinds.tables.ages import since
 from jobrelay.kinds.tables.columns import NAME, Cell, Column, Obj, TableSpec, field_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from jobrelay.kinds.selectors import SelectorError, selector_from_object
+from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from jobrelay.kinds import quantity
-from jobrelay.kinds.job.names import CONTROLLER_UID
+from jobrelay.apimachinery import quantity
+from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Object
 from jobrelay.kube.errors import ProtocolError
 from jobrelay.kube.objects import Key

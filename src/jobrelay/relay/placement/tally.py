@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
-from jobrelay.kinds import nodematch
+from jobrelay.kinds.core import nodematch
 from jobrelay.relay.model import NodeFacts
 
 from .amounts import down

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jobrelay.kinds.names import name_is_dns_subdomain
-from jobrelay.kinds.selectors import Selector, SelectorError, parse_label_selector
+from jobrelay.apimachinery.names import name_is_dns_subdomain
+from jobrelay.apimachinery.selectors import Selector, SelectorError, parse_label_selector
 from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, PREFERRED
 
 __all__ = ["Wish", "wish"]

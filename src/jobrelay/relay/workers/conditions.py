@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Cache, Client, Clock, Key, KubeError, Object, merge_patch
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.workers.link import WorkerLink

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-from jobrelay.kinds import yaml
+from jobrelay.apimachinery import yaml
 from jobrelay.kube import AlreadyExists, Client, Clock, NotFound, SystemClock
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.discovery import serves

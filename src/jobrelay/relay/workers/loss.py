@@ -15,7 +15,7 @@ from random import Random
 
 import msgspec
 
-from jobrelay.kinds.times import format_micro_time
+from jobrelay.apimachinery.times import format_micro_time
 from jobrelay.kube import AlreadyExists, Client, Clock, KubeError, NotFound, merge_patch
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import sleep

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Client, Clock, KubeError, Object, ProtocolError, merge_patch
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from jobrelay.kinds.names import is_dns1123_subdomain
+from jobrelay.apimachinery.names import is_dns1123_subdomain
 from jobrelay.kube import Clock, SystemClock
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.workers.access import from_file

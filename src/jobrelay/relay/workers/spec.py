@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
-from jobrelay.kinds.names import is_dns1123_label
+from jobrelay.apimachinery.names import is_dns1123_label
 from jobrelay.kube import Connection
 from jobrelay.relay.model import State
 from jobrelay.relay.names import COST, NAMESPACES, STATE, WEIGHT

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kinds import yaml
+from jobrelay.apimachinery import yaml
 from jobrelay.kube import Client, ProtocolError
 from jobrelay.kube.resource import SERVICEACCOUNTS
 

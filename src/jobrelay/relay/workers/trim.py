@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kinds.job.names import CONTROLLER_UID
+from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Metadata, Object, ProtocolError
 
 __all__ = ["node_for_capacity", "pod_for_capacity", "sound", "trimmed"]

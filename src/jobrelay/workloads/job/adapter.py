@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from jobrelay.kinds.job.names import COMPLETE, FAILED
+from jobrelay.kinds.batch.job.names import COMPLETE, FAILED
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS

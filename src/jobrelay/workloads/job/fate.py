@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from jobrelay.kinds.job.names import (
+from jobrelay.kinds.batch.job.names import (
     COMPLETE,
     DEADLINE_EXCEEDED,
     FAILED,
@@ -30,7 +30,7 @@ from jobrelay.kinds.job.names import (
     SUCCESS_CRITERIA_MET,
     SUSPENDED,
 )
-from jobrelay.kinds.job.views import JobCondition
+from jobrelay.kinds.batch.job.views import JobCondition
 from jobrelay.workloads.job.views import Condition, Job
 
 __all__ = ["merged_conditions", "start_time", "suspension"]

@@ -31,10 +31,10 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from jobrelay.kinds.job import broken_rules
-from jobrelay.kinds.job.indexes import Indexes
-from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
-from jobrelay.kinds.times import format_time
+from jobrelay.apimachinery.times import format_time
+from jobrelay.kinds.batch.job import broken_rules
+from jobrelay.kinds.batch.job.indexes import Indexes
+from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Haste
 from jobrelay.workloads.job.fate import merged_conditions, start_time, suspension

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from jobrelay.kinds.job.views import JobCondition, JobStatus
+from jobrelay.kinds.batch.job.views import JobCondition, JobStatus
 
 Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 Condition: TypeAlias = JobCondition[Time]

@@ -14,7 +14,7 @@ import msgspec
 
 from jobrelay.cluster.apiserver.request import Info, User
 from jobrelay.cluster.store import Store
-from jobrelay.kinds.rbacrules import binding_subject, rule_allows, rule_allows_url
+from jobrelay.kinds.rbac.rules import binding_subject, rule_allows, rule_allows_url
 
 GROUP: Final = "rbac.authorization.k8s.io"
 MASTERS: Final = "system:masters"

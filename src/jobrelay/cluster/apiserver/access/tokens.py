@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver.request import User
-from jobrelay.kinds.field import go_quote
 
 ISSUER: Final = "https://kubernetes.default.svc"
 Lookup = Callable[[str, str, str], dict[str, Any] | None]  # (resource key, namespace, name) -> stored object

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.kinds import types
-from jobrelay.kinds.types import Type
+from jobrelay.apimachinery import types
+from jobrelay.apimachinery.types import Type
 
 Obj = dict[str, Any]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.cluster.apiserver.openapi.parameters import Parameter
-from jobrelay.kinds.crd.openapi import model_name
-from jobrelay.kinds.types import type_for_kind
+from jobrelay.kinds.apiextensions.openapi import model_name
 
 JSON_YAML: Final = ("application/json", "application/yaml")
 BUILT_IN: Final = (*JSON_YAML, "application/vnd.kubernetes.protobuf")

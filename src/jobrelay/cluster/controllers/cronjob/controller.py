@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from jobrelay.apimachinery.cron import ScheduleError, parse_schedule
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.cronjob.decide import Plan, decide
 from jobrelay.cluster.controllers.cronjob.schedule import until_next
 from jobrelay.control import Controller, Result
-from jobrelay.kinds.cron import ScheduleError, parse_schedule
-from jobrelay.kinds.times import format_time
 from jobrelay.kube import Key, Object, Reference
 from jobrelay.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, StatusError
 from jobrelay.kube.resource import CRONJOBS, JOBS

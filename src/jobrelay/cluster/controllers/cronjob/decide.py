@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from jobrelay.apimachinery.cron import ScheduleError, parse_schedule, zone_problem
+from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.cronjob.schedule import most_recent, until_next
-from jobrelay.kinds.cron import ScheduleError, parse_schedule, zone_problem
-from jobrelay.kinds.field import go_quote
-from jobrelay.kinds.times import format_time
 
 Obj = dict[str, Any]
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final, NamedTuple
 
-from jobrelay.kinds.cron import Schedule, ScheduleError
-from jobrelay.kinds.times import parse_time
+from jobrelay.apimachinery.cron import Schedule, ScheduleError
+from jobrelay.apimachinery.times import parse_time
 
 SLACK: Final = dt.timedelta(milliseconds=100)
 MANY: Final = 100

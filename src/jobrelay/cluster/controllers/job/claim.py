@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.controllers.job.template import owner_reference
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
-from jobrelay.kinds.selectors import selector_from_object
 
 
 @dataclass(frozen=True, slots=True)

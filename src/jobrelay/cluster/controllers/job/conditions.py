@@ -7,8 +7,8 @@ and are counted, by the terminal one (`Failed`, `Complete`) with the same reason
 from __future__ import annotations
 
 from jobrelay.cluster.controllers.job.views import Condition, Status, Time
-from jobrelay.kinds.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
-from jobrelay.kinds.job.views import JobCondition
+from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from jobrelay.kinds.batch.job.views import JobCondition
 
 
 def condition(type_: str, reason: str, message: str, now: Time, status: str = "True") -> Condition:

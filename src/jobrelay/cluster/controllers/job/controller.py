@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import structlog
 
+from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.controllers.context import Context
 from jobrelay.cluster.controllers.job.decoded import Decoded
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
@@ -21,8 +22,7 @@ from jobrelay.cluster.controllers.job.records import Record, Records
 from jobrelay.cluster.controllers.job.sync import JobSync, Tools
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
-from jobrelay.kinds.job.names import CONTROLLER_UID
-from jobrelay.kinds.selectors import selector_from_object
+from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Conflict, NotFound, Object, OwnerReference
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, PODS

@@ -18,7 +18,7 @@ from jobrelay.cluster.controllers.job.ranking import pods_to_remove
 from jobrelay.cluster.controllers.job.situation import Situation
 from jobrelay.cluster.controllers.job.template import new_pod
 from jobrelay.cluster.controllers.job.views import Pod
-from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.batch.job.indexes import Indexes
 
 MOST_AT_ONCE: Final = 500
 

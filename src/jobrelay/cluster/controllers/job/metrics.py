@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from jobrelay.cluster.controllers.job.views import Job, Status
-from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.batch.job.indexes import Indexes
 
 _BUCKETS: Final = tuple(0.004 * 2.0**power for power in range(15))
 _LABELS: Final = {

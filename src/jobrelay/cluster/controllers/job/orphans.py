@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jobrelay.apimachinery.selectors import parse_label_selector
 from jobrelay.cluster.controllers.job.podcontrol import REMOVE_FINALIZER
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job
-from jobrelay.kinds.job.names import CONTROLLER_UID
-from jobrelay.kinds.selectors import parse_label_selector
+from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Cache, Client, NotFound, Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import PODS

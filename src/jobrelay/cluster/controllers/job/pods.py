@@ -17,7 +17,7 @@ from jobrelay.cluster.controllers.job.views import (
     PodCondition,
     Time,
 )
-from jobrelay.kinds.job.names import INDEX_KEY
+from jobrelay.kinds.batch.job.names import INDEX_KEY
 
 NO_INDEX: Final = -1
 _EPOCH: Final = dt.datetime(1, 1, 1, tzinfo=dt.UTC)

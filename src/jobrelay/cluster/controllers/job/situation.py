@@ -32,8 +32,8 @@ from jobrelay.cluster.controllers.job.pods import (
 )
 from jobrelay.cluster.controllers.job.successpolicy import matched_rule
 from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Time
-from jobrelay.kinds.job.indexes import NONE, Indexes
-from jobrelay.kinds.job.names import FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from jobrelay.kinds.batch.job.indexes import NONE, Indexes
+from jobrelay.kinds.batch.job.names import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 
 
 @dataclass(frozen=True, slots=True)

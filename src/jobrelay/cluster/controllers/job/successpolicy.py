@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobrelay.cluster.controllers.job.views import Job, SuccessRule
-from jobrelay.kinds.job.indexes import Indexes
+from jobrelay.kinds.batch.job.indexes import Indexes
 
 
 def matched_rule(job: Job, succeeded: Indexes) -> str | None:

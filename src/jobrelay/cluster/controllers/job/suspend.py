@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
 from jobrelay.cluster.controllers.job.views import Status, Time
-from jobrelay.kinds.job.names import SUSPENDED
+from jobrelay.kinds.batch.job.names import SUSPENDED
 
 
 def with_suspension(status: Status, *, suspend: bool, now: Time) -> Status | None:

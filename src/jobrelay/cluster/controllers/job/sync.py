@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.controllers.events import Recorder
 from jobrelay.cluster.controllers.job.claim import adoption, release
 from jobrelay.cluster.controllers.job.decision import Decision, decide
@@ -21,7 +22,6 @@ from jobrelay.cluster.controllers.job.podcontrol import PodControl, Work, refere
 from jobrelay.cluster.controllers.job.records import Record
 from jobrelay.cluster.controllers.job.tracking import Closing, Done, Report, close, report
 from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Status
-from jobrelay.kinds.selectors import selector_from_object
 from jobrelay.kube import Client, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.resource import JOBS, PODS

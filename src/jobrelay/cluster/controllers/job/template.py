@@ -9,7 +9,7 @@ import msgspec
 from jobrelay.cluster.controllers.job.podfailurepolicy import judge
 from jobrelay.cluster.controllers.job.pods import index_failures, index_ignored_failures
 from jobrelay.cluster.controllers.job.views import FAILURE_COUNT, IGNORED_COUNT, TRACKING_FINALIZER, Job, Pod
-from jobrelay.kinds.job.names import INDEX_KEY
+from jobrelay.kinds.batch.job.names import INDEX_KEY
 
 INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _LONGEST_PREFIX: Final = 58

@@ -22,9 +22,9 @@ from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_in
 from jobrelay.cluster.controllers.job.situation import Situation
 from jobrelay.cluster.controllers.job.suspend import with_suspension
 from jobrelay.cluster.controllers.job.views import Condition, Job, Pod, Status, Time
-from jobrelay.kinds.job.indexes import Indexes
-from jobrelay.kinds.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
-from jobrelay.kinds.job.views import Uncounted
+from jobrelay.kinds.batch.job.indexes import Indexes
+from jobrelay.kinds.batch.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from jobrelay.kinds.batch.job.views import Uncounted
 
 MOST_UNCOUNTED: Final = 500
 

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from jobrelay.kinds.job.names import BUILT_IN_CONTROLLER
-from jobrelay.kinds.job.views import JobCondition, JobStatus
+from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER
+from jobrelay.kinds.batch.job.views import JobCondition, JobStatus
 from jobrelay.kube.objects import OwnerReference
 
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"

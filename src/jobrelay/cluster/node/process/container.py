@@ -11,6 +11,8 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.life import backoff
 from jobrelay.cluster.node.process.care import Care
@@ -23,8 +25,6 @@ from jobrelay.cluster.node.process.security import identity, keeps_privileges
 from jobrelay.cluster.node.process.stdio import Stdio
 from jobrelay.cluster.node.process.volumes import mount_points
 from jobrelay.cluster.node.status import RUNNING, TERMINATED, WAITING, ContainerRun, terminated
-from jobrelay.kinds import quantity
-from jobrelay.kinds.times import format_time
 from jobrelay.kube.errors import KubeError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.names import is_env_var_name
 from jobrelay.cluster.node.nodes import ADDRESS
-from jobrelay.kinds import quantity
-from jobrelay.kinds.field import go_quote
-from jobrelay.kinds.names import is_env_var_name
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import structlog
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.node.life import DEADLINE
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.environment import ConfigMissing
@@ -35,9 +36,8 @@ from jobrelay.cluster.node.status import (
     restore,
     terminated,
 )
-from jobrelay.kinds.pod.common import is_sidecar
-from jobrelay.kinds.pod.status import may_restart
-from jobrelay.kinds.times import format_time
+from jobrelay.kinds.core.pod.common import is_sidecar
+from jobrelay.kinds.core.pod.status import may_restart
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError, NotFound
 from jobrelay.kube.events import Reference

@@ -1,0 +1,78 @@
+"""managedFields of `/scale`: one field of the parent, seen as `spec.replicas` of a Scale.
+
+Managers of the parent that own its replicas own those of the Scale. A write to the Scale is tracked there and carried back:
+whoever set the replicas through it owns them in the parent, through the subresource, and nobody else does any more. Like
+the real server, this forgets the time on the way back, and updaters of the replicas get an entry of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jobrelay.apimachinery.apply.entries import Managers, Wire, read, write
+from jobrelay.apimachinery.apply.fieldset import Fields, difference, from_paths, has
+from jobrelay.apimachinery.apply.managed import update_managed_fields
+from jobrelay.apimachinery.apply.schema import Schema, built_in_schema
+
+SCALE_VERSION: Final = "autoscaling/v1"
+_REPLICAS: Final = ("f:spec", "f:replicas")
+_SCALE_FIELDS: Final[Fields] = {"f:spec": {"f:replicas": {}}}
+
+
+def to_scale(parent: Wire | None, path: tuple[str, ...], versions: frozenset[str]) -> Wire | None:
+    """The managedFields that a Scale shows; path is where the parent has its replicas, in all of `versions`."""
+    elements = tuple(f"f:{name}" for name in path)
+    found: Managers = {}
+    for identity, entry in read(parent, trusted=True).items():
+        if entry.version in versions and has(entry.fields, elements):
+            found[identity] = entry._replace(version=SCALE_VERSION, fields=_SCALE_FIELDS)
+    return write(found)
+
+
+def to_parent(
+    parent: Wire | None, scale: Wire | None, path: tuple[str, ...], versions: frozenset[str], version: str
+) -> Wire | None:
+    """The managedFields of the parent after a write to its Scale; version is that of the parent."""
+    elements, owned = tuple(f"f:{name}" for name in path), from_paths((path,))
+    writers = read(scale, trusted=True)
+    found: Managers = {}
+    for identity, entry in read(parent, trusted=True).items():
+        if entry.version not in versions:
+            continue
+        if not has(entry.fields, elements) or writers.pop(identity, None) is not None:
+            found[identity] = entry
+        elif rest := difference(entry.fields, owned):
+            found[identity] = entry.with_fields(rest)
+    for identity, entry in writers.items():
+        if has(entry.fields, _REPLICAS):
+            found[identity] = entry._replace(version=version, fields=owned, time="")
+    return write(found)
+
+
+def scale_schema() -> Schema:
+    found = built_in_schema(SCALE_VERSION, "Scale")
+    assert found is not None
+    return found
+
+
+def track_scale(
+    parent: Wire | None,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    *,
+    manager: str,
+    now: str,
+    path: tuple[str, ...],
+    version: str,
+    versions: frozenset[str] = frozenset(),
+) -> Wire | None:
+    """The managedFields of the parent after its Scale was changed by an update or a patch.
+
+    version is the parent's, versions are all in which it has its replicas at the same path.
+    """
+    known = versions | {version}
+    seen = to_scale(parent, path, known)
+    live = {**old, "metadata": {**old["metadata"], "managedFields": seen}} if seen else old
+    options: dict[str, Any] = {"api_version": SCALE_VERSION, "subresource": "scale", "schema": scale_schema()}
+    written = update_managed_fields(live, new, manager=manager, now=now, **options)
+    return to_parent(parent, written, path, known, version)

@@ -1,0 +1,224 @@
+"""CEL's values at run time: plain Python ones where they fit, small classes for the rest; equality, order, type names.
+
+int, float, str, bytes, bool, None, list and dict mean themselves. A custom resource's objects and lists come as views that
+convert on access (see `kinds.apiextensions.decls`); they register as `Mapping` and `Sequence`, which is all that is asked of them here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from jobrelay.apimachinery.cel.literals import Uint
+
+__all__ = ["CelError", "Duration", "Opaque", "Optional", "Timestamp", "TypeValue", "Uint"]
+SECOND: Final = 10**9
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+
+
+class CelError(ValueError):
+    """An error of evaluation, in the Go engine's words."""
+
+
+class Timestamp:
+    """A moment, in nanoseconds since the epoch."""
+
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and other.ns == self.ns
+
+    def __lt__(self, other: Timestamp) -> bool:
+        return self.ns < other.ns
+
+    def __hash__(self) -> int:
+        return hash(self.ns)
+
+    def moment(self, zone: dt.tzinfo = dt.UTC) -> dt.datetime:
+        return (_EPOCH + dt.timedelta(microseconds=self.ns // 1000)).astimezone(zone)
+
+    def __str__(self) -> str:
+        fraction = f".{self.ns % SECOND:09d}".rstrip("0").rstrip(".") if self.ns % SECOND else ""
+        return self.moment().strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0") + fraction + "Z"
+
+
+class Duration:
+    """A length of time, in nanoseconds."""
+
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and other.ns == self.ns
+
+    def __lt__(self, other: Duration) -> bool:
+        return self.ns < other.ns
+
+    def __hash__(self) -> int:
+        return hash(self.ns)
+
+
+class Optional:
+    """A value that may be absent."""
+
+    __slots__ = ("present", "value")
+
+    def __init__(self, value: Any = None, *, present: bool = False) -> None:
+        self.value, self.present = value, present
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Optional):
+            return False
+        return self.present == other.present and (not self.present or equal(self.value, other.value))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class TypeValue:
+    """A type as a value: what `type(x)` gives and what `int` names."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeValue) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class Opaque:
+    """A value of one of Kubernetes' own types, such as kubernetes.Quantity."""
+
+    __slots__ = ("type_name", "value")
+
+    def __init__(self, type_name: str, value: Any) -> None:
+        self.type_name, self.value = type_name, value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and other.type_name == self.type_name and bool(other.value == self.value)
+
+    def __hash__(self) -> int:
+        return hash((self.type_name, str(self.value)))
+
+
+_KINDS: Final[dict[type, str]] = {
+    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null", list: "list",
+    dict: "map", Timestamp: "timestamp", Duration: "duration", Optional: "optional", TypeValue: "type",
+}  # fmt: skip
+_TYPE_NAMES: Final = {
+    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "optional": "optional_type",
+}  # fmt: skip
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a value, in the words of `types`: int, list, map, opaque ..."""
+    kind = _KINDS.get(type(value))
+    if kind is not None:
+        return kind
+    if isinstance(value, Opaque):
+        return "opaque"
+    if isinstance(value, Mapping):
+        return "map"
+    return "list" if isinstance(value, Sequence) else "dyn"
+
+
+def type_name(value: Any) -> str:
+    """The name that `type(value)` has."""
+    if isinstance(value, Opaque):
+        return value.type_name
+    kind = kind_of(value)
+    return _TYPE_NAMES.get(kind, kind)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """CEL equality: numbers by value, other kinds only with their own."""
+    if is_number(a) and is_number(b):
+        return bool(a == b)
+    kind = kind_of(a)
+    if kind != kind_of(b):
+        return False
+    if kind == "list":
+        same = getattr(a, "same_list", None)
+        if same is not None:
+            return bool(same(b))
+        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+    if kind == "map":
+        same = getattr(a, "same_map", None)
+        if same is not None:
+            return bool(same(b))
+        return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
+    return bool(a == b)
+
+
+def compare(a: Any, b: Any) -> int:
+    """-1, 0 or 1; raises CelError when the two cannot be ordered."""
+    both = kind_of(a) == kind_of(b) and kind_of(a) in ("string", "bytes", "bool", "timestamp", "duration")
+    if not both and not (is_number(a) and is_number(b)):
+        raise no_overload("compare", a, b)
+    if isinstance(a, str):
+        a, b = a.encode("utf-8", "surrogatepass"), b.encode("utf-8", "surrogatepass")
+    return -1 if a < b else int(b < a)
+
+
+_UNNAMED: Final = frozenset(
+    [
+        "_+_",
+        "_-_",
+        "_*_",
+        "_/_",
+        "_%_",
+        "-_",
+        "!_",
+        "_<_",
+        "_<=_",
+        "_>_",
+        "_>=_",
+        "_[_]",
+        "@in",
+        "compare",
+        "startsWith",
+        "endsWith",
+        "contains",
+        "matches",
+    ]
+)
+
+
+def no_overload(function: str, *args: Any) -> CelError:
+    """Arguments that no overload takes; the engine names the function only where it is not built in."""
+    if function in _UNNAMED:
+        return CelError("no such overload")
+    if function == "size":
+        return CelError("no such overload: size")
+    return CelError(f"no such overload: {function}({', '.join(type_name(arg) for arg in args)})")
+
+
+def no_conversion(value: Any, wanted: str) -> CelError:
+    return CelError(f"type conversion error from '{type_name(value)}' to '{_TYPE_NAMES.get(wanted, wanted)}'")
+
+
+def checked_int(value: int) -> int:
+    if not INT_MIN <= value <= INT_MAX:
+        raise CelError("integer overflow")
+    return value
+
+
+def checked_uint(value: int) -> Uint:
+    if not 0 <= value < 2**64:
+        raise CelError("unsigned integer overflow")
+    return Uint(value)

@@ -1,0 +1,270 @@
+"""The CEL rules of a schema (`x-kubernetes-validations`) and what they say about an object.
+
+Rules are found once, by one scan of the schema, and kept as a tree that has branches only where rules are: validating an
+object touches nothing else. Each rule is compiled when it is first needed. A rule that mentions `oldSelf` is a transition rule:
+it is skipped when there is no stored value to compare with, unless it says `optionalOldSelf`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from jobrelay.apimachinery import field as fields
+from jobrelay.apimachinery.cel.checker import Checked, CompileError, compile_expression
+from jobrelay.apimachinery.cel.program import build
+from jobrelay.apimachinery.cel.types import CelType, optional_of
+from jobrelay.apimachinery.cel.values import CelError, Optional
+from jobrelay.apimachinery.field import NO_VALUE, FieldError, Path
+from jobrelay.kinds.apiextensions import decls, fieldpaths
+from jobrelay.kinds.apiextensions.ratchet import Correlated, item_key, keyed_items
+from jobrelay.kinds.apiextensions.structural import Node, Schema
+
+_MESSAGE_MAX: Final = 5 * 1024
+ROOT: Final = Path()
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The errors, and the texts of errors that were forgiven because nothing changed."""
+
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Rule:
+    """One rule, compiled on first use."""
+
+    def __init__(self, raw: Schema, node: Node, type_: CelType) -> None:
+        self.raw, self._node, self._type = raw, node, type_
+        self.optional_old: bool = raw.get("optionalOldSelf", False)
+
+    @property
+    def variables(self) -> dict[str, CelType]:
+        return {"self": self._type, "oldSelf": optional_of(self._type) if self.optional_old else self._type}
+
+    @functools.cached_property
+    def checked(self) -> Checked:
+        """The checked rule; raises CompileError."""
+        return compile_expression(self.raw["rule"], self.variables)
+
+    @functools.cached_property
+    def program(self) -> Any:
+        return build(self.checked)
+
+    @functools.cached_property
+    def message_checked(self) -> Checked | None:
+        source = self.raw.get("messageExpression", "")
+        return compile_expression(source, self.variables) if source else None
+
+    @functools.cached_property
+    def message_program(self) -> Any:
+        return build(self.message_checked) if self.message_checked is not None else None
+
+    @property
+    def uses_old(self) -> bool:
+        return "oldSelf" in self.checked.variables
+
+    @property
+    def name(self) -> str:
+        """How error texts call the rule."""
+        return str(self.raw.get("message", "") or self.raw["rule"]).strip()
+
+    @functools.cached_property
+    def field_path(self) -> str:
+        if not self.raw.get("fieldPath"):
+            return ""
+        try:
+            return str(fieldpaths.resolve(self.raw["fieldPath"], self._node)[0])
+        except fieldpaths.FieldPathError:
+            return ""
+
+    def message(self, variables: dict[str, Any]) -> str:
+        if self.message_program is not None and (text := self._expressed(variables)):
+            return text
+        return self.name if self.raw.get("message") else f"failed rule: {self.name}"
+
+    def _expressed(self, variables: dict[str, Any]) -> str:
+        """The message that the rule's messageExpression makes; empty when it cannot be used."""
+        try:
+            text = self.message_program(variables)
+        except CelError:
+            return ""
+        text = text.strip() if isinstance(text, str) else ""
+        return "" if "\n" in text or len(text.encode()) > _MESSAGE_MAX else text
+
+
+class Rules:
+    """The rules at one place and below it."""
+
+    def __init__(self, node: Node, *, is_resource: bool, type_: CelType | None) -> None:
+        self.node, self.is_resource, self.type = node, is_resource, type_
+        self.own: list[Rule] = []
+        self.children: dict[str, Rules] = {}
+        self.values: Rules | None = None
+        self.items: Rules | None = None
+
+    def validate(self, new: Any, old: Any, correlated: Correlated | None, path: Path = ROOT) -> Verdict:
+        """What the rules say of a value; `correlated` forgives what was already wrong."""
+        verdict = Verdict()
+        _Run(verdict).visit(self, new, old, path, correlated, None)
+        return verdict
+
+
+def compile_rules(root: Node) -> Rules | None:
+    """The rules of a whole schema, or None when it has none."""
+    return compile_rules_at(root, is_resource=True)
+
+
+def compile_rules_at(node: Node, *, is_resource: bool) -> Rules | None:
+    """The rules at a place of a schema and below it."""
+    ruled: set[int] = set()
+    if not _collect(node.schema, ruled):
+        return None
+    return _tree(node, decls.decl_type(node, is_resource=is_resource), ruled, is_resource=is_resource)
+
+
+def _collect(schema: Schema, ruled: set[int]) -> bool:
+    """Whether a schema has rules anywhere; remembers the ids of all places on the way to them."""
+    found = "x-kubernetes-validations" in schema
+    for child in (schema.get("properties") or {}).values():
+        found |= _collect(child, ruled)
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            found |= _collect(schema[key], ruled)
+    if found:
+        ruled.add(id(schema))
+    return found
+
+
+def _tree(node: Node, type_: CelType | None, ruled: set[int], *, is_resource: bool) -> Rules | None:
+    made = Rules(node, is_resource=is_resource, type_=type_)
+    schema = node.schema
+    if type_ is not None:
+        made.own = [Rule(raw, node, type_) for raw in schema.get("x-kubernetes-validations") or ()]
+    for name, child_schema in (schema.get("properties") or {}).items():
+        child = node.named(name) if id(child_schema) in ruled else None
+        if child is None:
+            continue
+        tree = _tree(child, _property_type(type_, name, child), ruled, is_resource=child.embedded)
+        if tree is not None:
+            made.children[name] = tree
+    for key, child in (("values", node.values), ("items", node.items)):
+        if child is not None and id(child.schema) in ruled:
+            inner = type_.elem if type_ is not None and type_.kind in ("list", "map") else None
+            setattr(made, key, _tree(child, inner, ruled, is_resource=child.embedded))
+    return made if made.own or made.children or made.values or made.items else None
+
+
+def _property_type(parent: CelType | None, name: str, child: Node) -> CelType | None:
+    spelled = decls.escape(name)
+    if spelled is None:
+        return decls.decl_type(child, is_resource=child.embedded)
+    return parent.fields.get(spelled) if parent is not None and parent.kind == "object" else None
+
+
+class _Run:
+    """One validation: walks the rules' tree beside the new and the old value."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+    def visit(
+        self, rules: Rules, new: Any, old: Any, path: Path, pair: Correlated | None, parent: Correlated | None
+    ) -> None:
+        if new is None:
+            return
+        if rules.own:
+            self._evaluate(rules, new, old, path, pair if pair is not None else parent)
+        if isinstance(new, list):
+            self._items(rules, new, old, path, pair)
+        elif isinstance(new, dict):
+            self._properties(rules, new, old, path, pair, root=parent is None)
+
+    def _properties(
+        self, rules: Rules, new: dict[str, Any], old: Any, path: Path, pair: Correlated | None, *, root: bool
+    ) -> None:
+        before = old if isinstance(old, dict) else {}
+        for key, value in new.items():
+            child = rules.children.get(key)
+            inner = child or rules.values
+            if inner is None:
+                continue
+            where = path.child(key) if child is not None else path.key(key)
+            deeper = pair.key(key) if pair is not None and not (root and key in ("apiVersion", "kind")) else None
+            self.visit(inner, value, before.get(key), where, deeper, pair)
+
+    def _items(self, rules: Rules, new: list[Any], old: Any, path: Path, pair: Correlated | None) -> None:
+        if rules.items is None:
+            return
+        keyed: dict[Any, Any] = {}
+        if rules.node.list_type == "map" and isinstance(old, list):
+            keyed = keyed_items(rules.node, old)
+        for index, item in enumerate(new):
+            before = keyed.get(item_key(rules.node, item)) if keyed else None
+            deeper = pair.index(index) if pair is not None else None
+            self.visit(rules.items, item, before, path.index(index), deeper, pair)
+
+    def _evaluate(self, rules: Rules, new: Any, old: Any, path: Path, pair: Correlated | None) -> None:
+        node = decls.with_meta(rules.node) if rules.is_resource else rules.node
+        for rule in rules.own:
+            try:
+                if rule.uses_old and old is None and not rule.optional_old:
+                    continue
+                variables = _variables(rule, node, new, old)
+                passed = rule.program(variables)
+            except CompileError as error:
+                self._error(fields.invalid(path, node.type, f"rule compile error: compilation failed: {error}"))
+                continue
+            except CelError as error:
+                self._error(_failure(path, node.type, error, rule))
+                continue
+            if passed is not True:
+                self._refuse(rule, node, new, path, variables, pair)
+
+    def _refuse(
+        self, rule: Rule, node: Node, new: Any, path: Path, variables: dict[str, Any], pair: Correlated | None
+    ) -> None:
+        where = path.child(rule.field_path) if rule.field_path else path
+        value = NO_VALUE if node.type in ("object", "array") else new
+        error = _reason_error(rule.raw.get("reason", ""), where, value, rule.message(variables))
+        if not rule.uses_old and pair is not None and pair.unchanged():
+            self.verdict.warnings.append(error.text())
+        else:
+            self._error(error)
+
+    def _error(self, error: FieldError) -> None:
+        self.verdict.errors.append(error)
+
+
+def _variables(rule: Rule, node: Node, new: Any, old: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {"self": decls.view(new, node)}
+    if not rule.uses_old:
+        return made
+    before = decls.view(old, node) if old is not None else None
+    made["oldSelf"] = Optional(before, present=old is not None) if rule.optional_old else before
+    return made
+
+
+def _failure(path: Path, type_: str, error: CelError, rule: Rule) -> FieldError:
+    text = str(error)
+    if text.startswith("no such overload"):
+        what = "call arguments did not match a supported operator, function or macro signature for rule"
+        return fields.invalid(path, type_, f"'{text}': {what}: {rule.name}")
+    return fields.invalid(path, type_, f"{text} evaluating rule: {rule.name}")
+
+
+def _reason_error(reason: str, path: Path, value: Any, detail: str) -> FieldError:
+    if reason == "FieldValueForbidden":
+        return fields.forbidden(path, detail)
+    if reason == "FieldValueRequired":
+        return fields.required(path, detail)
+    if reason == "FieldValueDuplicate":
+        return FieldError("FieldValueDuplicate", str(path), value)
+    return fields.invalid(path, value, detail)
+
+
+def has_line_breaks(text: str) -> bool:
+    return re.search(r"[\n\r]", text) is not None

@@ -1,0 +1,352 @@
+"""The rules for schemas beyond structurality: supported keywords, list and map types, where defaults may stand, CEL rules.
+
+Most places of a schema use only plain keywords; a place is looked at closely only when it has any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from jobrelay.apimachinery import field as fields
+from jobrelay.apimachinery.field import FieldError, Path
+from jobrelay.apimachinery.gostruct import json_value
+from jobrelay.kinds.apiextensions import fieldpaths
+from jobrelay.kinds.apiextensions.rules import has_line_breaks
+from jobrelay.kinds.apiextensions.structural import Node, Schema
+from jobrelay.kinds.apiextensions.structuralchecks import unsupported
+
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+META_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
+_PLAIN: Final = frozenset(
+    [
+        "type",
+        "properties",
+        "items",
+        "description",
+        "format",
+        "title",
+        "required",
+        "enum",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "nullable",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "x-kubernetes-int-or-string",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "example",
+        "externalDocs",
+    ]
+)
+_FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is required of this schema: an update does not demand what the stored one already violates."""
+
+    valid_types: bool = True
+    atomic_sets: bool = True
+    map_keys: bool = True
+    no_rule_costs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the way to a place means for it."""
+
+    defaults: bool = True
+    why_no_defaults: str = ""
+    in_meta: bool = False
+    uncorrelatable: Path | None = None
+
+
+@dataclass(slots=True)
+class Found:
+    """Errors of the schema and, kept apart, of its CEL rules (which are compiled only where the schema is sound)."""
+
+    schema: list[FieldError] = field(default_factory=list)
+    rules: list[FieldError] = field(default_factory=list)
+
+
+class RuleChecker:
+    """Compiles rules; see `rulechecks`. This one, used when the schema is not sound, checks nothing."""
+
+    def named(self, name: str) -> RuleChecker:
+        return self
+
+    def values(self) -> RuleChecker:
+        return self
+
+    def items(self) -> RuleChecker:
+        return self
+
+    def check(self, schema: Schema, path: Path, scope: Scope, options: Options) -> list[FieldError]:
+        return []
+
+
+NO_RULES: Final = RuleChecker()
+
+
+def validate_schema(
+    schema: Schema, path: Path, scope: Scope, options: Options, rules: RuleChecker, found: Found, *, root: bool = False
+) -> None:
+    """Checks a schema and everything below it."""
+    before = len(found.schema)
+    plain = _PLAIN.issuperset(schema)
+    _type_and_default(schema, path, scope, options, found.schema)
+    if not plain:
+        _keywords(schema, path, scope, found.schema)
+    _additional(schema, path, scope, options, rules, found)
+    _properties(schema, path, scope, options, rules, found, root=root)
+    if not plain:
+        _logic(schema, path, scope, options, found)
+    items = schema.get("items")
+    if items is not None:
+        inner = scope if schema.get("x-kubernetes-list-type") == "map" else _uncorrelated(scope, path)
+        if isinstance(items, dict):
+            validate_schema(items, path.child("items"), inner, options, rules.items(), found)
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            validate_schema(item, path.child("items").index(index), inner, options, rules.items(), found)
+    if not plain:
+        _extensions(schema, path, options, found.schema)
+        if schema.get("x-kubernetes-validations"):
+            _rules(schema, path, found.schema)
+            if len(found.schema) == before:
+                found.rules += rules.check(schema, path, scope, options)
+
+
+def _uncorrelated(scope: Scope, path: Path) -> Scope:
+    return scope if scope.uncorrelatable is not None else replace(scope, uncorrelatable=path)
+
+
+def _type_and_default(schema: Schema, path: Path, scope: Scope, options: Options, errors: list[FieldError]) -> None:
+    type_ = schema.get("type", "")
+    if options.valid_types and type_ and type_ not in TYPES:
+        errors.append(fields.not_supported(path.child("type"), type_, TYPES))
+    if not scope.defaults and "default" in schema:
+        detail = f"must not be set {scope.why_no_defaults}" if scope.why_no_defaults else "must not be set"
+        errors.append(fields.forbidden(path.child("default"), detail))
+    if type_ == "null":
+        errors.append(
+            fields.forbidden(path.child("type"), "type cannot be set to null, use nullable as an alternative")
+        )
+    if isinstance(schema.get("items"), list) and schema["items"]:
+        errors.append(fields.forbidden(path.child("items"), "items must be a schema object and not an array"))
+
+
+def _keywords(schema: Schema, path: Path, scope: Scope, errors: list[FieldError]) -> None:
+    if schema.get("id"):
+        errors.append(fields.forbidden(path.child("id"), "id is not supported"))
+    errors.extend(
+        fields.forbidden(path.child(name), f"{name} is not supported")
+        for name in _FORBIDDEN
+        if name in schema and (schema[name] or name in ("additionalItems", "dependencies", "$ref"))
+    )
+    if scope.in_meta and schema.get("x-kubernetes-embedded-resource"):
+        where = path.child("x-kubernetes-embedded-resource")
+        errors.append(fields.forbidden(where, "must not be used inside of resource meta"))
+    if schema.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        errors.append(fields.forbidden(path.child("uniqueItems"), detail))
+
+
+def _additional(schema: Schema, path: Path, scope: Scope, options: Options, rules: RuleChecker, found: Found) -> None:
+    additional = schema.get("additionalProperties")
+    if additional is None:
+        return
+    where = path.child("additionalProperties")
+    if schema.get("properties") and additional is not True:
+        found.schema.append(fields.forbidden(where, "additionalProperties and properties are mutual exclusive"))
+    if isinstance(additional, dict):
+        inner = scope
+        if scope.in_meta:
+            inner = replace(
+                scope, defaults=False, why_no_defaults="inside additionalProperties applying to object metadata"
+            )
+        validate_schema(additional, where, inner, options, rules.values(), found)
+
+
+def _properties(
+    schema: Schema, path: Path, scope: Scope, options: Options, rules: RuleChecker, found: Found, *, root: bool
+) -> None:
+    properties = schema.get("properties")
+    if not properties:
+        return
+    if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic"):
+        scope = _uncorrelated(scope, path)
+    is_resource = root or schema.get("x-kubernetes-embedded-resource")
+    inside = path.child("properties")
+    for name, child in properties.items():
+        inner = scope
+        if is_resource and name in META_FIELDS:
+            inner = replace(scope, in_meta=True)
+            if root:
+                inner = replace(inner, defaults=False, why_no_defaults=f"in top-level {name}")
+        validate_schema(child, inside.key(name), inner, options, rules.named(name), found)
+
+
+def _logic(schema: Schema, path: Path, scope: Scope, options: Options, found: Found) -> None:
+    if isinstance(schema.get("not"), dict):
+        validate_schema(schema["not"], path.child("not"), scope, options, NO_RULES, found)
+    for key in ("allOf", "oneOf", "anyOf"):
+        for index, clause in enumerate(schema.get(key) or ()):
+            validate_schema(clause, path.child(key).index(index), scope, options, NO_RULES, found)
+    for key in ("definitions", "dependencies"):
+        for name, child in (schema.get(key) or {}).items():
+            if isinstance(child, dict):
+                validate_schema(child, path.child(key).key(name), scope, options, NO_RULES, found)
+
+
+def _extensions(schema: Schema, path: Path, options: Options, errors: list[FieldError]) -> None:
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        where = path.child("x-kubernetes-preserve-unknown-fields")
+        errors.append(fields.invalid(where, False, "must be true or undefined"))
+    map_type, list_type = schema.get("x-kubernetes-map-type"), schema.get("x-kubernetes-list-type")
+    if map_type is not None:
+        errors += _typed(schema, "object", "x-kubernetes-map-type", path)
+        if map_type not in ("atomic", "granular"):
+            errors.append(fields.not_supported(path.child("x-kubernetes-map-type"), map_type, ("atomic", "granular")))
+    if list_type is not None:
+        wrong = _typed(schema, "array", "x-kubernetes-list-type", path)
+        errors += wrong
+        if not wrong and options.atomic_sets and list_type == "set" and isinstance(schema.get("items"), dict):
+            errors += _set_items(schema["items"], path.child("items"))
+        if list_type not in ("atomic", "set", "map"):
+            errors.append(
+                fields.not_supported(path.child("x-kubernetes-list-type"), list_type, ("atomic", "set", "map"))
+            )
+    _map_keys(schema, list_type, path, errors)
+    if options.map_keys:
+        errors += map_key_errors(schema, path)
+
+
+def _typed(schema: Schema, wanted: str, extension: str, path: Path) -> list[FieldError]:
+    type_, detail = schema.get("type", ""), f"must be {wanted} if {extension} is specified"
+    if type_ == wanted:
+        return []
+    return [fields.invalid(path.child("type"), type_, detail) if type_ else fields.required(path.child("type"), detail)]
+
+
+def _set_items(items: Schema, path: Path) -> list[FieldError]:
+    detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    type_, list_type = items.get("type"), items.get("x-kubernetes-list-type")
+    if type_ == "array" and list_type not in (None, "atomic"):
+        return [fields.invalid(path.child("x-kubernetes-list-type"), list_type, detail)]
+    if type_ == "object" and items.get("x-kubernetes-map-type") != "atomic":
+        return [fields.invalid(path.child("x-kubernetes-map-type"), list_type, detail)]
+    return []
+
+
+def _map_keys(schema: Schema, list_type: str | None, path: Path, errors: list[FieldError]) -> None:
+    keys, items = schema.get("x-kubernetes-list-map-keys") or [], schema.get("items")
+    if keys and list_type != "map":
+        detail, where = "must be map if x-kubernetes-list-map-keys is non-empty", path.child("x-kubernetes-list-type")
+        errors.append(fields.required(where, detail) if list_type is None else fields.invalid(where, list_type, detail))
+    if list_type != "map":
+        return
+    if not keys:
+        where = path.child("x-kubernetes-list-map-keys")
+        errors.append(fields.required(where, "must not be empty if x-kubernetes-list-type is map"))
+    if items is None:
+        errors.append(fields.required(path.child("items"), "must have a schema if x-kubernetes-list-type is map"))
+    if isinstance(items, list) and not items:
+        shown: Schema = {"Schema": None, "JSONSchemas": []}
+        detail = "must only have a single schema if x-kubernetes-list-type is map"
+        errors.append(fields.invalid(path.child("items"), json_value(shown), detail))
+    if not isinstance(items, dict):
+        return
+    if items.get("type") != "object":
+        detail = "must be object if parent array's x-kubernetes-list-type is map"
+        errors.append(fields.invalid(path.child("items").child("type"), items.get("type", ""), detail))
+        return
+    _key_properties(keys, items, path, errors)
+
+
+def _key_properties(keys: list[str], items: Schema, path: Path, errors: list[FieldError]) -> None:
+    where = path.child("x-kubernetes-list-map-keys")
+    for index, key in enumerate(keys):
+        found = (items.get("properties") or {}).get(key)
+        if found is None:
+            errors.append(fields.invalid(where, keys, "entries must all be names of item properties"))
+        elif found.get("type") in ("array", "object"):
+            at = path.child("items", "properties").key(key).child("type")
+            errors.append(
+                fields.invalid(at, "object", "must be a scalar type if parent array's x-kubernetes-list-type is map")
+            )
+        if key in keys[:index]:
+            errors.append(fields.invalid(where, keys, "must not contain duplicate entries"))
+
+
+def map_key_errors(schema: Schema, path: Path) -> list[FieldError]:
+    """Items of sets and maps are never null, and the keys of maps are always there."""
+    items, list_type = schema.get("items"), schema.get("x-kubernetes-list-type")
+    if not isinstance(items, dict) or list_type not in ("set", "map"):
+        return []
+    errors: list[FieldError] = []
+    if items.get("nullable"):
+        detail = f"cannot be nullable when x-kubernetes-list-type is {list_type}"
+        errors.append(fields.forbidden(path.child("items").child("nullable"), detail))
+    for key in (schema.get("x-kubernetes-list-map-keys") or ()) if list_type == "map" else ():
+        found = (items.get("properties") or {}).get(key)
+        if found is None:
+            continue
+        where, why = (
+            path.child("items", "properties").key(key),
+            "this property is in x-kubernetes-list-map-keys, so it ",
+        )
+        if key not in (items.get("required") or ()) and "default" not in found:
+            errors.append(
+                fields.required(where.child("default"), why + "must have a default or be a required property")
+            )
+        if found.get("nullable"):
+            errors.append(fields.forbidden(where.child("nullable"), why + "cannot be nullable"))
+    return errors
+
+
+def _rules(schema: Schema, path: Path, errors: list[FieldError]) -> None:
+    for index, rule in enumerate(schema["x-kubernetes-validations"]):
+        where = path.child("x-kubernetes-validations").index(index)
+        errors += _rule_texts(rule, where)
+        reason = rule.get("reason")
+        if reason is not None and reason not in REASONS:
+            errors.append(fields.not_supported(where.child("reason"), reason, REASONS))
+        errors += _field_path_errors(rule.get("fieldPath", ""), schema, where.child("fieldPath"))
+
+
+def _rule_texts(rule: dict[str, Any], where: Path) -> list[FieldError]:
+    text, message, expression = rule.get("rule", "").strip(), rule.get("message", ""), rule.get("messageExpression", "")
+    errors: list[FieldError] = []
+    if not text:
+        errors.append(fields.required(where.child("rule"), "rule is not specified"))
+    elif message and not message.strip():
+        errors.append(fields.invalid(where.child("message"), message, "must be non-empty if specified"))
+    elif has_line_breaks(message.strip()):
+        errors.append(fields.invalid(where.child("message"), message, "must not contain line breaks"))
+    elif has_line_breaks(text) and not message.strip():
+        errors.append(fields.required(where.child("message"), "message must be specified if rule contains line breaks"))
+    if expression and not expression.strip():
+        detail = "messageExpression must be non-empty if specified"
+        errors.append(fields.required(where.child("messageExpression"), detail))
+    return errors
+
+
+def _field_path_errors(text: str, schema: Schema, where: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if text and not text.strip():
+        errors.append(fields.invalid(where, text, "must be non-empty if specified"))
+    if has_line_breaks(text):
+        errors.append(fields.invalid(where, text, "must not contain line breaks"))
+    if text and not unsupported(schema):
+        try:
+            fieldpaths.resolve(text, Node(schema))
+        except fieldpaths.FieldPathError:
+            errors.append(fields.invalid(where, text, "must be a valid path"))
+    return errors

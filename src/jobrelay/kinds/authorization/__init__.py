@@ -1,0 +1,1 @@
+"""The kinds of authorization.k8s.io: access reviews."""

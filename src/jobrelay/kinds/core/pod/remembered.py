@@ -1,0 +1,47 @@
+"""Checks that remember the specs they had nothing to say about.
+
+Batch users create the same template over and over: a controller for each of its runs, a user for each item of a sweep. To
+write a spec down and look it up costs a small part of checking it. Only silence is remembered, for a few hundred specs of
+ordinary size, so that a client cannot make the memory grow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import msgspec
+
+from jobrelay.apimachinery.field import Path
+from jobrelay.kinds.core.pod.common import Fields
+
+MOST: Final = 512
+LONGEST: Final = 8192
+_CREDENTIALS: Final = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
+Finding = TypeVar("Finding")
+Check = Callable[[Fields, Path], list[Finding]]
+
+
+def remember_silence(check: Check[Finding]) -> Check[Finding]:
+    """The same check, which is not made again for a spec and place that it found nothing wrong with."""
+    silent: set[tuple[bytes, str]] = set()
+
+    def remembering(spec: Fields, path: Path) -> list[Finding]:
+        key = (_shape(msgspec.json.encode(spec)), str(path))
+        if key in silent:
+            return []
+        found = check(spec, path)
+        if not found and len(key[0]) <= LONGEST:
+            if len(silent) >= MOST:
+                silent.clear()
+            silent.add(key)
+        return found
+
+    return remembering
+
+
+def _shape(raw: bytes) -> bytes:
+    """A spec with a common name for the volume of credentials, which has another name in every pod."""
+    names = set(_CREDENTIALS.findall(raw))
+    return raw.replace(names.pop(), b'"*"') if len(names) == 1 else raw

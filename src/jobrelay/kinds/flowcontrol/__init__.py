@@ -1,0 +1,5 @@
+"""The kinds of flowcontrol.apiserver.k8s.io: FlowSchemas and PriorityLevelConfigurations."""
+
+from jobrelay.kinds.flowcontrol.flowschemas import STRATEGIES
+
+__all__ = ["STRATEGIES"]

@@ -1,0 +1,54 @@
+"""DeviceClasses: named kinds of devices, by selector, with configuration for whoever asks for one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jobrelay.apimachinery.field import FieldError, Path
+from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
+from jobrelay.apimachinery.names import name_is_dns_subdomain
+from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.resource.checks import MAX_CONFIGS, device_configuration, each, selectors
+from jobrelay.kinds.strategy import Obj, Strategy, Update
+
+_SPEC: Final = Path("spec")
+
+
+def _drop_disabled(obj: Obj) -> None:
+    obj["spec"].pop("extendedResourceName", None)
+
+
+def prepare_create(obj: Obj) -> None:
+    start_generation(obj)
+    _drop_disabled(obj)
+
+
+def prepare_update(new: Obj, old: Obj) -> None:
+    _drop_disabled(new)
+    bump_generation(new, old, changed=new["spec"] != old["spec"])
+
+
+def _validate_spec(spec: dict[str, Any]) -> list[FieldError]:
+    errors = selectors(spec.get("selectors") or [], _SPEC.child("selectors"))
+    return errors + each(spec.get("config") or [], MAX_CONFIGS, device_configuration, _SPEC.child("config"))
+
+
+def validate(obj: Obj) -> list[FieldError]:
+    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    return errors + _validate_spec(obj["spec"])
+
+
+def validate_update(new: Obj, old: Obj) -> list[FieldError]:
+    errors = validate_object_meta(new["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors += validate_object_meta_update(new["metadata"], old["metadata"])
+    return errors + _validate_spec(new["spec"])
+
+
+STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
+    ("resource.k8s.io", "deviceclasses"): Strategy(
+        delete_returns_object=True,
+        prepare_create=prepare_create,
+        validate_create=validate,
+        update=Update(prepare_update, validate_update),
+    ),
+}

@@ -1,0 +1,1 @@
+"""Tests of CustomResourceDefinitions and custom resources."""
