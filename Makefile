@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types tables deploy-files bench bench-real kube-assets clean
+.PHONY: help demo test lint format types tables deploy-files reference coverage bench bench-real kube-assets clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,7 +18,9 @@ help:
 	@echo 'make lint     ruff, mypy, import-linter and a search for what is used nowhere'
 	@echo 'make types    mypy alone'
 	@echo 'make tables   write the tables of Kubernetes facts anew; needs Go'
-	@echo 'make deploy-files  write deploy/ anew'
+	@echo 'make deploy-files  generate deploy/'
+	@echo 'make reference     generate docs/reference/python.md from docstrings'
+	@echo 'make coverage      the tests, with the lines and branches of src that they do not reach'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
 	@echo 'make bench-real    the relay on real clusters, and embedded clusters beside real ones; needs kube-assets'
@@ -60,6 +62,13 @@ tables: $(VENV)/.dev
 
 deploy-files: $(VENV)/.runtime
 	$(BIN)/python tools/deployfiles.py
+
+reference: $(VENV)/.dev
+	$(BIN)/python tools/reference.py
+
+# Processes that tests start are not measured: what runs only there counts as not reached.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n $(JOBS) --cov=jobrelay --cov-branch --cov-report=term:skip-covered $(ARGS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

@@ -1,1 +1,1 @@
-"""How fast, how small: the figures that the project promises, measured in one run. `python -m bench`."""
+"""Measures the speed and size that the project promises, in one run: `python -m bench`."""

@@ -1,4 +1,4 @@
-"""`python -m bench [--json] [--only NAME]`: measures, prints a table, and ends with 1 if a figure misses its target."""
+"""`python -m bench [--json] [--only NAME]`: measures, prints a table, and exits with 1 if a target is missed."""
 
 from __future__ import annotations
 

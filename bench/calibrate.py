@@ -1,6 +1,6 @@
-"""What this machine is worth right now: the CPU that it needs to read and write the same Job with the standard library.
+"""Calibrates figures by the CPU that this machine needs to decode and encode the same Job with the standard library.
 
-Taken between the rounds of a measurement, so that both see the same neighbours.
+It is measured between the rounds of a measurement, so that both see the same load from other users of the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BODY: Final = jobs.body("calibration")
 
 
 def round_trip() -> float:
-    """CPU seconds of one reading and writing."""
+    """CPU seconds of decoding and encoding the Job once."""
     begin = time.thread_time()
     for _ in range(_ROUNDS):
         json.dumps(json.loads(_BODY))
@@ -26,6 +26,6 @@ def round_trip() -> float:
 
 
 def stolen_seconds() -> float:
-    """Seconds of all cores so far in which the machine wanted to run and its host ran somebody else."""
+    """Seconds of steal time of all cores so far."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")

@@ -1,7 +1,8 @@
-"""Jobs from their creation to their completion, on a cluster with scripted pods and otherwise default settings.
+"""Jobs from creation to completion, on a cluster with all defaults except the runtime: pods are scripted.
 
-A pod without a script ends as soon as it starts, so what is measured is the cluster: API server, Job controller, scheduler
-and node in one process, a load generator that creates and watches Jobs in another, TLS between them, and a store on disk.
+A pod without a script ends as soon as it starts, so the cluster is what is measured: API server, Job controller,
+scheduler and node in one process, a load generator that creates and watches Jobs in another, TLS between them, and a
+store on disk.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def completions(folder: pathlib.Path) -> list[Figure]:
 
 
 def _thousand(running: Server, load: Helper) -> list[Figure]:
-    """Three times 1,000 Jobs; the middle one counts, because machines that are shared are slow for seconds at a time."""
+    """Three times 1,000 Jobs; the median counts, because shared machines are slow for seconds at a time."""
     rounds = sorted(_round(running, load, number) for number in range(1, ROUNDS + 1))
     rate, cpu, trip, note = rounds[ROUNDS // 2]
     others = ", ".join(f"{each.rate:.0f}" for each in rounds)
@@ -79,7 +80,7 @@ def _round(running: Server, load: Helper, number: int) -> _Round:
     done = load.ask(do="run", first=number * 100_000, count=JOBS)
     cpu, stolen = running.cpu() - begin, stolen_seconds() - stolen
     trip, seconds = (before + round_trip()) / 2, done["seconds"]
-    note = f"one core, of which the server had {cpu / seconds:.0%}; other guests of the host took {stolen / seconds:.0%} of a core"
+    note = f"one core, of which the server had {cpu / seconds:.0%}; steal time {stolen / seconds:.0%} of a core"
     return _Round(JOBS / seconds, cpu / JOBS, trip, note)
 
 

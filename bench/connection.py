@@ -1,7 +1,7 @@
-"""Connections as light as they get, so that the load costs less than what it measures.
+"""Minimal HTTP connections, so that the load costs less than what it measures.
 
-Requests are whole byte strings made beforehand. Of an answer only the status and the length are looked at, or its end where it
-comes in chunks.
+Requests are byte strings prepared in advance. Only the status and the length of an answer are read, or the last chunk
+if it is chunked.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Access:
 
 
 def access(url: str, kubeconfig: str) -> Access:
-    """What a kubeconfig in JSON says about its only cluster and user."""
+    """The only cluster and user of a kubeconfig in JSON."""
     where = urlsplit(url)
     assert where.hostname is not None
     assert where.port is not None
@@ -63,14 +63,14 @@ def access(url: str, kubeconfig: str) -> Access:
 
 
 class Unchunked:
-    """Takes HTTP's framing off an answer that goes on and on; `ended` tells that it does not."""
+    """Removes the chunk framing from a streamed answer; `ended` is set after the last chunk."""
 
     def __init__(self) -> None:
         self.ended = False
         self._rest, self._head = b"", True
 
     def feed(self, data: bytes) -> bytes:
-        """What the chunks hold that are complete by now."""
+        """The content of the chunks that are complete so far."""
         data, at, whole = self._rest + data, 0, []
         if self._head:
             at = data.find(_END) + 4
@@ -101,7 +101,7 @@ class Sender(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def restart(self, requests: Iterator[bytes], wanted: bytes) -> asyncio.Future[int]:
-        """Begins with other requests; the future tells how many were answered."""
+        """Starts to send other requests; the future gets the number of answers."""
         self._requests, self._wanted, self._answered = requests, b"HTTP/1.1 " + wanted, 0
         done = self._done = asyncio.get_running_loop().create_future()
         self._next()

@@ -1,4 +1,4 @@
-"""Follows Jobs to their end: one watch that notes which Jobs have their Complete condition.
+"""Watches Jobs and records which of them have their Complete condition.
 
 Events are not decoded. A line that has the condition is counted under the name of its Job.
 """

@@ -1,7 +1,7 @@
-"""The Jobs that are created over and over.
+"""The Jobs that measurements create.
 
-One is held by a queue and run by another controller, with one container and its resources: the cluster only stores it. The
-other runs on the cluster itself: as many pods as it has completions, each of which ends as soon as it starts.
+One is suspended and managed by another controller, with one container and its resources: the cluster only stores it.
+The other runs on the cluster itself, with as many pods as completions, each of which ends as soon as it starts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def request(method: str, path: str, content: bytes = b"") -> bytes:
 
 
 def creates(first: int, count: int, *, sweep: bool) -> list[bytes]:
-    """Requests that create Jobs, all of one template, or as a sweep of which each has an argument of its own."""
+    """Requests that create Jobs, all of one template, or as a sweep in which each has its own argument."""
     numbers = range(first, first + count)
     bodies = [body(f"job-{number:06d}", *((f"--seed={number}",) if sweep else ())) for number in numbers]
     return [request("POST", PATH, content) for content in bodies]

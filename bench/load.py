@@ -1,4 +1,4 @@
-"""The load generator: N keep-alive connections that create Jobs, list them, or have them run, when told to.
+"""The load generator: N keep-alive connections that create Jobs, list them, or run them, on request.
 
 python -m bench.load URL KUBECONFIG CONNECTIONS
 {"do": "create", "first": 0, "count": 2000}  ->  {"seconds": 1.7, "cpu": 0.4}

@@ -1,5 +1,4 @@
-"""What one placement costs: 50 workers of 20 nodes each, Jobs of ten shapes in turn, and one node changes between any
-two of them."""
+"""The cost of a placement: 50 workers of 20 nodes each, Jobs of ten shapes in turn, and a changed node before each."""
 
 from __future__ import annotations
 

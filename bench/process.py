@@ -1,7 +1,7 @@
 """The processes of a measurement: the server under test and the helpers that put load on it, with their CPU and memory.
 
-Both are read from /proc, so that nothing runs inside the server that a user would not run. Each process has a group of its own:
-Ctrl-C reaches only the measurement, which ends them in their order.
+Both are read from /proc, so that nothing runs inside the server that a user would not run. Each process has its own
+process group: Ctrl-C reaches only the measurement, which stops them in order.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def memory_of(pid: int) -> int:
 
 
 class Server:
-    """`jobrelay cluster start` in a process of its own."""
+    """`jobrelay cluster start` in its own process."""
 
     def __init__(self, process: subprocess.Popen[str], clusters: list[Cluster], seconds: float) -> None:
         self._process, self.clusters, self.seconds = process, clusters, seconds
@@ -72,7 +72,7 @@ class Server:
 
 
 def compile_package() -> None:
-    """What an installer does once: no start that is measured has to compile."""
+    """Compiles the package, as an installer does, so that no measured start has to."""
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(ROOT / "src" / "jobrelay")], check=False)
 
 
@@ -102,7 +102,7 @@ def _ready(line: str) -> Cluster:
 
 
 class Helper:
-    """A process that does what it is told: one line of JSON in, one line out."""
+    """A process that carries out commands: one line of JSON in, one line out."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -1,7 +1,7 @@
-"""Delegated Jobs from create to Complete, over a fleet whose every part is a process of its own.
+"""Delegated Jobs from create to Complete, on a fleet with a process for each cluster and for the relay.
 
-What bounds the rate on a small machine is the CPU of all processes together, so that of each is told. It is also the figure to
-compare from one change to the next.
+On a small machine the rate is limited by the CPU of all processes together, so the CPU of each is reported. It is also
+the figure to compare between changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUIET: Final = 8.0  # seconds without a finished Job after which the rest is tak
 
 
 def delegated(folder: pathlib.Path) -> list[Figure]:
-    """1,000 Jobs over three workers as fast as it goes; then 50 a second, and how soon their changes are seen."""
+    """1,000 Jobs on three workers as fast as possible; then 50 a second, and how soon their changes are seen."""
     with servers(folder, [["management"], *([name] for name in WORKERS)]) as parts:
         management, workers = parts[0].clusters[0], [each.clusters[0] for each in parts[1:]]
         with relay(management, workers) as ours:
@@ -80,7 +80,7 @@ def _lag(done: dict[str, Any]) -> Figure:
 
 
 def live(folder: pathlib.Path) -> list[Figure]:
-    """10,000 Jobs that go on running: what the relay weighs, and whether the last Job costs what the first did."""
+    """10,000 Jobs that keep running: the relay's memory, and whether the last Job costs as much as the first."""
     with servers(folder, [["management"], *([name] for name in WORKERS)], "--memory", f"--nodes={NODES}") as parts:
         management, workers = parts[0].clusters[0], [each.clusters[0] for each in parts[1:]]
         with relay(management, workers) as ours, _load(management) as load:
@@ -98,7 +98,7 @@ def live(folder: pathlib.Path) -> list[Figure]:
 
 
 def many(folder: pathlib.Path) -> list[Figure]:
-    """The same Jobs over 2, 3, 20 and 50 workers: what the relay writes, and what it costs."""
+    """The same Jobs on 2, 3, 20 and 50 workers: the relay's writes and its CPU."""
     names = [f"worker-{number:02d}" for number in range(MANY)]
     with servers(folder, [["management"], names[::2], names[1::2]], "--memory") as parts:
         management, workers = parts[0].clusters[0], [each for part in parts[1:] for each in part.clusters]
@@ -122,7 +122,7 @@ def _cost(management: Cluster, workers: Sequence[Cluster], load: Helper) -> floa
 
 
 def _writes(management: Cluster, workers: Sequence[Cluster], load: Helper) -> Writes:
-    """What is written about Jobs until nothing is left of them on the workers."""
+    """The writes for Jobs until their mirrors are deleted from the workers."""
     with relay(management, workers, "--keep-finished", "1s") as ours:
         load.ask(prefix=f"writes-warm-up-{len(workers)}", count=WARM_UP)
         time.sleep(3.0)
@@ -137,7 +137,7 @@ def _writes(management: Cluster, workers: Sequence[Cluster], load: Helper) -> Wr
 
 
 def hung(folder: pathlib.Path) -> list[Figure]:
-    """Two relays that share three workers; one of them has a fourth, which does not answer. Both work at the same time."""
+    """Two relays at the same time, which share three workers; one has a fourth worker that does not answer."""
     groups = [["with-three"], ["with-hung"], *([name] for name in (*WORKERS, "worker-4"))]
     with servers(folder, groups) as parts:
         three, four, *workers = [each.clusters[0] for each in parts]

@@ -1,4 +1,4 @@
-"""A fleet for measurements: a management cluster, workers and a relay, each in a process of its own, TLS between all of them."""
+"""A fleet for measurements: a management cluster, workers and a relay, each in its own process, with TLS."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRITES: Final = ("POST", "PATCH", "DELETE")  # PUT is how the lease is renewed
 
 
 class RelayProcess(Server):
-    """`jobrelay relay run` in a process of its own."""
+    """`jobrelay relay run` in its own process."""
 
     def __init__(self, process: subprocess.Popen[str], endpoint: str) -> None:
         super().__init__(process, [], 0.0)
@@ -41,7 +41,7 @@ class RelayProcess(Server):
         return found
 
     def check(self) -> str:
-        """The metrics. A relay that has lost its lease begins anew, and its counters from zero: its figures are void."""
+        """The metrics. A relay that has lost its lease starts again with counters of zero, so its figures are void."""
         try:
             text = self._metrics()
         except urllib.error.HTTPError as error:
@@ -64,7 +64,7 @@ def _began(metrics: str) -> str:
 
 
 class Writes:
-    """What a relay wrote between two looks at its counters."""
+    """The relay's writes between two readings of its counters."""
 
     def __init__(self, before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]) -> None:
         made = {call: count - before.get(call, 0) for call, count in after.items() if call[1] in _WRITES}
@@ -77,7 +77,7 @@ class Writes:
 def relay(management: Cluster, workers: Sequence[Cluster], *options: str) -> Iterator[RelayProcess]:
     """Starts a relay with default settings but for `options`, and yields once it leads and has reached the workers.
 
-    Fails if it has lost its lease meanwhile: whatever was measured includes a new beginning then.
+    Fails if it has lost its lease meanwhile, since the measurement then includes a restart.
     """
     flags = [part for each in workers for part in ("--worker", f"{each.name}={each.kubeconfig}")]
     where = ["--kubeconfig", management.kubeconfig, "-o", "json", "--log-level", "error"]

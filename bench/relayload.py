@@ -1,17 +1,17 @@
-"""The load on a fleet, or on one cluster of either kind: creates Jobs and watches what becomes of them.
+"""The load on a fleet, or on one cluster of either kind: creates Jobs and watches their progress.
 
 python -m bench.relayload CONNECTIONS URL KUBECONFIG [WORKER_URL WORKER_KUBECONFIG ...]
-{"prefix": "a", "count": 1000}               as fast as it goes, until all are complete
+{"prefix": "a", "count": 1000}               as fast as possible, until all are complete
 {"prefix": "b", "count": 500, "rate": 50}    so many a second
-    "job": "plain"     Jobs for the cluster's own controller rather than delegated ones, or "held": those that nobody runs
+    "job": "plain"     Jobs for the cluster's own controller instead of delegated ones, or "held": suspended ones
     "run": 0.3         how long a pod runs
     "until": "ready"   wait only until all have a ready pod, or "created": for nothing
     "quiet": 3.0       give up when nothing has become complete for so long
 ->  {"seconds": 9.1, "creating": 3.0, "done": 1000, "latency": [p50, p95, p99], "lag": [p50, p95, p99], "cpu": 0.6}
 
-Seconds go from the first create to the last Job that was done. A latency is from sending a create to seeing that Job done. Lag
-is from when a stage of a Job's life shows on its mirror to when that or a later one shows on the original; this process
-sees both. It is measured only where workers are named.
+Seconds are from the first create to the last Job that is done. A latency is from sending a create to seeing that Job
+done. Lag is from when a stage of a Job shows on its mirror to when that or a later one shows on the original; this
+process sees both. It is measured only if workers are given.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _job(name: str, kind: str, seconds: float) -> bytes:
 class Stages(asyncio.Protocol):
     """One watch of Jobs: when each reached which stage. Events are not decoded, only searched.
 
-    An API server ends the watch of a client that it finds slow, as happens on a busy machine. It is opened again then, and goes on
-    after the last event.
+    An API server closes the watch of a client that it considers slow, as happens on a busy machine. The watch is then
+    opened again after the last event.
     """
 
     def __init__(self, access: Access) -> None:
@@ -119,7 +119,7 @@ class Stages(asyncio.Protocol):
 class Load:
     """Watches on the management cluster and on the workers, and connections that create Jobs.
 
-    These are opened for each order: an API server closes what is idle for long.
+    The connections are opened for each command, because an API server closes idle ones.
     """
 
     def __init__(self, way: Access, connections: int, management: Stages, workers: list[Stages]) -> None:
@@ -154,7 +154,7 @@ class Load:
         }
 
     async def _wait(self, names: list[bytes], stage: int, quiet: float) -> dict[bytes, float]:
-        """When each of the Jobs got so far."""
+        """The time at which each Job reached the stage."""
         done: dict[bytes, float] = {}
         last = time.perf_counter()
         missing = names
@@ -197,7 +197,7 @@ async def _paced(
 
 
 def _noting(requests: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> Iterator[bytes]:
-    """The requests; notes when each was taken to be sent."""
+    """The requests; records when each is sent."""
     for name, request in requests:
         sent[name] = time.perf_counter()
         yield request

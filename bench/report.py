@@ -1,4 +1,4 @@
-"""Figures and how they are shown."""
+"""Figures, and the table that shows them."""
 
 from __future__ import annotations
 

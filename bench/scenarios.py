@@ -44,7 +44,7 @@ def _start(folder: pathlib.Path) -> tuple[float, float, int]:
 
 
 def writes(folder: pathlib.Path) -> list[Figure]:
-    """Creating 10,000 Jobs durably with 20 clients, listing them, and what they weigh."""
+    """Creates 10,000 Jobs durably with 20 clients, lists them, and measures their memory."""
     with server(folder, ["dev"]) as running:
         cluster = running.clusters[0]
         with helper("bench.load", cluster.url, cluster.kubeconfig, str(CLIENTS)) as load:
@@ -73,7 +73,7 @@ def writes(folder: pathlib.Path) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What some creates took: wall clock, CPU of the server and of the load, CPU of one json round trip right after."""
+    """The cost of some creates: wall clock, CPU of the server and of the load, and CPU of a JSON round trip after."""
 
     seconds: float
     cpu: float
@@ -95,9 +95,9 @@ def _create_figures(rounds: list[_Round], sweep: list[_Round]) -> list[Figure]:
     trip = statistics.median(each.yardstick for each in rounds)
     return [
         Figure("Job creates with 20 clients, durable", JOBS / seconds, "/s", 1000.0, at_least=True, note=note + others),
-        Figure("server CPU per create", cpu / JOBS * 1e6, "us", 1000.0, note=f"load generator {load / JOBS * 1e6:.0f} us"),
+        Figure("server CPU per create", cpu / JOBS * 1e6, "us", 1000.0, note=f"load: {load / JOBS * 1e6:.0f} us"),
         Figure("the same in json round trips of the Job", _in_round_trips(rounds), "x", CREATE_BUDGET,
-               note=f"median of {len(rounds)} rounds, one round trip {trip * 1e6:.1f} us; checks, defaults, managedFields"),
+               note=f"median of {len(rounds)} rounds, round trip {trip * 1e6:.1f} us; checks, defaults, managedFields"),
         Figure("the same for a sweep, all Jobs different", _in_round_trips(sweep), "x", SWEEP_BUDGET,
                note="nothing of the template is known from the Job before"),
     ]  # fmt: skip

@@ -1,13 +1,15 @@
-"""Tests of code that talks to Kubernetes, against an API that answers like the real one.
+"""Tests of code that talks to Kubernetes, against an API that answers like the real one. Plain pytest is enough:
 
     python -m pytest examples/02_test_with_a_cluster.py
 
-`cluster.kubeconfig` is a file for programs of any language; `cluster.client()` needs no socket.
+`cluster.client()` needs no socket; `cluster.kubeconfig` is a file for programs in any language. With pytest-asyncio or
+anyio, tests and fixtures can be coroutines, and `async with Cluster() as cluster:` replaces the two fixtures.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,9 +19,17 @@ from jobrelay.kube.resource import CRONJOBS
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Cluster() as cluster:
-        yield cluster.client()
+def loop() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def client(loop: asyncio.Runner) -> Iterator[Client]:
+    cluster = Cluster()
+    loop.run(cluster.start())
+    yield cluster.client()
+    loop.run(cluster.stop())
 
 
 def cron_job(schedule: str) -> dict[str, object]:
@@ -30,11 +40,11 @@ def cron_job(schedule: str) -> dict[str, object]:
     }
 
 
-async def test_a_schedule_gets_its_defaults(client: Client) -> None:
-    made = await client.create(CRONJOBS, cron_job("0 3 * * *"))
+def test_a_schedule_gets_its_defaults(loop: asyncio.Runner, client: Client) -> None:
+    made = loop.run(client.create(CRONJOBS, cron_job("0 3 * * *")))
     assert made.decode()["spec"]["concurrencyPolicy"] == "Allow"
 
 
-async def test_a_bad_schedule_is_refused(client: Client) -> None:
+def test_a_bad_schedule_is_refused(loop: asyncio.Runner, client: Client) -> None:
     with pytest.raises(Invalid, match=r"spec\.schedule"):
-        await client.create(CRONJOBS, cron_job("at night"))
+        loop.run(client.create(CRONJOBS, cron_job("at night")))

@@ -2,7 +2,7 @@
 
     python examples/04_managed_jobs.py
 
-Needs nothing but this package. Where kubectl is on PATH it is used to look at the clusters; elsewhere our own client does it.
+Needs only this package. If kubectl is on PATH, it is used to look at the clusters; otherwise our own client is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A fleet at work: Jobs submitted on one cluster run on three others, and one of those is killed on the way.
+"""A fleet at work: Jobs submitted to one cluster run on three others, one of which is killed meanwhile.
 
     make demo        or: python examples/demo.py
 
-Needs nothing but this package. Ends with code 0 only if every Job ended as it should. Leaves nothing behind.
+Needs only this package. Exits with code 0 only if every Job ended as it should, and leaves no files behind.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from typing import Any
 
 import structlog
 
-from jobrelay.fleet.errors import FleetError
-from jobrelay.fleet.fleet import MANAGEMENT, ClusterPlan, Fleet, FleetPlan
+from jobrelay.fleet import MANAGEMENT, ClusterPlan, Fleet, FleetError, FleetPlan
 from jobrelay.kube import Client, Object, connect
 from jobrelay.kube.resource import JOBS
 
@@ -180,7 +179,9 @@ async def follow(client: Client, rows: dict[str, Row], screen: Screen, version: 
                 if not killed and sum(each.status == "Running" and each.where == DOOMED for each in rows.values()) > 1:
                     killed = True
                     fleet.kill(DOOMED)
-                    screen.say(f"{DOOMED} is killed with Jobs on it; they count as lost after {LOST_AFTER} and move")
+                    screen.say(
+                        f"{DOOMED} was killed while running Jobs; they count as lost after {LOST_AFTER} and move"
+                    )
                 if all(each.ended for each in rows.values()):
                     return
 
@@ -222,7 +223,8 @@ def judge(rows: dict[str, Row]) -> bool:
     print("  ended on: " + ", ".join(f"{name} {count}" for name, count in by_worker.items()))
     for row in wrong:
         print(
-            f"  {RED}wrong{PLAIN}: {row.task.name} should be {row.task.end}, is {row.status} on {row.where or 'no cluster'}"
+            f"  {RED}wrong{PLAIN}: {row.task.name} should be {row.task.end}, "
+            f"but is {row.status} on {row.where or 'no cluster'}"
         )
     if not moved:
         print(f"  {RED}wrong{PLAIN}: no Job was moved")
@@ -231,9 +233,7 @@ def judge(rows: dict[str, Row]) -> bool:
 
 async def main(folder: pathlib.Path) -> int:
     began = time.monotonic()
-    print(
-        f"Starting a management cluster, {len(WORKERS)} unequal workers and the relay, each in a process of its own ..."
-    )
+    print(f"Starting a management cluster, {len(WORKERS)} unequal workers and the relay, each in its own process ...")
     common = ("--runtime", RUNTIME, "--memory")
     fleet = Fleet(
         FleetPlan(
@@ -253,8 +253,8 @@ async def main(folder: pathlib.Path) -> int:
         show(fleet, "get")
         show(fleet, "logs", "job/large")
         fine = judge(rows)
-    print(f"\nThe batch took {took:.1f} s. Everything is stopped, and nothing is left of it.")
-    print("Next: .venv/bin/jobrelay up --workers 3     a fleet that stays; docs/guides/relay.md")
+    print(f"\nThe batch took {took:.1f} s. Everything is stopped, and no files are left.")
+    print("Next: .venv/bin/jobrelay up --workers 3     a fleet that keeps running; see docs/guides/relay.md")
     return 0 if fine else 1
 
 

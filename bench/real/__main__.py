@@ -1,6 +1,7 @@
 """Measures the relay on real clusters, and embedded clusters beside real ones, in one run of a few minutes.
 
-Prints a table, writes JSON and an SVG plot, and ends with 1 if a figure misses its target. docs/benchmarks.md says how to read it.
+Prints a table, writes JSON and an SVG plot, and exits with 1 if a figure misses its target. docs/benchmarks.md explains
+the figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Clusters of both kinds as what is measured: where they are, how long they took to start, and what all their processes use.
+"""Measured clusters of both kinds: their address, how long they took to start, and the resources of their processes.
 
-An embedded cluster is one process. A real one is etcd, kube-apiserver and kube-controller-manager, and a process with scheduler and
-scripted node of ours where its pods shall run.
+An embedded cluster is one process. A real one is etcd, kube-apiserver and kube-controller-manager and, if it runs pods,
+a process with our scheduler and scripted node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From runs to figures: the median of the rounds, with the rounds behind it told beside. Pure."""
+"""Turns runs into figures: the median of the rounds, with the values of all rounds as a note. Pure functions."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ def _relay(runs: Runs) -> list[Figure]:
         *_latencies(relay, f"latency, {every} Jobs at once"),
         *_paced(*runs.paced),
         Figure("relay writes per Job", written.needed / written.jobs, "", WRITES,
-               note=f"until its mirror is removed; {_kept(relay)} before that; and {written.events / written.jobs:.2f} Events"),
+               note=f"until its mirror is removed; {_kept(relay)} before; {written.events / written.jobs:.2f} Events"),
         Figure("relay CPU per Job", _median(_each(relay, "relay")), "ms", RELAY_CPU, note=_all(_each(relay, "relay"))),
         Figure("relay memory", max(each.memory["relay"] for each in relay) / _MB, "MB",
                note="the largest, right after the Jobs"),
         Figure("CPU per Job of the nodes, plain", _median(_each(plain, "nodes")), "ms",
                note="the same program in both; it stands in for scheduler and kubelet"),
-        Figure("CPU per Job of the nodes, delegated", _median(_each(relay, "nodes")), "ms", note="of both workers together"),
+        Figure("CPU per Job of the nodes, delegated", _median(_each(relay, "nodes")), "ms",
+               note="both workers together"),
     ]  # fmt: skip
 
 

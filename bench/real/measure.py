@@ -1,7 +1,7 @@
-"""The measurements, one after the other: kinds of clusters take turns, so that all of them see the same neighbours.
+"""The measurements: kinds of clusters take turns, so that all see the same load from other users of the machine.
 
-While one is measured the others are idle. The relay is a process of its own that is started for each of its turns, so that plain
-Jobs run where no relay watches.
+While one is measured, the others are idle. The relay is a separate process that is started for each of its turns, so
+that no relay watches plain Jobs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nodes of a real cluster in a process of their own, as `bench.process.helper` starts it; they end with its standard input.
+"""Nodes of a real cluster, in a process that `bench.process.helper` starts; it exits when its standard input is closed.
 
 python -m bench.real.nodes KUBECONFIG
 """

@@ -36,7 +36,7 @@ class Creates:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Jobs from create to Complete. CPU by part and process, in seconds; latencies are the 50th, 95th and 99th percentile."""
+    """Jobs from create to Complete: CPU seconds by process; latencies are the 50th, 95th and 99th percentile."""
 
     kind: str
     jobs: int

@@ -1,7 +1,7 @@
 """Bars as SVG, written by hand: panels below each other, each with its own scale.
 
-A bar may be made of parts, which have the colours of the legend. Dots on a bar are the runs behind it, so that one sees how much
-they differ. A panel may have a mark, a line at a value that is to be reached.
+A bar may be made of parts, which have the colours of the legend. Dots on a bar are the runs behind it, so that one sees
+how much they differ. A panel may have a mark, a line at a value that is to be reached.
 """
 
 from __future__ import annotations

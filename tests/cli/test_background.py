@@ -48,7 +48,7 @@ def test_a_failure_in_the_background_is_told(folder: pathlib.Path) -> None:
         port = other.getsockname()[1]
         result = run("cluster", "start", "-d", "dev", "--dir", folder, "--port", port)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"error: cluster 'dev' ended with code 2; the end of {folder}/dev/log:" in result.stderr
+    assert f"error: cluster 'dev' exited with code 2; the end of {folder}/dev/log:" in result.stderr
     assert f"  error: port {port} on 127.0.0.1 is taken\n  hint: " in result.stderr
 
 

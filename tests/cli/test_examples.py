@@ -1,8 +1,9 @@
-"""Examples run as they are shown."""
+"""Every example runs as it is, and plain pytest passes the one that is a test."""
 
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -15,9 +16,9 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("0*.py") if "test" not in p
 TESTS = sorted(path.name for path in EXAMPLES.glob("*test*.py"))
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, cwd: pathlib.Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     command, variables = [sys.executable, *arguments], ENVIRONMENT | environment
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=variables, timeout=240, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=variables, timeout=240, check=False)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -27,15 +28,23 @@ def test_a_script_runs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_a_test_passes(name: str) -> None:
-    result = run("-m", "pytest", "-q", str(EXAMPLES / name))
+def test_plain_pytest_passes_a_test(name: str, tmp_path: pathlib.Path) -> None:
+    """Without plugins, and away from this repository's settings."""
+    shutil.copy(EXAMPLES / name, tmp_path)
+    result = run("-m", "pytest", "-q", "-W", "error", name, cwd=tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert result.returncode == 0, result.stdout
+    assert "passed" in result.stdout
 
 
 def test_managed_jobs_show_what_is_refused() -> None:
     shown = run(str(EXAMPLES / "04_managed_jobs.py")).stdout
     for words in ("field is immutable", "active>0 is invalid for finished job", "keep may not exceed atMost", "403"):
         assert words in shown
+
+
+def test_the_job_controller_completes_every_job() -> None:
+    shown = run(str(EXAMPLES / "06_job_controller.py")).stdout
+    assert sorted(shown.splitlines()) == [f"instant-{number} is complete" for number in range(3)]
 
 
 def test_the_demo_moves_jobs_and_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from jobrelay.cli.telling import explanation_lines
+from jobrelay.cli.explanation import explanation_lines
 from tests.relay.fleets import MakeFleet
 
-from .asking import answering_fleet, call
+from .fleets import answering_fleet, call
 
 VERDICTS = {
     "kind": "Job",
@@ -36,7 +36,7 @@ def test_the_text_has_the_arithmetic_and_what_would_change_it() -> None:
         "",
         "  job       default/train",
         "  stage     WaitingForPlacement",
-        "  fenced    yes: it never runs twice at the same time",
+        "  fenced    yes: it never runs on two workers at the same time",
         "  problem   policy x took too long",
         "",
         "Workers, if it were placed now:",
@@ -58,14 +58,14 @@ async def test_the_relay_is_asked(fleet: MakeFleet) -> None:
         assert (found["stage"], found["cluster"]) == ("Running", place)
 
 
-async def test_without_the_relay_objects_and_events_tell(fleet: MakeFleet) -> None:
+async def test_without_the_relay_objects_and_events_are_shown(fleet: MakeFleet) -> None:
     async with answering_fleet(fleet, registered=True) as it:
         await it.submit()
         await it.finished()
         result = await call(it, "explain", "job/train", "--lease-name", "another")
         assert f"It is complete, and assigned to {await it.place()}." in result.stdout
         assert "Workers:" in result.stdout
-        assert "note: the relay could not be asked: no relay has run here" in result.stderr
+        assert "note: the relay could not be reached: no relay has run here" in result.stderr
 
 
 async def test_a_job_that_is_not_delegated_is_said_to_be_so(fleet: MakeFleet) -> None:
@@ -80,5 +80,5 @@ async def test_a_job_that_is_not_delegated_is_said_to_be_so(fleet: MakeFleet) ->
 async def test_a_job_that_is_not_there_is_an_error(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         result = await call(it, "explain", "job/nix")
-        assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: there is no Job default/nix")
-        assert "cannot be delegated" in (await call(it, "explain", "pod/nix")).stderr
+        assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: Job default/nix does not exist")
+        assert "is not a kind that can be delegated" in (await call(it, "explain", "pod/nix")).stderr

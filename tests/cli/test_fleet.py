@@ -89,45 +89,45 @@ async def test_a_fleet_from_its_first_start_to_its_last(tmp_path: pathlib.Path) 
     where = ["--kubeconfig", tmp_path / "management.kubeconfig"]
     with up("--workers", 2, "--dir", tmp_path, *QUICK) as fleet:
         again = run("up", "--dir", tmp_path)
-        assert (again.returncode, f"already (pid {fleet.pid})" in again.stderr) == (2, True)
+        assert (again.returncode, f"already running in {tmp_path} (pid {fleet.pid})" in again.stderr) == (2, True)
         name = await submit(tmp_path, HELLO)
         assert await finished(tmp_path, name) == "Complete"
         assert run("explain", f"job/{name}", *where).stdout.startswith("It is complete, on worker-")
-        parts = pids(tmp_path)
-        assert len(parts) == 4
+        processes = pids(tmp_path)
+        assert len(processes) == 4
         assert end(fleet, signal.SIGINT) == 0
-    assert not any(map(alive, parts))
+    assert not any(map(alive, processes))
     assert list(tmp_path.glob("*.pid")) == []
     detached = run("up", "--workers", 2, "--dir", tmp_path, *QUICK, "-d")
     assert detached.stdout.splitlines()[-1] == f"fleet ready {tmp_path}"
     assert name in run("get", "jobs", *where).stdout
-    parts = pids(tmp_path)
+    processes = pids(tmp_path)
     down = run("down", "--dir", tmp_path)
     assert (down.returncode, down.stderr) == (0, "fleet stopped\n")
-    assert not any(map(alive, parts))
-    assert run("down", "--dir", tmp_path).stderr == f"no fleet runs in {tmp_path}\n"
+    assert not any(map(alive, processes))
+    assert run("down", "--dir", tmp_path).stderr == f"no fleet is running in {tmp_path}\n"
 
 
 def test_a_fleet_ends_with_its_management_cluster_and_not_with_a_worker(tmp_path: pathlib.Path) -> None:
     with up("--workers", 2, "--memory", "--dir", tmp_path, *QUICK) as fleet:
-        parts = pids(tmp_path)
+        processes = pids(tmp_path)
         os.kill(int((tmp_path / "worker-1.pid").read_text()), signal.SIGKILL)
         eventually(lambda: not (tmp_path / "worker-1.pid").exists())
         assert fleet.poll() is None
         os.kill(int((tmp_path / "management.pid").read_text()), signal.SIGKILL)
         assert fleet.wait(60) == 2
         assert fleet.stderr is not None
-        told = fleet.stderr.read()
-    assert "note: worker-1 was killed by SIGKILL; the rest goes on" in told
-    assert "error: management was killed by SIGKILL" in told
-    assert not any(map(alive, parts))
+        printed = fleet.stderr.read()
+    assert "note: worker-1 was killed by SIGKILL; the rest of the fleet keeps running" in printed
+    assert "error: management was killed by SIGKILL" in printed
+    assert not any(map(alive, processes))
 
 
 def test_parts_do_not_outlive_a_fleet_that_is_killed(tmp_path: pathlib.Path) -> None:
     with up("--workers", 1, "--memory", "--dir", tmp_path, *QUICK) as fleet:
-        parts = pids(tmp_path)
+        processes = pids(tmp_path)
         fleet.kill()
-        eventually(lambda: not any(map(alive, parts)))
+        eventually(lambda: not any(map(alive, processes)))
 
 
 def test_a_fleet_that_cannot_start_says_why_and_leaves_nothing(tmp_path: pathlib.Path) -> None:

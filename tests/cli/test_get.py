@@ -9,7 +9,7 @@ import yaml
 from jobrelay.cluster.node import NodeSettings
 from tests.relay.fleets import MakeFleet
 
-from .asking import answering_fleet, call
+from .fleets import answering_fleet, call
 
 
 async def test_jobs_are_shown_with_their_cluster_run_and_status(fleet: MakeFleet) -> None:
@@ -62,26 +62,29 @@ async def test_namespaces_are_chosen_or_all_shown(fleet: MakeFleet) -> None:
         assert (await call(it, "get", "jobs", "-A")).stdout.splitlines()[1].split()[:2] == ["default", "train"]
 
 
-async def test_without_a_relay_the_management_cluster_tells(fleet: MakeFleet) -> None:
+async def test_without_a_relay_the_management_cluster_is_shown(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         await it.submit()
         result = await call(it, "get", "jobs")
         assert result.exit_code == 0
         assert result.stdout.splitlines()[1].split()[:4] == ["train", "-", "-", "Waiting"]
-        assert "note: no relay has run here: there is no Lease jobrelay-system/jobrelay" in result.stderr
+        assert "note: no relay has run here: Lease jobrelay-system/jobrelay does not exist" in result.stderr
 
 
-async def test_workers_can_be_told_by_their_objects_alone(fleet: MakeFleet) -> None:
+async def test_without_a_relay_workers_are_shown_by_their_objects(fleet: MakeFleet) -> None:
     async with answering_fleet(fleet, registered=True) as it:
         result = await call(it, "get", "workers", "--lease-name", "another")
         assert [row.split()[:2] for row in result.stdout.splitlines()[1:]] == [
             ["worker-1", "unreachable"],
             ["worker-2", "unreachable"],
         ]
-        assert "no relay has said anything about it yet" in result.stdout
+        assert "no relay has reported on it yet" in result.stdout
 
 
 async def test_only_jobs_can_be_watched(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         result = await call(it, "get", "workers", "-w")
-        assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: only Jobs can be watched")
+        assert (result.exit_code, result.stderr.splitlines()[0]) == (
+            2,
+            "error: --watch works for Jobs only, not for workers",
+        )

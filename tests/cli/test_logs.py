@@ -13,9 +13,9 @@ from .command import ENVIRONMENT
 SCRIPT = """
 import logging
 import structlog
-from jobrelay.cli.logs import configure_logs
+from jobrelay.cli.logging_setup import configure_logging
 
-configure_logs("{level}", "{form}")
+configure_logging("{level}", "{form}")
 log = structlog.get_logger("test")
 log.debug("a detail")
 log.info("a fact", name="dev")

@@ -31,7 +31,7 @@ def refused(*arguments: str) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("15", "'15' is not a duration; write it as 90s, 15m or 1h30m."),
+        ("15", "'15' is not a duration; write 90s, 15m or 1h30m, for example."),
         ("soon", "'soon' is not a duration"),
         ("-5s", "'-5s' is negative."),
         ("5d", "'5d' is not a duration"),
@@ -46,9 +46,9 @@ def test_durations_are_written_as_kubernetes_does(text: str, told: str) -> None:
     [
         (["--worker", "a"], "error: --worker 'a' is not NAME=KUBECONFIG"),
         (["--worker", "A=x"], "'A' cannot be the name of a worker"),
-        (["--worker", "a=x", "--worker", "a=y"], "error: worker 'a' was named twice"),
-        (["--worker", "a=x", "--workers-from", "objects"], "--worker options are not used with --workers-from objects"),
-        (["--workers-from", "flags", "--config", "x"], "--config and --allow-exec are about worker objects"),
+        (["--worker", "a=x", "--worker", "a=y"], "error: --worker 'a' is given twice"),
+        (["--worker", "a=x", "--workers-from", "objects"], "--worker cannot be combined with --workers-from objects"),
+        (["--workers-from", "flags", "--config", "x"], "--config and --allow-exec need workers that are objects"),
         (["--listen", "8080"], "error: --listen 8080: not ADDR:PORT"),
         (["--placement", "least-laoded"], "did you mean least-loaded?"),
         (["--kubeconfig", "/nix/there"], "error: there is no kubeconfig at /nix/there"),
@@ -74,7 +74,7 @@ def test_the_defaults_of_options_are_those_of_the_relay() -> None:
 
 
 def test_a_worker_is_a_row() -> None:
-    from jobrelay.cli.workers import worker_row
+    from jobrelay.cli.worker_rows import worker_row
 
     gib = 2.0**30
     view = WorkerView(

@@ -129,15 +129,15 @@ def test_if_one_cannot_start_none_runs(tmp_path: pathlib.Path) -> None:
 def test_a_bad_name_is_an_error(tmp_path: pathlib.Path, name: str) -> None:
     result = run("cluster", "start", "--dir", tmp_path, "--", name)
     assert result.returncode == 2
-    assert "cannot be the name of a cluster\nhint: " in result.stderr
+    assert "is not a valid name for a cluster\nhint: " in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["a", "a"], "named twice"),
-        (["a", "b", "--port", "65535"], "no 2 ports from 65535"),
+        (["a", "a"], "is given twice"),
+        (["a", "b", "--port", "65535"], "--port 65535 leaves no room for 2 ports"),
         (["a", "--port", "0"], "1<=x<=65535"),
         ([], "Missing argument 'NAME...'"),
     ],

@@ -10,7 +10,7 @@ from jobrelay.relay.names import COST, STATE
 from jobrelay.relay.workers.multikueue import CLUSTERS
 from tests.relay.fleets import NAMESPACE, MakeFleet
 
-from .asking import answering_fleet, call
+from .fleets import answering_fleet, call
 
 KIND = CLUSTERS["v1beta2"]
 
@@ -63,7 +63,7 @@ async def test_an_unknown_worker_is_an_error_with_the_names_there_are(fleet: Mak
         result = await call(it, "worker", "cordon", "nix")
         assert (result.exit_code, result.stderr) == (
             2,
-            "error: there is no worker 'nix'\nhint: there are: worker-1, worker-2\n",
+            "error: worker 'nix' is not registered\nhint: registered workers: worker-1, worker-2\n",
         )
 
 
@@ -85,4 +85,4 @@ async def test_logs_of_a_job_that_waits_say_so(fleet: MakeFleet) -> None:
     async with answering_fleet(fleet, registered=True) as it:
         await it.submit(annotations={"jobrelay.dev/clusters": "nowhere"})
         result = await call(it, "logs", "job/train", "--pod-running-timeout", "0s")
-        assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: no worker runs default/train yet")
+        assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: no worker runs Job default/train yet")

@@ -22,9 +22,9 @@ from jobrelay.kube import (
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
 from jobrelay.kube.resource import NAMESPACES, SECRETS
 from jobrelay.operate.applying import apply, ignore
-from jobrelay.operate.joining import Joining, join
-from jobrelay.operate.leaving import Leaving, leave
-from jobrelay.operate.management import NAME, Installation, manifests
+from jobrelay.operate.joining import JoinRequest, join
+from jobrelay.operate.leaving import LeaveRequest, leave
+from jobrelay.operate.management import NAME, Installation, management_manifests
 from jobrelay.relay.endpoint import ENDPOINT
 from jobrelay.relay.relay import Relay, find_origin
 from jobrelay.relay.settings import Settings
@@ -46,17 +46,17 @@ async def make_namespaces(client: Client, *names: str) -> None:
             await client.create(NAMESPACES, {"metadata": {"name": name}})
 
 
-async def join_worker(it: Fleet, worker: str = "worker-1", **asked: Any) -> Joining:
+async def join_worker(it: Fleet, worker: str = "worker-1", **asked: Any) -> JoinRequest:
     """Has a cluster of a fleet join it."""
     there = it.workers[worker]
     known: dict[str, Any] = {"namespaces": TEAMS, "relay_namespace": NAMESPACE, "create_namespaces": True}
-    joining = Joining(name=worker, **(known | {"origin": await find_origin(it.client)} | asked))
+    joining = JoinRequest(name=worker, **(known | {"origin": await find_origin(it.client)} | asked))
     await join(it.client, there.client(), way(there), joining, ignore)
     return joining
 
 
 async def leave_worker(it: Fleet, worker: str = "worker-1", origin: str = "") -> list[str]:
-    asked = Leaving(worker, NAMESPACE, origin, force=True)
+    asked = LeaveRequest(worker, NAMESPACE, origin, force=True)
     return await leave(way(it.management), way(it.workers[worker]), asked, ignore)
 
 
@@ -88,7 +88,7 @@ async def as_relay(it: Fleet, worker: str = "worker-1") -> AsyncIterator[Client]
 async def install(it: Fleet) -> Connection:
     """Installs everything but the pods; returns how they would reach the management cluster."""
     await ensure_crds(it.client)
-    made = [each for each in manifests(Installation()) if each["kind"] != "Deployment"]
+    made = [each for each in management_manifests(Installation()) if each["kind"] != "Deployment"]
     await apply(it.client, made, "management", ignore, dry_run=False)
     token = await request_token(it.client, NAMESPACE, NAME, 3600)
     return replace(way(it.management), credentials=StaticCredentials(Credential(bearer(token))))

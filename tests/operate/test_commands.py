@@ -49,7 +49,7 @@ async def test_install_applies_everything(fleet: MakeFleet) -> None:
         await it.client.delete(DEPLOYMENTS, "jobrelay", NAMESPACE)
 
 
-async def test_join_tells_each_step_and_check_finds_all_in_order(fleet: MakeFleet) -> None:
+async def test_join_reports_each_step_and_check_finds_no_problem(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         result = await join(it)
         assert (result.exit_code, result.stdout) == (0, "")
@@ -62,47 +62,49 @@ async def test_join_tells_each_step_and_check_finds_all_in_order(fleet: MakeFlee
         assert {name for name, each in found.items() if each["result"] == "ok"} - {"policy"} == {
             "contact", "clock", "jobs.batch", "logs", "events", "token", "mirror in default",
         }  # fmt: skip
-        assert found["room"]["detail"] == "no right to list, watch nodes; list, watch pods"
+        assert found["room"]["detail"] == "no permission to list, watch nodes; list, watch pods"
 
 
-async def test_join_tells_programs_in_json(fleet: MakeFleet) -> None:
+async def test_join_reports_its_steps_as_json(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
-        told = json.loads((await join(it, "-o", "json", "--cluster-wide")).stdout)
-        assert told["identity"].startswith("system:serviceaccount:jobrelay-worker:jobrelay-")
-        assert told["steps"][-1]["action"] == "registered"
+        reported = json.loads((await join(it, "-o", "json", "--cluster-wide")).stdout)
+        assert reported["identity"].startswith("system:serviceaccount:jobrelay-worker:jobrelay-")
+        assert reported["steps"][-1]["action"] == "registered"
         assert (await check(it, "worker-1"))[1]["room"]["result"] == "ok"
 
 
 async def missing(it: Fleet, detail: str) -> dict[str, dict[str, Any]]:
-    """Waits until a check tells this of Jobs: a right ends a moment after it was taken."""
+    """Waits until a check shows this for Jobs: a permission ends a moment after it is revoked."""
 
-    async def told() -> dict[str, dict[str, Any]]:
+    async def reported() -> dict[str, dict[str, Any]]:
         code, found = await check(it)
         return found if (code, found["jobs.batch"]["detail"]) == (1, detail) else {}
 
-    return dict(await it.until(told))
+    return dict(await it.until(reported))
 
 
-async def test_check_names_the_very_right_that_is_missing(fleet: MakeFleet) -> None:
+async def test_check_names_exactly_the_missing_permission(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         asked = await join_worker(it)
         role = (await it.on("worker-1").get(ROLES, asked.identity.name, "team-b")).decode()
         role["rules"][0]["verbs"].remove("patch")
         await it.on("worker-1").update(ROLES, role)
-        found = await missing(it, "no right to patch jobs.batch in namespace team-b")
+        found = await missing(it, "no permission to patch jobs.batch in namespace team-b")
         assert found["mirror in team-b"]["result"] == "ok"
         await it.on("worker-1").delete(ROLEBINDINGS, asked.identity.name, "team-b")
-        found = await missing(it, "no right to create, get, list, watch, patch, delete jobs.batch in namespace team-b")
+        found = await missing(
+            it, "no permission to create, get, list, watch, patch, delete jobs.batch in namespace team-b"
+        )
         assert found["mirror in team-a"]["result"] == "ok"
         assert found["mirror in team-b"]["result"] == "missing"
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("fleet", ["real"], indirect=True)
-async def test_the_policy_is_obeyed_as_soon_as_a_worker_has_joined(fleet: MakeFleet) -> None:
+async def test_the_policy_is_enforced_as_soon_as_a_worker_has_joined(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         await join_worker(it)
-        assert (await check(it))[1]["policy"]["detail"] == "nothing but mirrors, and no privileged pods"
+        assert (await check(it))[1]["policy"]["detail"] == "only mirrors are admitted, and no privileged pods"
 
 
 async def test_check_says_when_a_worker_does_not_answer(fleet: MakeFleet) -> None:
@@ -135,7 +137,7 @@ async def test_leave_without_the_worker_says_what_is_left(fleet: MakeFleet) -> N
 async def test_bad_questions_get_a_hint(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         assert "no namespace nowhere" in (await join(it, namespaces="nowhere")).stderr
-        assert "cannot be a namespace" in (await join(it, namespaces="A_b")).stderr
-        assert "less than 10m" in (await join(it, "--ttl", "60s")).stderr
-        unsaid = await call("worker", "join", "w", "--namespaces", "a")
-        assert "hint: name it: --kubeconfig FILE or --context NAME" in unsaid.stderr
+        assert "is not a valid namespace" in (await join(it, namespaces="A_b")).stderr
+        assert "10m or longer" in (await join(it, "--ttl", "60s")).stderr
+        incomplete = await call("worker", "join", "w", "--namespaces", "a")
+        assert "hint: add --kubeconfig FILE or --context NAME" in incomplete.stderr

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from jobrelay.fleet.errors import FleetError
 from jobrelay.kube import Client, Connection, Object
 from jobrelay.kube.resource import (
     CLUSTERROLES,
@@ -18,11 +17,12 @@ from jobrelay.kube.resource import (
     SERVICEACCOUNTS,
     VALIDATINGADMISSIONPOLICIES,
 )
+from jobrelay.operate import OperateError
 from jobrelay.operate.applying import Step, find, ignore
 from jobrelay.operate.identity import HOME, IDENTITY
-from jobrelay.operate.joining import RIGHTS, Joining, join
-from jobrelay.operate.kubeconfigs import kubeconfig
-from jobrelay.operate.leaving import Leaving, leave
+from jobrelay.operate.joining import PERMISSION_KINDS, JoinRequest, join
+from jobrelay.operate.kubeconfig import worker_kubeconfig as make_kubeconfig
+from jobrelay.operate.leaving import LeaveRequest, leave
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.relay import find_origin
@@ -40,7 +40,7 @@ NOWHERE = Connection("https://127.0.0.1:1")
 async def _held(client: Client) -> set[tuple[str, str]]:
     """What identities have on a cluster: (kind, namespace)."""
     found: list[tuple[str, Object]] = []
-    for resource in (*RIGHTS, SERVICEACCOUNTS):
+    for resource in (*PERMISSION_KINDS, SERVICEACCOUNTS):
         found += [(resource.kind, obj) for obj in (await client.list(resource, label_selector=IDENTITY)).items]
     return {(kind, obj.namespace) for kind, obj in found}
 
@@ -91,7 +91,7 @@ async def test_a_dry_run_changes_nothing() -> None:
     async with fleet(1, start=False) as it:
         steps: list[Step] = []
         there = it.workers["worker-1"]
-        asked = Joining(
+        asked = JoinRequest(
             name="worker-1", namespaces=("default",), relay_namespace=NAMESPACE, origin="tests", dry_run=True
         )
         await join(it.client, there.client(), way(there), asked, steps.append)
@@ -102,7 +102,7 @@ async def test_a_dry_run_changes_nothing() -> None:
 
 async def test_a_missing_namespace_is_named() -> None:
     async with fleet(1, start=False) as it:
-        with pytest.raises(FleetError, match="no namespace team-a, team-b"):
+        with pytest.raises(OperateError, match="no namespace team-a, team-b"):
             await join_worker(it, create_namespaces=False)
         assert not await _held(it.on("worker-1"))
 
@@ -111,7 +111,7 @@ async def test_a_cluster_is_one_worker_only() -> None:
     async with fleet(1, start=False) as it:
         asked = await join_worker(it)
         there = it.workers["worker-1"]
-        with pytest.raises(FleetError, match="already worker 'worker-1'"):
+        with pytest.raises(OperateError, match="already worker 'worker-1'"):
             await join(it.client, there.client(), way(there), replace(asked, name="west"), ignore)
 
 
@@ -119,7 +119,9 @@ async def test_two_management_clusters_share_a_worker() -> None:
     async with fleet(1, start=False) as it:
         await join_worker(it)
         there = it.workers["worker-1"]
-        other = Joining(name="worker-1", namespaces=("default",), relay_namespace=NAMESPACE, origin="jobrelay-other")
+        other = JoinRequest(
+            name="worker-1", namespaces=("default",), relay_namespace=NAMESPACE, origin="jobrelay-other"
+        )
         await join(it.client, there.client(), way(there), other, ignore)
         await leave_worker(it)
         accounts = await there.client().list(SERVICEACCOUNTS, HOME, label_selector=IDENTITY)
@@ -141,7 +143,7 @@ async def test_leave_undoes_everything() -> None:
 
 
 async def _leave(it: Fleet, management: Connection, worker: Connection | None, **asked: Any) -> list[str]:
-    return await leave(management, worker, Leaving("worker-1", NAMESPACE, **asked), ignore)
+    return await leave(management, worker, LeaveRequest("worker-1", NAMESPACE, **asked), ignore)
 
 
 async def test_leave_says_what_a_worker_that_is_gone_keeps() -> None:
@@ -169,7 +171,7 @@ async def test_leave_does_not_pull_the_rug_from_under_jobs() -> None:
         waiting = mirror(asked.origin)
         waiting["spec"]["suspend"] = True
         await it.on("worker-1").create(JOBS, waiting)
-        with pytest.raises(FleetError, match="1 mirrors still run there: Job team-a/m"):
+        with pytest.raises(OperateError, match="1 mirrors still run on the worker: Job team-a/m"):
             await _leave(it, way(it.management), way(it.workers["worker-1"]))
         assert await _leave(it, way(it.management), way(it.workers["worker-1"]), force=True) == []
 
@@ -177,13 +179,13 @@ async def test_leave_does_not_pull_the_rug_from_under_jobs() -> None:
 @pytest.mark.parametrize(
     ("connection", "problem"),
     [
-        (Connection("https://w", insecure=True), "does not verify"),
+        (Connection("https://w", insecure=True), "skips verification"),
         (Connection("https://w", proxy_url="http://p"), "proxy"),
     ],
 )
 def test_a_way_that_the_relay_cannot_go_is_refused(connection: Connection, problem: str) -> None:
-    with pytest.raises(FleetError, match=problem):
-        kubeconfig("west", connection, "default", "t")
+    with pytest.raises(OperateError, match=problem):
+        make_kubeconfig("west", connection, "default", "t")
 
 
 async def test_namespaces_of_others_are_left_alone() -> None:

@@ -12,11 +12,10 @@ import pytest
 from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
 from jobrelay.operate.applying import Step, apply
-from jobrelay.operate.identity import Identity
-from jobrelay.operate.identity import manifests as worker_manifests
-from jobrelay.operate.management import Installation, manifests
+from jobrelay.operate.deploy_files import deploy_files
+from jobrelay.operate.identity import RelayIdentity, identity_manifests
+from jobrelay.operate.management import Installation, management_manifests
 from jobrelay.operate.manifests import resource_of
-from jobrelay.operate.writing import files
 from jobrelay.relay.workers import ensure_crds
 from tests.apimachinery.documents import documents
 from tests.cli.command import run
@@ -33,19 +32,19 @@ def _rules(made: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [rule for each in made if each["kind"] == kind for rule in each["rules"]]
 
 
-@pytest.mark.parametrize("path", sorted(files()))
+@pytest.mark.parametrize("path", sorted(deploy_files()))
 def test_files_are_up_to_date(path: str) -> None:
-    assert (DEPLOY / path).read_text() == files()[path], "run `make deploy-files`"
+    assert (DEPLOY / path).read_text() == deploy_files()[path], "run `make deploy-files`"
 
 
 def test_there_are_no_other_files() -> None:
     found = {str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file()}
-    assert found == {*files(), "Dockerfile", "Dockerfile.dockerignore"}
+    assert found == {*deploy_files(), "Dockerfile", "Dockerfile.dockerignore"}
 
 
 def test_kustomize_has_what_install_prints() -> None:
-    found = [each for name in ("crds", "relay") for each in documents(files()[f"kustomize/{name}.yaml"])]
-    assert found == manifests(Installation())
+    found = [each for name in ("crds", "relay") for each in documents(deploy_files()[f"kustomize/{name}.yaml"])]
+    assert found == management_manifests(Installation())
 
 
 def _rendered(text: str, values: dict[str, Any], namespace: str) -> str:
@@ -61,13 +60,13 @@ def _rendered(text: str, values: dict[str, Any], namespace: str) -> str:
 
 @pytest.mark.parametrize("arguments", [(), ("--fencing", "--keep-finished=1h")])
 def test_the_chart_renders_to_what_install_prints(arguments: tuple[str, ...]) -> None:
-    values = yaml.load(files()["helm/values.yaml"]) | {"arguments": list(arguments)}
-    text = _rendered(files()["helm/templates/relay.yaml"], values, "elsewhere")
+    values = yaml.load(deploy_files()["helm/values.yaml"]) | {"arguments": list(arguments)}
+    text = _rendered(deploy_files()["helm/templates/relay.yaml"], values, "elsewhere")
     assert "{{" not in text
-    expected = manifests(Installation("elsewhere", arguments=arguments))
+    expected = management_manifests(Installation("elsewhere", arguments=arguments))
     wanted = [each for each in expected if each["kind"] not in ("CustomResourceDefinition", "Namespace")]
     assert documents(text) == wanted
-    assert documents(files()["helm/crds/crds.yaml"]) == expected[:2]
+    assert documents(deploy_files()["helm/crds/crds.yaml"]) == expected[:2]
 
 
 async def test_an_api_server_takes_it_and_a_second_time_changes_nothing() -> None:
@@ -76,14 +75,14 @@ async def test_an_api_server_takes_it_and_a_second_time_changes_nothing() -> Non
         await ensure_crds(client)
         for expected in ({"left as it is", "created"}, {"left as it is", "unchanged"}):
             steps: list[Step] = []
-            await apply(client, manifests(Installation()), "management", steps.append, dry_run=False)
+            await apply(client, management_manifests(Installation()), "management", steps.append, dry_run=False)
             assert {step.action for step in steps} == expected
 
 
 async def test_the_pods_are_restricted_as_their_namespace_wants_it() -> None:
-    namespace = next(each for each in manifests(Installation()) if each["kind"] == "Namespace")
+    namespace = next(each for each in management_manifests(Installation()) if each["kind"] == "Namespace")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    pod = manifests(Installation())[-1]["spec"]["template"]["spec"]
+    pod = management_manifests(Installation())[-1]["spec"]["template"]["spec"]
     container = pod["containers"][0]
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -94,31 +93,33 @@ async def test_the_pods_are_restricted_as_their_namespace_wants_it() -> None:
 
 
 def test_the_relay_reads_secrets_nowhere_but_at_home() -> None:
-    made = manifests(Installation())
+    made = management_manifests(Installation())
     everywhere = _rules(made, "ClusterRole")
     assert not any({"secrets", "configmaps", "pods", "*"} & set(rule["resources"]) for rule in everywhere)
     assert not any({"create", "delete", "update", "*"} & set(rule["verbs"]) for rule in everywhere[:2])
 
 
 def test_a_worker_is_given_nothing_cluster_wide_unless_asked() -> None:
-    made = worker_manifests(Identity("jobrelay-x", "west", ("a",)))
+    made = identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",)))
     assert "ClusterRole" not in _kinds(made)
-    wide = _rules(worker_manifests(Identity("jobrelay-x", "west", ("a",), cluster_wide=True)), "ClusterRole")
+    wide = _rules(identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",), cluster_wide=True)), "ClusterRole")
     assert [set(rule["verbs"]) for rule in wide] == [READING]
 
 
 def test_no_rule_names_secrets_or_everything() -> None:
-    for rule in _rules(worker_manifests(Identity("jobrelay-x", "west", ("a", "b"), cluster_wide=True)), "Role"):
+    for rule in _rules(identity_manifests(RelayIdentity("jobrelay-x", "west", ("a", "b"), cluster_wide=True)), "Role"):
         assert not {"secrets", "*"} & {*rule["resources"], *rule["verbs"], *rule["apiGroups"]}
 
 
 def test_the_policy_is_there_before_any_right_is() -> None:
-    kinds = _kinds(worker_manifests(Identity("jobrelay-x", "west", ("a",))))
+    kinds = _kinds(identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",))))
     assert kinds.index("ValidatingAdmissionPolicyBinding") < kinds.index("Role")
 
 
 def test_every_kind_has_its_place() -> None:
-    for each in manifests(Installation()) + worker_manifests(Identity("jobrelay-x", "west", ("a",), True)):
+    for each in management_manifests(Installation()) + identity_manifests(
+        RelayIdentity("jobrelay-x", "west", ("a",), True)
+    ):
         assert resource_of(each).kind == each["kind"]
 
 
@@ -126,4 +127,4 @@ def test_install_prints_yaml_that_can_be_piped() -> None:
     result = run("install", "--namespace", "elsewhere", "--image", "r.example/j:1", "--replicas", "3")
     assert result.returncode == 0
     chosen = Installation("elsewhere", "r.example/j:1", 3)
-    assert documents(result.stdout) == manifests(chosen)
+    assert documents(result.stdout) == management_manifests(chosen)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.operate.management import Installation, manifests
+from jobrelay.operate.management import Installation, management_manifests
 from tests.apimachinery.documents import documents
 from tests.real.clusters import Planes, programs, reached
 from tests.relay.fleets import NAMESPACE
@@ -49,14 +49,16 @@ def _charted(*more: str, namespace: str = NAMESPACE) -> str:
 
 
 def test_kustomize_makes_what_install_prints() -> None:
-    assert _by_name(documents(_kustomized())) == _by_name(manifests(Installation()))
+    assert _by_name(documents(_kustomized())) == _by_name(management_manifests(Installation()))
 
 
 def test_helm_makes_what_install_prints_but_for_the_namespace() -> None:
     values = {"image": "r.example/j:1", "replicas": 3, "arguments": ["--fencing", "--keep-finished=1h"]}
     chosen = (f"--set-json={name}={json.dumps(value)}" for name, value in values.items())
     found = _by_name(documents(_charted(*chosen, namespace="elsewhere")))
-    wanted = _by_name(manifests(Installation("elsewhere", "r.example/j:1", 3, ("--fencing", "--keep-finished=1h"))))
+    wanted = _by_name(
+        management_manifests(Installation("elsewhere", "r.example/j:1", 3, ("--fencing", "--keep-finished=1h")))
+    )
     assert found == {key: each for key, each in wanted.items() if key[0] != "Namespace"}
 
 

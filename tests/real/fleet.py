@@ -15,12 +15,12 @@ from dataclasses import replace
 from typing import Any
 
 from jobrelay.cluster.node import NodeSettings
-from jobrelay.fleet.registry import unregister
 from jobrelay.kube import AlreadyExists, Connection, FaultyTransport, Kubeconfig
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.operate.applying import ignore
-from jobrelay.operate.joining import Joining, join
+from jobrelay.operate.joining import JoinRequest, join
+from jobrelay.operate.registry import unregister_worker
 from jobrelay.relay.workers import Timing
 from tests.operate.fleets import install, worker_kubeconfig
 from tests.real.clusters import Planes, RealCluster, empty, reached
@@ -60,7 +60,7 @@ class RealFleet(Fleet):
     async def _join(self, worker: str, namespaces: tuple[str, ...], *, cluster_wide: bool = False) -> None:
         """Identities outlast tests, and are made again only if a test wants other rights."""
         there = self.workers[worker]
-        asked = Joining(
+        asked = JoinRequest(
             name=worker, namespaces=namespaces, relay_namespace=NAMESPACE, origin=ORIGIN, cluster_wide=cluster_wide
         )
         known = self.planes.ways.get(str(there.kubeconfig))
@@ -69,7 +69,7 @@ class RealFleet(Fleet):
             await join(self.client, there.client(), there.connection, asked, ignore)
             known = asked, Kubeconfig.inline(await worker_kubeconfig(self, worker)).connection()
             self.planes.ways[str(there.kubeconfig)] = known
-            await unregister(self.client, worker, NAMESPACE)
+            await unregister_worker(self.client, worker, NAMESPACE)
         self.links[worker] = await self._link(known[1])
         specs = self.source.specs
         self.source.change(specs | {worker: replace(specs[worker], namespaces=namespaces)})

@@ -1,7 +1,7 @@
 """The `jobrelay` command.
 
-Data goes to stdout, everything else to stderr. A command that cannot do what it was asked ends with code 2 and a `hint:`.
-Modules of commands are imported when their command is called, so `jobrelay --help` costs little more than python itself.
+Data goes to stdout, everything else to stderr. A command that fails prints `error:` and usually `hint:`, and exits with
+code 2. Each command's module is imported only when the command is called, so `jobrelay --help` stays fast.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["main"]
 @click.group(
     cls=LazyGroup,
     commands_at={
-        "up": ("jobrelay.cli.up:up", "Run a whole fleet here: a management cluster, workers and the relay."),
+        "up": ("jobrelay.cli.up:up", "Run a local fleet: a management cluster, workers and the relay."),
         "down": ("jobrelay.cli.up:down", "Stop a fleet that runs in the background."),
         "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
-        "explain": ("jobrelay.cli.explain:explain", "Say why a delegated Job is where it is."),
-        "logs": ("jobrelay.cli.joblogs:logs", "Print the logs of a delegated Job from its worker."),
-        "worker": ("jobrelay.cli.worker:worker", "Register workers, cordon and drain them."),
+        "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
+        "logs": ("jobrelay.cli.logs:logs", "Print the logs of a delegated Job from its worker."),
+        "worker": ("jobrelay.cli.worker:worker", "Register, join, check, cordon and drain workers."),
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
-        "install": ("jobrelay.cli.install:install", "Print or apply what the management cluster needs."),
+        "install": ("jobrelay.cli.install:install", "Print or apply the manifests that the relay needs."),
         "cluster": ("jobrelay.cli.cluster:cluster", "Start and stop embedded Kubernetes clusters."),
-        "completion": ("jobrelay.cli.completion:completion", "Print the completion script of a shell."),
+        "completion": ("jobrelay.cli.completion:completion", "Print the completion script for a shell."),
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -1,4 +1,4 @@
-"""`jobrelay worker check`: what works on workers, and what is missing."""
+"""`jobrelay worker check`: shows what works on workers and which permissions are missing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobrelay.cli.arguments import complete_workers
 from jobrelay.cli.management import Management, management_options, run
-from jobrelay.cli.output import print_rows
-from jobrelay.cli.target import complete_workers
+from jobrelay.cli.output import output_option, print_rows
 
 if TYPE_CHECKING:
     from jobrelay.operate.checking import Finding
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
 _COLUMNS = ("worker", "check", "result", "detail")
 
 
-@click.command(short_help="Say what works on workers, and which right is missing.")
+@click.command(short_help="Show what works on workers and which permissions are missing.")
 @click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=complete_workers)
-@click.option("--origin", metavar="NAME", help="The relay's --origin, if it has one of its own.")
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
+@click.option("--origin", metavar="NAME", help="The relay's --origin, if it was started with one.")
+@output_option("table", "json")
 @management_options
 def check(names: tuple[str, ...], origin: str | None, output: str, management: Management) -> None:
-    """Say what works on each worker and what is missing, found out with the relay's own kubeconfig for it.
+    """Show what works on each worker and what is missing, using the relay's own kubeconfig for it.
 
-    Nothing is changed: rights are asked for, and mirrors are tried by dry runs. `limited` works, but not all of it. The code is 1 if
-    something is missing.
+    Nothing is changed: permissions are queried, and mirrors are created by dry run only. `limited` means that it
+    works in part. The exit code is 1 if something is missing.
 
     \b
     jobrelay worker check
@@ -43,15 +41,15 @@ def check(names: tuple[str, ...], origin: str | None, output: str, management: M
 async def _check(names: tuple[str, ...], origin: str | None, management: Management) -> list[Finding]:
     import asyncio
 
-    from jobrelay.fleet.registry import clusters
     from jobrelay.kube import SystemClock
     from jobrelay.operate.checking import check as check_worker
+    from jobrelay.operate.registry import list_workers
     from jobrelay.relay.relay import find_origin
 
     async with management.connect() as client:
-        known = names or tuple(each.name for each in await clusters(client))
+        chosen = names or tuple(each.name for each in await list_workers(client))
         ours = origin or await find_origin(client)
         found = await asyncio.gather(
-            *(check_worker(client, name, management.relay_namespace, ours, SystemClock()) for name in known)
+            *(check_worker(client, name, management.relay_namespace, ours, SystemClock()) for name in chosen)
         )
     return [each for some in found for each in some]

@@ -1,7 +1,7 @@
-"""The command as a child that does not outlive its parent: `python -m jobrelay.cli.child ARGUMENTS...`.
+"""`jobrelay` as a child process that does not outlive its parent: `python -m jobrelay.cli.child ARGUMENTS...`.
 
-Its standard input is a pipe that the parent holds open and never writes to. When the parent is gone, however it went, the
-pipe ends, and the child ends itself as if by SIGTERM.
+Its standard input is a pipe that the parent keeps open and never writes to. When the parent exits, for whatever
+reason, the pipe is closed and the child sends itself SIGTERM.
 """
 
 from __future__ import annotations

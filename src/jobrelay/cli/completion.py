@@ -1,4 +1,4 @@
-"""`jobrelay completion SHELL`: the script that teaches a shell our commands, options and cluster names."""
+"""`jobrelay completion SHELL`: prints a shell script that completes commands, options and names of clusters."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import click
 from click.shell_completion import get_completion_class
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     \b
     bash:  jobrelay completion bash > ~/.local/share/bash-completion/completions/jobrelay
     zsh:   jobrelay completion zsh > "${fpath[1]}/_jobrelay"
     fish:  jobrelay completion fish > ~/.config/fish/completions/jobrelay.fish
     """
-    made = get_completion_class(shell)
-    assert made is not None, shell
+    completer = get_completion_class(shell)
+    assert completer is not None, shell
     root = ctx.find_root()
-    script = made(root.command, {}, "jobrelay", "_JOBRELAY_COMPLETE")
+    script = completer(root.command, {}, "jobrelay", "_JOBRELAY_COMPLETE")
     click.echo(script.source_template % script.source_vars())

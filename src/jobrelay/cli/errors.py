@@ -1,4 +1,4 @@
-"""How the command says no: `error:` and `hint:` on stderr, and code 2."""
+"""Errors of the command: `error:` and `hint:` on stderr, and exit code 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 class Failure(click.ClickException):
-    """Ends the command with a message and, where there is one, a hint."""
+    """Ends the command with a message and, if given, a hint."""
 
     exit_code = 2
 

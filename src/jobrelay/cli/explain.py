@@ -1,4 +1,4 @@
-"""`jobrelay explain`: why a delegated Job is where it is."""
+"""`jobrelay explain`: explains why a delegated Job is where it is."""
 
 from __future__ import annotations
 
@@ -6,43 +6,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobrelay.cli.arguments import JOB
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
-from jobrelay.cli.target import JOB
+from jobrelay.cli.output import output_option
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client, Object
 
 
-@click.command(short_help="Say why a delegated Job is where it is.")
+@click.command(short_help="Explain why a delegated Job is where it is.")
 @JOB
 @NAMESPACE
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="How to print.",
-)
+@output_option("text", "json", "yaml")
 @management_options
 def explain(name: str, namespace: str | None, output: str, management: Management) -> None:
-    """Say why a delegated Job is where it is: one sentence, its stage, and the verdict on every worker.
+    """Explain why a delegated Job is where it is: a sentence, its stage, and whether each worker could run it.
 
-    The relay itself is asked, so this is what it decides by. If it cannot be reached, what the management cluster tells is
-    shown instead, and that is said.
+    The explanation comes from the relay, so it shows what the relay's decisions are based on. If the relay cannot be
+    reached, a note says so, and what the management cluster knows is shown instead.
 
     \b
     jobrelay explain job/train
     jobrelay explain job/train -n research -o json
     """
-    from jobrelay.cli.telling import print_explanation
+    from jobrelay.cli.explanation import print_explanation
 
     print_explanation(run(_explain(name, namespace, management)), output)
 
 
 async def _explain(name: str, namespace: str | None, management: Management) -> dict[str, Any]:
-    from jobrelay.cli.asking import ask_or_say
+    from jobrelay.cli.relay_api import try_query_relay
     from jobrelay.kube import NotFound
     from jobrelay.kube.resource import JOBS
 
@@ -51,19 +45,19 @@ async def _explain(name: str, namespace: str | None, management: Management) -> 
         try:
             job = await client.get(JOBS, name, where)
         except NotFound:
-            raise Failure(f"there is no Job {where}/{name}", "`jobrelay get jobs -A` lists delegated Jobs") from None
-        answer = await ask_or_say(client, management, f"/explain/{where}/job/{name}")
-        if answer.value is not None:
-            found: dict[str, Any] = answer.value
+            raise Failure(f"Job {where}/{name} does not exist", "`jobrelay get jobs -A` lists delegated Jobs") from None
+        reply = await try_query_relay(client, management, f"/explain/{where}/job/{name}")
+        if reply.value is not None:
+            found: dict[str, Any] = reply.value
             return found
-        return await _without_relay(client, job, answer.problem or "the relay has not seen this Job yet")
+        return await _without_relay(client, job, reply.problem or "the relay has not seen this Job yet")
 
 
 async def _without_relay(client: Client, job: Object, problem: str) -> dict[str, Any]:
-    """What can be said by the objects alone."""
-    from jobrelay.cli.jobs import is_delegated, job_status
-    from jobrelay.fleet.registry import cluster_view, clusters
+    """An explanation from the objects on the management cluster alone."""
+    from jobrelay.cli.job_rows import is_delegated, job_status
     from jobrelay.kube.resource import EVENTS_CORE
+    from jobrelay.operate.registry import list_workers, registered_view
     from jobrelay.relay.assignment import assignment_of
 
     to, status = assignment_of(job), job_status(job.decode())
@@ -75,7 +69,7 @@ async def _without_relay(client: Client, job: Object, problem: str) -> dict[str,
         )
     else:
         sentence = f"It is {status.lower()}, and " + (
-            f"assigned to {to.cluster}." if to else "no worker was chosen yet."
+            f"assigned to {to.cluster}." if to else "no worker has been chosen yet."
         )
     return {
         "kind": "Job",
@@ -88,7 +82,7 @@ async def _without_relay(client: Client, job: Object, problem: str) -> dict[str,
         "relayUnreachable": problem,
         "workers": [
             {"worker": view.name, "ok": view.connected, "sentence": view.reason or "connected"}
-            for view in [cluster_view(each, 0) for each in await clusters(client)]
+            for view in [registered_view(each, 0) for each in await list_workers(client)]
         ],
         "events": [
             {"time": _time(each), "reason": each.get("reason"), "message": each.get("message")}

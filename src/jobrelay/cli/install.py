@@ -1,4 +1,4 @@
-"""`jobrelay install`: what the management cluster needs for the relay to run there."""
+"""`jobrelay install`: prints or applies the manifests that the relay needs on the management cluster."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ import click
 
 from jobrelay.cli.join import Progress
 from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Management, run
+from jobrelay.cli.output import output_option
 
 
-@click.command(short_help="Print or apply what the management cluster needs.")
+@click.command(short_help="Print or apply the manifests that the relay needs.")
 @KUBECONFIG
 @CONTEXT
-@click.option("--apply", "applied", is_flag=True, help="Apply it instead of printing it.")
-@click.option("--dry-run", is_flag=True, help="With --apply: only say what would be done.")
-@click.option("--namespace", metavar="NS", default=SYSTEM_NAMESPACE, show_default=True, help="Where the relay runs.")
+@click.option("--apply", "applied", is_flag=True, help="Apply the manifests instead of printing them.")
+@click.option("--dry-run", is_flag=True, help="With --apply: only show what would be done.")
+@click.option("--namespace", metavar="NS", default=SYSTEM_NAMESPACE, show_default=True, help="The relay's namespace.")
 @click.option("--image", metavar="IMAGE", help="The relay's image.  [default: jobrelay:VERSION]")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="The number of relays.")
 @click.option(
     "--relay-option", "options", metavar="OPTION", multiple=True,
     help="An option of `jobrelay relay run`, as in --relay-option=--fencing; may be repeated.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="How to print.",
-)  # fmt: skip
+@output_option("yaml", "json")
 def install(
     kubeconfig: pathlib.Path | None,
     context: str | None,
@@ -38,20 +36,20 @@ def install(
     options: tuple[str, ...],
     output: str,
 ) -> None:
-    """Print what the management cluster needs for the relay to run there, or apply it.
+    """Print the manifests that the relay needs on the management cluster, or apply them.
 
-    Definitions of workers, a namespace, a service account with as few rights as the relay can do with, two replicas of it, a
-    disruption budget and a Service for metrics. Definitions that the cluster has already, Kueue's perhaps, are left as they are.
+    They are the CRDs of workers, a namespace, a service account with minimal permissions, a Deployment of the relay, a
+    PodDisruptionBudget and a Service for metrics. CRDs that the cluster already has, such as Kueue's, are not changed.
 
     \b
     jobrelay install --image registry.example/jobrelay:1 | kubectl apply --server-side -f -
     jobrelay install --image registry.example/jobrelay:1 --apply
     """
     from jobrelay.operate.applying import apply
-    from jobrelay.operate.management import IMAGE, Installation, manifests
-    from jobrelay.operate.writing import as_yaml
+    from jobrelay.operate.deploy_files import as_yaml
+    from jobrelay.operate.management import IMAGE, Installation, management_manifests
 
-    made = manifests(Installation(namespace, image or IMAGE, replicas, options))
+    made = management_manifests(Installation(namespace, image or IMAGE, replicas, options))
     if not applied:
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         click.echo(json.dumps(listed, indent=2) if output == "json" else as_yaml(made), nl=output == "json")

@@ -1,4 +1,4 @@
-"""`jobrelay worker join` and `leave`: real clusters become workers, and cease to be."""
+"""`jobrelay worker join` and `leave`: makes a real cluster a worker, and undoes it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrelay.cli.clusters import WORKER_CONTEXT, WORKER_KUBECONFIG, other_management_options
-from jobrelay.cli.durations import seconds
+from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import Management, failure, run
+from jobrelay.cli.output import output_option
+from jobrelay.cli.worker_options import (
+    COST,
+    LABELS,
+    WEIGHT,
+    WORKER_CONTEXT,
+    WORKER_KUBECONFIG,
+    separate_management_options,
+    worker_metadata,
+)
 
 if TYPE_CHECKING:
     from jobrelay.operate.applying import Step
@@ -21,25 +30,23 @@ def _origin_name(ctx: click.Context, param: click.Parameter, value: str | None) 
     from jobrelay.apimachinery.names import is_dns1123_label
 
     if value is not None and is_dns1123_label(value):
-        raise click.BadParameter(f"{value!r} cannot name an identity: lower case letters, digits and '-'.")
+        raise click.BadParameter(f"{value!r} is not a valid name; use lower case letters, digits and '-'.")
     return value
 
 
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 _ORIGIN = click.option(
     "--origin",
     metavar="NAME",
     callback=_origin_name,
-    help="The relay's --origin, if it has one of its own.  [default: by management cluster]",
+    help="The relay's --origin, if it was started with one.  [default: that of the management cluster]",
 )
-_OUTPUT = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to tell."
-)
-SHORTEST = 600.0
+_OUTPUT = output_option("text", "json")
+_MIN_TTL = 600.0
 
 
 class Progress:
-    """Tells each step as it is done, on stderr; or all of them at the end, as JSON."""
+    """Prints each step on stderr as it is done, or all of them as JSON at the end."""
 
     def __init__(self, output: str) -> None:
         self._json = output == "json"
@@ -61,41 +68,49 @@ def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
     names = tuple(dict.fromkeys(name for part in value.split(",") if (name := part.strip())))
     for name in names:
         if is_dns1123_label(name):
-            raise click.BadParameter(f"{name!r} cannot be a namespace.")
+            raise click.BadParameter(f"{name!r} is not a valid namespace; use lower case letters, digits and '-'.")
     if not names:
-        raise click.BadParameter("name at least one namespace.")
+        raise click.BadParameter("give at least one namespace.")
     return names
 
 
 def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    found = seconds(ctx, param, value)
-    if found < SHORTEST:
-        raise click.BadParameter("API servers issue no tokens for less than 10m.")
+    found = duration_seconds(ctx, param, value)
+    if found < _MIN_TTL:
+        raise click.BadParameter(f"{value} is too short: API servers issue tokens for 10m or longer.")
     return found
 
 
-@click.command(short_help="Make a cluster a worker, with an identity of its own for the relay.")
+@click.command(short_help="Make a cluster a worker, with its own identity for the relay.")
 @click.argument("name", metavar="NAME")
 @WORKER_KUBECONFIG
 @WORKER_CONTEXT
 @click.option(
-    "--namespaces", metavar="A,B", required=True, callback=_names, help="Where the relay may run Jobs on the worker."
+    "--namespaces",
+    metavar="A,B",
+    required=True,
+    callback=_names,
+    help="The namespaces in which the relay may run Jobs.",
 )
-@other_management_options
-@click.option("--create-namespaces", is_flag=True, help="Create those of the namespaces that the worker does not have.")
+@separate_management_options
+@click.option("--create-namespaces", is_flag=True, help="Create the namespaces that the worker does not have.")
 @click.option(
-    "--cluster-wide", is_flag=True, help="Let the relay read nodes, pods and namespaces, to know what room there is."
-)
-@click.option("--ttl", metavar="DURATION", default="24h", show_default=True, callback=_ttl, help="The life of a token.")
-@click.option(
-    "--without-policy", is_flag=True, help="Leave out the admission policy, for workers before Kubernetes 1.30."
+    "--cluster-wide",
+    is_flag=True,
+    help="Let the relay read all nodes, pods and namespaces, so that it knows the free capacity.",
 )
 @click.option(
-    "--server", metavar="URL", default="", help="How the relay reaches the worker.  [default: as the kubeconfig]"
+    "--ttl", metavar="DURATION", default="24h", show_default=True, callback=_ttl, help="The lifetime of tokens."
 )
-@click.option("--label", "labels", metavar="KEY=VALUE", multiple=True, help="A label on the worker; may be repeated.")
-@click.option("--cost", metavar="NUMBER", help="What running there costs, for placement by cost.")
-@click.option("--weight", metavar="NUMBER", help="How large its share is, for placement by weight.")
+@click.option(
+    "--without-policy", is_flag=True, help="Omit the admission policy, for workers older than Kubernetes 1.30."
+)
+@click.option(
+    "--server", metavar="URL", default="", help="The worker's address for the relay.  [default: that in the kubeconfig]"
+)
+@LABELS
+@COST
+@WEIGHT
 @_ORIGIN
 @_DRY_RUN
 @_OUTPUT
@@ -117,30 +132,31 @@ def join(
     dry_run: bool,
     output: str,
 ) -> None:
-    """Make a cluster a worker, or change what it serves.
+    """Make a cluster a worker, or change which namespaces it serves.
 
-    On the worker this makes a service account with rights in the given namespaces, and a policy that lets it create nothing but
-    mirrors. The management cluster gets a kubeconfig with a token of that account, which the relay renews. May be called again.
+    This creates a service account on the worker with permissions in the given namespaces, and an admission policy
+    that lets it create only mirrors. The management cluster gets a kubeconfig with a token of that account, which the
+    relay renews. The command can be repeated.
 
     \b
     jobrelay worker join west --kubeconfig west-admin.kubeconfig --namespaces team-a,team-b
     jobrelay worker join west --kubeconfig admin --context west --namespaces team-a --dry-run
     """
-    from jobrelay.cli.worker import pair
     from jobrelay.kube import connect, find_connection
-    from jobrelay.operate.joining import Joining
+    from jobrelay.operate.joining import JoinRequest
     from jobrelay.operate.joining import join as join_worker
-    from jobrelay.relay.names import COST, WEIGHT
 
     if worker_kubeconfig is None and worker_context is None:
-        raise Failure("it was not said which cluster is to join", "name it: --kubeconfig FILE or --context NAME")
+        raise Failure(
+            "no worker cluster was given", "add --kubeconfig FILE or --context NAME of the cluster that joins"
+        )
     check_name(name)
     progress = Progress(output)
 
     async def work() -> None:
-        way = find_connection(worker_kubeconfig, worker_context)
-        async with management.connect() as home, connect(way) as worker:
-            asked = Joining(
+        connection = find_connection(worker_kubeconfig, worker_context)
+        async with management.connect() as home, connect(connection) as worker:
+            request = JoinRequest(
                 name=name,
                 namespaces=namespaces,
                 relay_namespace=management.relay_namespace,
@@ -150,12 +166,11 @@ def join(
                 ttl=ttl,
                 create_namespaces=create_namespaces,
                 server=server,
-                labels=dict(map(pair, labels)),
-                annotations={key: value for key, value in ((COST, cost), (WEIGHT, weight)) if value is not None},
                 dry_run=dry_run,
+                **worker_metadata(labels, cost, weight),
             )
-            await join_worker(home, worker, way, asked, progress)
-            progress.end(worker=name, namespaces=namespaces, identity=asked.identity.username, dryRun=dry_run)
+            await join_worker(home, worker, connection, request, progress)
+            progress.end(worker=name, namespaces=namespaces, identity=request.identity.username, dryRun=dry_run)
 
     run(work())
 
@@ -164,7 +179,7 @@ def check_name(name: str) -> None:
     from jobrelay.apimachinery.names import is_dns1123_subdomain
 
     if problems := is_dns1123_subdomain(name):
-        raise Failure(f"{name!r} cannot be the name of a worker: {problems[0]}")
+        raise Failure(f"{name!r} is not a valid name for a worker", problems[0])
 
 
 async def _origin(management: Any) -> str:
@@ -173,13 +188,13 @@ async def _origin(management: Any) -> str:
     return await find_origin(management)
 
 
-@click.command(short_help="Undo join: remove a worker and the relay's identity there.")
+@click.command(short_help="Undo join: remove a worker and the relay's identity on it.")
 @click.argument("name", metavar="NAME")
 @WORKER_KUBECONFIG
 @WORKER_CONTEXT
-@other_management_options
+@separate_management_options
 @_ORIGIN
-@click.option("--force", is_flag=True, help="Also while Jobs run there.")
+@click.option("--force", is_flag=True, help="Remove it even while Jobs run there.")
 @_DRY_RUN
 @_OUTPUT
 def leave(
@@ -192,27 +207,30 @@ def leave(
     dry_run: bool,
     output: str,
 ) -> None:
-    """Remove a worker, its Secret, and everything that join made on it.
+    """Remove a worker, its Secret, and everything that join created on it.
 
-    Drain it first. A cluster that does not answer keeps what it has; that is said, and the command may be called again.
+    Drain it first. If one of the clusters cannot be reached, the command reports what remains there and can be
+    repeated.
 
     \b
     jobrelay worker leave west --kubeconfig west-admin.kubeconfig
     """
     from jobrelay.kube import KubeError, find_connection
-    from jobrelay.operate.leaving import Leaving
+    from jobrelay.operate.leaving import LeaveRequest
     from jobrelay.operate.leaving import leave as leave_worker
 
     check_name(name)
     progress = Progress(output)
-    named = worker_kubeconfig is not None or worker_context is not None
+    given = worker_kubeconfig is not None or worker_context is not None
     try:
         home = find_connection(management.kubeconfig, management.context)
-        way = find_connection(worker_kubeconfig, worker_context) if named else None
+        connection = find_connection(worker_kubeconfig, worker_context) if given else None
     except KubeError as error:
         raise failure(error) from error
-    asked = Leaving(name, management.relay_namespace, origin or "", force=force, dry_run=dry_run)
-    left = run(leave_worker(home, way, asked, progress))
-    progress.end(worker=name, left=left, dryRun=dry_run)
-    if left:
-        raise Failure("; ".join(left), "call this again when it can be reached, with --kubeconfig for the worker")
+    request = LeaveRequest(name, management.relay_namespace, origin or "", force=force, dry_run=dry_run)
+    remains = run(leave_worker(home, connection, request, progress))
+    progress.end(worker=name, left=remains, dryRun=dry_run)
+    if remains:
+        raise Failure(
+            "; ".join(remains), "repeat this when the cluster can be reached; --kubeconfig names the worker's"
+        )

@@ -1,6 +1,6 @@
-"""A click group whose commands are imported when they are called.
+"""A click group that imports its commands when they are called.
 
-The one-line help of each command stands in the group, so that listing them imports nothing.
+The group itself has the one-line help of each command, so that listing them imports nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """`commands_at` maps a command's name to ("module:attribute", its help in one line)."""
+    """`commands_at` maps a command's name to ("module:attribute", one line of help)."""
 
     def __init__(self, *args: Any, commands_at: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Running until a signal comes: SIGINT and SIGTERM cancel what runs, which then ends cleanly, and the command with code 0."""
+"""Runs a coroutine until a signal arrives: SIGINT and SIGTERM cancel it, and the command exits with code 0."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ import structlog
 __all__ = ["run_until_stopped"]
 
 log = structlog.get_logger(__name__)
-_THRESHOLDS: Final = (50_000, 20, 100)  # the default makes the collector walk all stored objects far too often
-_FILES: Final = 65_536
+_GC_THRESHOLDS: Final = (50_000, 20, 100)  # with the defaults the collector visits all stored objects far too often
+_OPEN_FILES: Final = 65_536
 
 
 def run_until_stopped(main: Coroutine[Any, Any, None]) -> None:
-    """Runs `main` to its end or to the first signal; a second signal has its usual effect."""
-    gc.set_threshold(*_THRESHOLDS)
-    _allow_many_connections()
+    """Runs `main` until it returns or the first signal arrives; a second signal has its usual effect."""
+    gc.set_threshold(*_GC_THRESHOLDS)
+    _raise_open_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_guarded(main))
+        runner.run(_cancel_on_signal(main))
 
 
-def _allow_many_connections() -> None:
-    """Every watch holds a socket: use as many files as the system lets us, not only as many as it starts us with."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if most == resource.RLIM_INFINITY else most
-    with contextlib.suppress(ValueError, OSError):  # some systems name a limit that they do not grant
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+def _raise_open_files_limit() -> None:
+    """Raises the soft limit of open files to the hard limit, since each watch holds a socket."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else hard
+    with contextlib.suppress(ValueError, OSError):  # some systems report a hard limit that they do not grant
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -44,19 +44,19 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _guarded(main: Coroutine[Any, Any, None]) -> None:
+async def _cancel_on_signal(main: Coroutine[Any, Any, None]) -> None:
     running = asyncio.ensure_future(main)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _end, loop, number, running)
+        loop.add_signal_handler(number, _stop, loop, number, running)
     try:
         await running
     except asyncio.CancelledError:
-        log.debug("ended")
+        log.debug("stopped")
 
 
-def _end(loop: asyncio.AbstractEventLoop, number: signal.Signals, running: asyncio.Future[None]) -> None:
-    log.debug("ending", signal=number.name)
+def _stop(loop: asyncio.AbstractEventLoop, number: signal.Signals, running: asyncio.Future[None]) -> None:
+    log.debug("stopping", signal=number.name)
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(each)
     running.cancel()

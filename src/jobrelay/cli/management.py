@@ -1,4 +1,4 @@
-"""What commands that talk to the management cluster share: how it is named, reached, and how its refusals are told."""
+"""Shared by commands that talk to the management cluster: its options, the connection, and the errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SYSTEM_NAMESPACE: Final = "jobrelay-system"
-"""Where the relay's Lease and the Secrets of workers are, unless somebody says otherwise."""
+"""The default namespace of the relay's Lease and the workers' Secrets."""
 LEASE: Final = "jobrelay"
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,20 +39,22 @@ T = TypeVar("T")
 
 KUBECONFIG = click.option(
     "--kubeconfig", type=click.Path(path_type=pathlib.Path, dir_okay=False), metavar="FILE",
-    help="The management cluster.  [default: as kubectl]",
+    help="The kubeconfig of the management cluster.  [default: as kubectl]",
 )  # fmt: skip
-CONTEXT = click.option("--context", metavar="NAME", help="Which context of the kubeconfig.  [default: its current one]")
-NAMESPACE = click.option("-n", "--namespace", metavar="NS", help="Namespace.  [default: that of the context]")
+CONTEXT = click.option("--context", metavar="NAME", help="The context in the kubeconfig.  [default: the current one]")
+NAMESPACE = click.option("-n", "--namespace", metavar="NS", help="The namespace.  [default: that of the context]")
 RELAY_NAMESPACE = click.option(
     "--relay-namespace", metavar="NS", envvar="JOBRELAY_NAMESPACE", default=SYSTEM_NAMESPACE, show_default=True,
-    help="Where the relay's Lease and the workers' Secrets are.",
+    help="The namespace of the relay's Lease and the workers' Secrets.",
 )  # fmt: skip
-LEASE_NAME = click.option("--lease-name", metavar="NAME", default=LEASE, show_default=True, help="The relay's Lease.")
+LEASE_NAME = click.option(
+    "--lease-name", metavar="NAME", default=LEASE, show_default=True, help="The name of the relay's Lease."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Management:
-    """Which management cluster is meant, and which relay on it."""
+    """A management cluster, and the relay that serves it."""
 
     kubeconfig: pathlib.Path | None = None
     context: str | None = None
@@ -65,14 +67,14 @@ class Management:
         return connect(self.kubeconfig, self.context)
 
     def namespace(self, given: str | None) -> str:
-        """The namespace that was given, or that of the context."""
+        """The given namespace, or that of the context."""
         from jobrelay.kube import find_connection
 
         return given or find_connection(self.kubeconfig, self.context).namespace
 
 
 def management_options(command: F) -> F:
-    """Adds the options; the command gets `management`."""
+    """Adds the options of the management cluster to a command, which gets them as `management`."""
 
     @functools.wraps(command)
     def wrapped(
@@ -91,23 +93,23 @@ def management_options(command: F) -> F:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a short command; what the cluster refuses becomes a message and code 2, Ctrl-C code 130."""
+    """Runs a command's coroutine; errors of a cluster become Failures, and Ctrl-C exit code 130."""
     import asyncio
 
-    from jobrelay.fleet.errors import FleetError
     from jobrelay.kube import KubeError
+    from jobrelay.operate.errors import OperateError
 
     try:
         return asyncio.run(work)
     except KubeError as error:
         raise failure(error) from error
-    except FleetError as error:
+    except OperateError as error:
         raise Failure(str(error), error.hint) from error
     except KeyboardInterrupt:
         raise click.exceptions.Exit(130) from None
 
 
 def failure(error: KubeError) -> Failure:
-    """What went wrong between us and a cluster, as the command tells it."""
+    """The Failure for an error of a cluster."""
     message, _, hint = str(error).partition("\nhint: ")
     return Failure(message, hint)

@@ -1,25 +1,33 @@
-"""Lists on stdout: plain columns as kubectl prints them, or JSON."""
+"""Prints lists on stdout: as columns, like kubectl, or as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 
-OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "name"]),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_option(*formats: str, help: str = "Output format.") -> Callable[[F], F]:
+    """The option `-o`; the first format is the default."""
+    return click.option("-o", "--output", type=click.Choice(formats), default=formats[0], show_default=True, help=help)
+
+
+def print_data(value: Any, output: str) -> None:
+    """Prints a value as JSON or YAML."""
+    if output == "json":
+        click.echo(json.dumps(value, indent=2))
+        return
+    import yaml
+
+    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output: str) -> None:
-    """Prints rows; `columns` are the keys that a table shows, "name" is the key that `-o name` shows."""
+    """Prints rows; `columns` are the keys that a table shows, and `-o name` shows the key "name"."""
     if output == "json":
         click.echo(json.dumps(list(rows), indent=2))
     elif output == "name":
@@ -30,7 +38,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, widest: int | None = None) -> None:
-    """Prints the given keys of rows as columns under their names; what is wider than `widest` is cut short."""
+    """Prints the given keys of rows as columns with headings; cells longer than `widest` are truncated."""
     heads = [column.upper() for column in columns]
     cells = [[_cut(_cell(row[column]), widest) for column in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]

@@ -1,18 +1,17 @@
-"""`jobrelay up` and `jobrelay down`: a whole fleet on this machine."""
+"""`jobrelay up` and `jobrelay down`: start and stop a fleet on this machine."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from jobrelay.cli.cluster.common import check_runtime, check_sizes, default_folder, tell_runtime
+from jobrelay.cli.cluster.common import check_runtime, check_sizes, default_folder, print_runtime_note
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import failure
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
@@ -27,33 +26,40 @@ FLEET_DIR = click.option(
     callback=lambda ctx, param, value: value.absolute(),
     default=lambda: default_folder() / "fleet",
     show_default="~/.local/state/jobrelay/fleet",
-    help="Where the fleet's data and kubeconfigs are.",
+    help="The folder of the fleet's data and kubeconfigs.",
 )
 
 
-@click.command(short_help="Run a whole fleet here: a management cluster, workers and the relay.")
-@click.option("--workers", type=click.IntRange(1, 50), default=2, show_default=True, help="How many workers.")
+@click.command(short_help="Run a local fleet: a management cluster, workers and the relay.")
+@click.option("--workers", type=click.IntRange(1, 50), default=2, show_default=True, help="The number of workers.")
 @FLEET_DIR
 @click.option(
     "--runtime", type=click.Choice(["process", "scripted"]), default="process", show_default=True,
-    help="How pods run: as processes of this machine (images are not pulled), or by a script in their annotations.",
+    help="How pods run: as processes of this machine (images are not pulled), or simulated by their annotations.",
 )  # fmt: skip
-@click.option("--memory", is_flag=True, help="Keep objects in memory only; they are gone at the end.")
+@click.option("--memory", is_flag=True, help="Keep objects in memory only; they are lost at the end.")
 @click.option(
     "--port", "base", metavar="BASE", type=click.IntRange(1, 65535),
-    help="The management cluster's port; workers have the ones after it.  [default: those of the last start, or free ones]",
+    help="The management cluster's port; the workers get the next ones.  [default: as at the last start, or free ones]",
 )  # fmt: skip
 @click.option(
-    "--nodes", metavar="N[,N...]", default="1", show_default=True, help="Nodes of a worker; or of each, in order."
+    "--nodes",
+    metavar="N[,N...]",
+    default="1",
+    show_default=True,
+    help="Nodes of each worker, or one number per worker.",
 )
 @click.option(
-    "--cpu", metavar="Q[,Q...]", default="", help="CPUs of a node; or of each worker's.  [default: the machine's]"
+    "--cpu", metavar="Q[,Q...]", default="", help="CPUs of each node, or one per worker.  [default: the machine's]"
 )
 @click.option(
-    "--memory-size", metavar="Q[,Q...]", default="", help="Memory of a node, likewise.  [default: the machine's]"
+    "--memory-size",
+    metavar="Q[,Q...]",
+    default="",
+    help="Memory of each node, or one per worker.  [default: the machine's]",
 )
 @tuning_options
-@click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all is ready.")
+@click.option("-d", "--detach", is_flag=True, help="Run in the background; return when everything is ready.")
 def up(
     workers: int,
     folder: pathlib.Path,
@@ -68,8 +74,8 @@ def up(
 ) -> None:
     """Run a management cluster, workers and the relay on this machine until Ctrl-C.
 
-    Each is a process of its own; DIR/worker-1.pid and the like say which, so that one can be killed to see what happens. The
-    kubeconfigs are DIR/management.kubeconfig, DIR/worker-1.kubeconfig, ... Data is kept and found again at the next start.
+    Each is a separate process with its ID in DIR/worker-1.pid, ..., so that you can kill one and see what happens. The
+    kubeconfigs are DIR/management.kubeconfig, DIR/worker-1.kubeconfig, ... Data is kept for the next start.
 
     \b
     jobrelay up --workers 3
@@ -79,7 +85,7 @@ def up(
     tuning.check()
     check_runtime(runtime)
     if base is not None and base + workers > 65535:
-        raise Failure(f"there are no {workers + 1} ports from {base} on", "choose a smaller --port")
+        raise Failure(f"--port {base} leaves no room for {workers + 1} ports up to 65535", "choose a smaller --port")
     sizes = {"--nodes": nodes, "--cpu": cpu, "--memory-size": memory_size}
     common = ["--runtime", runtime, *(["--memory"] if memory else [])]
     clusters = _clusters(workers, base, common, sizes)
@@ -87,13 +93,13 @@ def up(
         given = [f"{option}={text}" for option, text in sizes.items() if text]
         ports = [f"--port={base}"] if base is not None else []
         _detach(folder, [f"--workers={workers}", *common, *ports, *given, *tuning.arguments()])
-        tell_runtime(runtime)
+        print_runtime_note(runtime)
     else:
         _serve(folder, clusters, tuning, runtime)
 
 
 def _clusters(workers: int, base: int | None, common: list[str], sizes: dict[str, str]) -> list[ClusterPlan]:
-    """The management cluster, then the workers; its node is as large as the machine."""
+    """The management cluster, whose node is as large as the machine, then the workers."""
     from jobrelay.fleet.fleet import MANAGEMENT, ClusterPlan
 
     names = [MANAGEMENT, *(f"worker-{number}" for number in range(1, workers + 1))]
@@ -106,25 +112,25 @@ def _clusters(workers: int, base: int | None, common: list[str], sizes: dict[str
 
 
 def _nth(option: str, text: str, index: int) -> str:
-    """The value for one worker: of several the one in its place, and the last for all after it."""
+    """The value for one worker; if there are fewer values than workers, the last one is used for the rest."""
     values = [value.strip() for value in text.split(",")]
     value = values[min(index, len(values) - 1)]
     check_sizes({option: value})
     if option == "--nodes" and not (value.isdecimal() and int(value)):
-        raise Failure(f"--nodes {text}: not a number of nodes", "write it as 2 or 3,2,1")
+        raise Failure(f"--nodes {text}: not a number of nodes", "write 2 or 3,2,1, for example")
     return value
 
 
 def _serve(folder: pathlib.Path, clusters: list[ClusterPlan], tuning: Tuning, runtime: str) -> None:
-    from jobrelay.cli.logs import configure_logs
+    from jobrelay.cli.logging_setup import configure_logging
     from jobrelay.cli.loop import run_until_stopped
     from jobrelay.fleet.errors import FleetError
     from jobrelay.fleet.fleet import Fleet, FleetPlan
     from jobrelay.kube import KubeError
 
-    configure_logs("warning", "text")
+    configure_logging("warning", "text")
     command = (sys.executable, "-P", "-m", "jobrelay.cli.child")
-    plan = FleetPlan(folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), tell=_note)
+    plan = FleetPlan(folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), notify=_note)
     try:
         run_until_stopped(_run(Fleet(plan), runtime))
     except FleetError as error:
@@ -142,16 +148,17 @@ async def _run(fleet: Fleet, runtime: str) -> None:
 
     began = time.monotonic()
     async with fleet:
-        for name, part in fleet.parts.items():
-            click.echo(f"relay ready {json.loads(part.ready)['endpoint']}" if name == "relay" else part.ready)
+        for name, process in fleet.processes.items():
+            line = process.ready_line
+            click.echo(f"relay ready {json.loads(line)['endpoint']}" if name == "relay" else line)
         click.echo(f"fleet ready {fleet.folder.path}")
         click.echo(_NEXT.format(seconds=time.monotonic() - began, folder=fleet.folder.path), err=True)
-        tell_runtime(runtime)
+        print_runtime_note(runtime)
         await fleet.watch()
 
 
 _NEXT = """
-All of it is ready after {seconds:.1f} s; Ctrl-C ends it. In another terminal:
+Everything was ready after {seconds:.1f} s; Ctrl-C stops it. In another terminal:
 
   export KUBECONFIG={folder}/management.kubeconfig
   kubectl create -f {folder}/hello.yaml
@@ -160,47 +167,35 @@ All of it is ready after {seconds:.1f} s; Ctrl-C ends it. In another terminal:
 
 
 def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
-    """Runs the same command in the background, in a session of its own, and returns when it is ready."""
+    """Runs the same command in the background, in its own session, and returns when it is ready."""
+    from jobrelay.cli.detached import spawn_detached
     from jobrelay.fleet.folder import FleetFolder
-    from jobrelay.fleet.processes import python_path
 
     where = FleetFolder(folder)
     if (pid := where.holder()) is not None:
-        raise Failure(f"a fleet runs in {folder} already (pid {pid})", "`jobrelay down` ends it")
+        raise Failure(f"a fleet is already running in {folder} (pid {pid})", "`jobrelay down` stops it")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log = where.new_log("fleet")
-    command = [sys.executable, "-P", "-m", "jobrelay", "up", "--dir", str(folder), *arguments]
-    environment = os.environ | {"PYTHONPATH": python_path()}
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        start_new_session=True,
-        text=True,
-        env=environment,
-    )
-    os.close(log)
+    child = spawn_detached(["up", "--dir", folder, *arguments], where.new_log("fleet"))
     assert child.stdout is not None
     for line in child.stdout:
         click.echo(line, nl=False)
         if line.startswith("fleet ready"):
             return
     code = child.wait()
-    raise Failure(f"the fleet ended with code {code}; the end of {where.log('fleet')}:\n{where.tail('fleet')}")
+    raise Failure(f"the fleet exited with code {code}; the end of {where.log('fleet')}:\n{where.tail('fleet')}")
 
 
 @click.command(short_help="Stop a fleet that runs in the background.")
 @FLEET_DIR
 @click.option("--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait.")
 def down(folder: pathlib.Path, timeout: float) -> None:
-    """Stop a fleet, wherever it runs; its data stays for the next start."""
+    """Stop a fleet, in the background or in another terminal; its data is kept for the next start."""
     from jobrelay.fleet.folder import FleetFolder
 
     where = FleetFolder(folder)
     pid = where.holder()
     if not pid:
-        click.echo(f"no fleet runs in {folder}", err=True)
+        click.echo(f"no fleet is running in {folder}", err=True)
         return
     try:
         os.kill(pid, signal.SIGTERM)
@@ -209,6 +204,6 @@ def down(folder: pathlib.Path, timeout: float) -> None:
     end = time.monotonic() + timeout
     while where.holder() is not None:
         if time.monotonic() >= end:
-            raise Failure(f"the fleet (pid {pid}) did not end within {timeout:g} s", f"see {where.log('fleet')}")
+            raise Failure(f"the fleet (pid {pid}) did not stop within {timeout:g} s", f"see {where.log('fleet')}")
         time.sleep(0.02)
     click.echo("fleet stopped", err=True)

@@ -1,13 +1,11 @@
-"""What keeps a fleet from working."""
+"""Errors of a local fleet."""
 
 from __future__ import annotations
+
+from jobrelay.operate.errors import OperateError
 
 __all__ = ["FleetError"]
 
 
-class FleetError(Exception):
-    """Says what is wrong and, where there is one, what to do about it."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+class FleetError(OperateError):
+    """The fleet cannot start or cannot keep running."""

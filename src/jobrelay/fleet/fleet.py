@@ -1,8 +1,8 @@
-"""A whole fleet on one machine: a management cluster, workers and the relay, each in a process of its own.
+"""A fleet on one machine: a management cluster, workers and the relay, each in its own process.
 
-The clusters start together. Workers are registered on the management cluster as any worker is, as MultiKueueCluster and
-Secret, and the relay is started last. A worker that dies does not end the fleet: that is what relays are for. The
-management cluster's end does.
+The clusters start at the same time. Then the workers are registered on the management cluster as MultiKueueClusters
+with Secrets, as real workers are, and the relay is started. The fleet keeps running when a worker dies, and stops
+when the management cluster does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Self
 from jobrelay.cluster.errors import ClusterError
 from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.folder import FleetFolder
-from jobrelay.fleet.part import Part
-from jobrelay.fleet.registry import register
+from jobrelay.fleet.process import FleetProcess
 from jobrelay.kube import connect
+from jobrelay.operate.registry import register_worker
 
 __all__ = ["MANAGEMENT", "RELAY", "ClusterPlan", "Fleet", "FleetPlan"]
 
@@ -29,7 +29,7 @@ RELAY = "relay"
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """A cluster, and what `cluster start` is told about it."""
+    """A cluster's name, and the options of `jobrelay cluster start` for it."""
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class ClusterPlan:
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """What runs where. `command` begins the command line of every part."""
+    """What a fleet consists of. Each process is started by `command`; `notify` gets messages for the user."""
 
     folder: Path
     command: tuple[str, ...]
@@ -45,28 +45,28 @@ class FleetPlan:
     workers: tuple[ClusterPlan, ...]
     relay: tuple[str, ...] = ()
     namespace: str = "jobrelay-system"
-    tell: Callable[[str], None] = field(default=print)
+    notify: Callable[[str], None] = field(default=print)
 
 
 class Fleet:
-    """Runs from `async with` to its end."""
+    """A fleet that runs while its `async with` block does."""
 
     def __init__(self, plan: FleetPlan) -> None:
         self._plan = plan
         self.folder = FleetFolder(plan.folder)
-        self.parts: dict[str, Part] = {}
+        self.processes: dict[str, FleetProcess] = {}
 
     async def __aenter__(self) -> Self:
         self.folder.open()
         try:
             await self._start()
         except BaseException:
-            await self.end()
+            await self.stop()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.end()
+        await self.stop()
 
     async def _start(self) -> None:
         plan = self._plan
@@ -76,44 +76,43 @@ class Fleet:
                 await self._spawn(each.name, "cluster", "start", each.name, "--dir", str(plan.folder), *each.arguments)
         except (ClusterError, OSError) as error:
             raise FleetError(str(error), getattr(error, "hint", "")) from error
-        await asyncio.gather(*(self.parts[each.name].wait_ready() for each in clusters))
+        await asyncio.gather(*(self.processes[each.name].wait_ready() for each in clusters))
         async with connect(self.folder.kubeconfig(MANAGEMENT)) as client:
             for worker in plan.workers:
                 kubeconfig = self.folder.kubeconfig(worker.name).read_bytes()
-                await register(client, worker.name, kubeconfig, plan.namespace)
+                await register_worker(client, worker.name, kubeconfig, plan.namespace)
         await self.start_relay()
 
     async def start_relay(self) -> None:
         """Starts the relay and waits until it is ready."""
         plan = self._plan
         kubeconfig = str(self.folder.kubeconfig(MANAGEMENT))
-        where = ("--kubeconfig", kubeconfig, "--namespace", plan.namespace, "--workers-from", "objects", "-o", "json")
-        await self._spawn(RELAY, "relay", "run", *where, *plan.relay)
-        await self.parts[RELAY].wait_ready()
+        options = ("--kubeconfig", kubeconfig, "--namespace", plan.namespace, "--workers-from", "objects", "-o", "json")
+        await self._spawn(RELAY, "relay", "run", *options, *plan.relay)
+        await self.processes[RELAY].wait_ready()
 
     async def _spawn(self, name: str, *arguments: str) -> None:
-        self.parts[name] = await Part.start(name, (*self._plan.command, *arguments), self.folder)
+        self.processes[name] = await FleetProcess.start(name, (*self._plan.command, *arguments), self.folder)
 
     async def watch(self) -> None:
-        """Tells when a part ends, for as long as the fleet is of use; raises FleetError when it no longer is."""
-        async for part, code in self._ends(list(self.parts.values())):
-            if part.ending:
+        """Reports processes that exit; raises FleetError when the management cluster does."""
+        async for process, code in self._exits(list(self.processes.values())):
+            if process.stopping:
                 continue
-            part.forget()
-            told = f"{part.name} {part.told(code)}"
-            if part.name == MANAGEMENT:
-                raise FleetError(f"{told}; the end of {self.folder.log(part.name)}:\n{self.folder.tail(part.name)}")
-            self._plan.tell(f"{told}; the rest goes on (its log: {self.folder.log(part.name)})")
-            self._plan.tell(f"to have it back: {self._again(part.name)}")
+            process.remove_pid_file()
+            name, problem = process.name, f"{process.name} {process.describe_exit(code)}"
+            if name == MANAGEMENT:
+                raise FleetError(f"{problem}; the end of {self.folder.log(name)}:\n{self.folder.tail(name)}")
+            self._plan.notify(f"{problem}; the rest of the fleet keeps running (log: {self.folder.log(name)})")
+            self._plan.notify(f"to start it again: {self._restart_command(name)}")
 
-    def _again(self, name: str) -> str:
-        """The command that starts a part again, by itself."""
+    def _restart_command(self, name: str) -> str:
         if name == RELAY:
             return f"jobrelay relay run --kubeconfig {self.folder.kubeconfig(MANAGEMENT)}"
         return f"jobrelay cluster start {name} --dir {self.folder.path}"
 
-    async def _ends(self, parts: Sequence[Part]) -> AsyncIterator[tuple[Part, int]]:
-        waiting = {asyncio.ensure_future(part.process.wait()): part for part in parts}
+    async def _exits(self, processes: Sequence[FleetProcess]) -> AsyncIterator[tuple[FleetProcess, int]]:
+        waiting = {asyncio.ensure_future(each.process.wait()): each for each in processes}
         try:
             while waiting:
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -124,16 +123,16 @@ class Fleet:
                 task.cancel()
 
     def kill(self, name: str) -> None:
-        """Cuts a part off, as a failure of its machine would."""
-        self.parts[name].process.kill()
+        """Kills a process, which looks to the others like a failure of its machine."""
+        self.processes[name].process.kill()
 
-    async def end(self) -> None:
-        """Ends the relay first, then the clusters; nothing is left but their data."""
-        relay = self.parts.get(RELAY)
+    async def stop(self) -> None:
+        """Stops the relay first, then the clusters; their data stays in the folder."""
+        relay = self.processes.get(RELAY)
         try:
             if relay is not None:
-                await relay.end()
-            await asyncio.gather(*(part.end() for part in self.parts.values() if part is not relay))
+                await relay.stop()
+            await asyncio.gather(*(each.stop() for each in self.processes.values() if each is not relay))
         finally:
             with contextlib.suppress(OSError):
                 self.folder.close()

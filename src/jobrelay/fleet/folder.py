@@ -1,11 +1,11 @@
-"""What a fleet keeps in its folder.
+"""The folder of a fleet.
 
-DIR/fleet.lock                held, with the process id in it, while the fleet runs
-DIR/management.kubeconfig     and DIR/worker-1.kubeconfig, ...: for people and programs
+DIR/fleet.lock                         locked while the fleet runs; contains its process ID
+DIR/management.kubeconfig, DIR/worker-1.kubeconfig, ...
 DIR/management/, DIR/worker-1/, ...    the clusters' own folders, with their logs
-DIR/relay.log                 what the relay has to say; relay.log.1 is that of the start before
-DIR/worker-1.pid, ...         the process of each part while it runs
-DIR/hello.yaml                a delegated Job to begin with
+DIR/relay.log                          the relay's log; relay.log.1 is that of the previous start
+DIR/relay.pid, DIR/worker-1.pid, ...   the ID of each running process
+DIR/hello.yaml                         a delegated Job to start with
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jobrelay.cluster.files import ClusterFolder
 from jobrelay.cluster.lock import FileLock
 from jobrelay.fleet.errors import FleetError
 
-__all__ = ["HELLO", "FleetFolder"]
+__all__ = ["HELLO", "FleetFolder", "log_tail"]
 
 _TAIL: Final = 15  # lines
 HELLO: Final = """\
@@ -39,7 +39,7 @@ spec:
 
 
 class FleetFolder:
-    """The folder of one fleet, locked from `open` to `close`."""
+    """The folder of one fleet, locked between `open` and `close`."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class FleetFolder:
         self._lock = FileLock(path / "fleet.lock")
 
     def open(self) -> None:
-        """Makes the folder and takes its lock; raises FleetError."""
+        """Creates the folder and takes its lock; raises FleetError."""
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             taken = self._lock.take()
@@ -55,14 +55,14 @@ class FleetFolder:
             raise FleetError(f"{self.path} cannot be used: {error.strerror}", "choose another --dir") from error
         if not taken:
             pid = self.holder() or "unknown"
-            raise FleetError(f"a fleet runs in {self.path} already (pid {pid})", "`jobrelay down` ends it")
+            raise FleetError(f"a fleet is already running in {self.path} (pid {pid})", "`jobrelay down` stops it")
         self.hello.write_text(HELLO)
 
     def close(self) -> None:
         self._lock.release()
 
     def holder(self) -> int | None:
-        """The process that runs the fleet (0 if it does not say so), or None if nobody does."""
+        """The ID of the process that runs the fleet (0 if unknown), or None if it is not running."""
         return self._lock.holder()
 
     def kubeconfig(self, name: str) -> pathlib.Path:
@@ -72,11 +72,11 @@ class FleetFolder:
         return self.path / f"{name}.pid"
 
     def log(self, name: str) -> pathlib.Path:
-        """Where a part's log is: a cluster's in its own folder, the others' beside it."""
+        """The log of a process: a cluster's is in its own folder, the others are directly in this one."""
         return self.path / f"{name}.log" if name in ("relay", "fleet") else ClusterFolder(self.path, name).log
 
     def new_log(self, name: str) -> int:
-        """A fresh log, opened for writing; raises ClusterError for a cluster that runs, OSError."""
+        """A new log, opened for writing; raises ClusterError for a running cluster, and OSError."""
         if name not in ("relay", "fleet"):
             return ClusterFolder(self.path, name).new_log()
         log = self.log(name)
@@ -85,9 +85,14 @@ class FleetFolder:
         return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def tail(self, name: str) -> str:
-        """The end of a part's log, indented."""
-        try:
-            lines = self.log(name).read_text(errors="replace").splitlines()[-_TAIL:]
-        except OSError:
-            return ""
-        return "\n".join(f"  {line}" for line in lines)
+        """The last lines of a process's log, indented."""
+        return log_tail(self.log(name))
+
+
+def log_tail(log: pathlib.Path) -> str:
+    """The last lines of a log, indented; empty if it cannot be read."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-_TAIL:]
+    except OSError:
+        return ""
+    return "\n".join(f"  {line}" for line in lines)

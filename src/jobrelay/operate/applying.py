@@ -1,4 +1,4 @@
-"""Bringing manifests about on a cluster, one object after the other, and saying so."""
+"""Applies manifests to a cluster and deletes objects from it, one by one, and reports each step."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from jobrelay.kube import Client, NotFound, Object, Resource
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.operate.manifests import Manifest, describe, resource_of
 
-__all__ = ["MANAGER", "Step", "Tell", "apply", "ignore", "remove"]
+__all__ = ["MANAGER", "ReportStep", "Step", "apply", "find", "ignore", "remove"]
 
 MANAGER: Final = "jobrelay-cli"
+"""The field manager of everything that operators' commands apply."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Something that was done to a cluster, or would be."""
+    """A change that was made to a cluster, or would be made without `dry_run`."""
 
     cluster: str
     """`management` or `worker`."""
@@ -25,33 +26,35 @@ class Step(msgspec.Struct, frozen=True):
     object: str
 
 
-Tell: TypeAlias = Callable[[Step], None]
+ReportStep: TypeAlias = Callable[[Step], None]
 
 
 def ignore(step: Step) -> None:
-    """Tells nobody."""
+    """A ReportStep that does nothing."""
 
 
-async def apply(client: Client, manifests: Iterable[Manifest], cluster: str, tell: Tell, *, dry_run: bool) -> None:
-    """Server-side apply in this order. Definitions that are there, Kueue's perhaps, are left as they are."""
+async def apply(
+    client: Client, manifests: Iterable[Manifest], cluster: str, report: ReportStep, *, dry_run: bool
+) -> None:
+    """Server-side apply, in the given order. Existing CustomResourceDefinitions, such as Kueue's, are not changed."""
     for manifest in manifests:
         resource = resource_of(manifest)
         before = await find(client, resource, manifest["metadata"]["name"], manifest["metadata"].get("namespace"))
         if before is not None and resource == CUSTOMRESOURCEDEFINITIONS:
-            tell(Step(cluster, "left as it is", describe(manifest)))
+            report(Step(cluster, "left as it is", describe(manifest)))
             continue
         action = "created" if before is None else "applied"
         if not dry_run:
             after = await client.apply(resource, manifest, field_manager=MANAGER, force=True)
             if before is not None and before.resource_version == after.resource_version:
                 action = "unchanged"
-        tell(Step(cluster, action if not dry_run else f"would be {action}", describe(manifest)))
+        report(Step(cluster, action if not dry_run else f"would be {action}", describe(manifest)))
 
 
 async def remove(
-    client: Client, resource: Resource, objects: Sequence[Object], cluster: str, tell: Tell, *, dry_run: bool
+    client: Client, resource: Resource, objects: Sequence[Object], cluster: str, report: ReportStep, *, dry_run: bool
 ) -> None:
-    """Deletes objects; one that is gone already is as good as deleted."""
+    """Deletes objects; those that are already gone are skipped."""
     for obj in objects:
         if not dry_run:
             try:
@@ -60,11 +63,11 @@ async def remove(
                 continue
         where = {"namespace": obj.namespace} if obj.namespace else {}
         what = describe({"kind": resource.kind, "metadata": {"name": obj.name, **where}})
-        tell(Step(cluster, "would be deleted" if dry_run else "deleted", what))
+        report(Step(cluster, "would be deleted" if dry_run else "deleted", what))
 
 
 async def find(client: Client, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
-    """One object, if it and its kind are there."""
+    """One object; None if it, or its whole kind, does not exist."""
     try:
         return await client.get(resource, name, namespace)
     except NotFound:

@@ -1,7 +1,7 @@
-"""What works on a worker and what is missing, found out as the relay itself: by its kubeconfig, without changing anything.
+"""Checks what works on a worker and what is missing, with the relay's own kubeconfig and without changing anything.
 
-Rights are asked for one by one, so that what is missing can be named exactly. What the worker would say to a mirror, and whether
-its policy keeps everything else out, is tried by dry runs.
+Each permission is queried separately, so that a missing one can be named exactly. Dry runs show whether the worker
+accepts mirrors, and whether its policy refuses everything else.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Final
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.fleet.errors import FleetError
-from jobrelay.fleet.registry import get_cluster, worker_connection
 from jobrelay.kube import (
     Client,
     Clock,
@@ -34,8 +32,10 @@ from jobrelay.kube.discovery import Version
 from jobrelay.kube.errors import error_from_response
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NODES, PODS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.applying import find
-from jobrelay.operate.rights import Right, listed, missing
-from jobrelay.operate.trials import refused, trial
+from jobrelay.operate.errors import OperateError
+from jobrelay.operate.permissions import Permission, describe_permissions, missing_permissions
+from jobrelay.operate.probes import is_forbidden, probe_job
+from jobrelay.operate.registry import get_worker, worker_connection
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.spec import served_namespaces
 from jobrelay.relay.workers.tokens import ServiceAccountToken, read_token
@@ -46,11 +46,11 @@ __all__ = ["Finding", "check"]
 VERBS: Final = ("create", "get", "list", "watch", "patch", "delete")
 OK, LIMITED, MISSING = "ok", "limited", "missing"
 _SKEW: Final = 10.0
-"""Clocks that differ by less are the same to the relay; fencing allows for 30 seconds."""
+"""A smaller difference between clocks does not matter to the relay; fencing tolerates 30 seconds."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at. `limited` works, but not all of it; `missing` keeps the worker from its work."""
+    """The result of one check: `ok`, `limited` (works in part), or `missing` (the worker cannot be used)."""
 
     worker: str
     check: str
@@ -64,31 +64,30 @@ class _Worker:
     origin: str
     client: Client
     namespaces: tuple[str, ...]
-    """Empty for all."""
+    """Those that the worker serves; empty for all."""
 
     def found(self, check: str, result: str, detail: str) -> Finding:
         return Finding(self.name, check, result, detail)
 
-    def judged(self, check: str, lacking: Iterable[Right], good: str, *, needed: bool = True) -> Finding:
-        told = listed(lacking)
-        return self.found(
-            check, (MISSING if needed else LIMITED) if told else OK, f"no right to {told}" if told else good
-        )
+    def permitted(self, check: str, lacking: Iterable[Permission], detail: str, *, needed: bool = True) -> Finding:
+        if not (denied := describe_permissions(lacking)):
+            return self.found(check, OK, detail)
+        return self.found(check, MISSING if needed else LIMITED, f"no permission to {denied}")
 
 
 async def check(management: Client, name: str, relay_namespace: str, origin: str, clock: Clock) -> list[Finding]:
-    """Everything about one worker; raises KubeError if the management cluster fails, never because of the worker."""
-    cluster = await get_cluster(management, name)
+    """All checks of one worker. Raises KubeError for the management cluster only; the worker's errors are findings."""
+    cluster = await get_worker(management, name)
     try:
-        way = await worker_connection(management, name, relay_namespace)
-    except FleetError as error:
+        connection = await worker_connection(management, name, relay_namespace)
+    except OperateError as error:
         return [Finding(name, "kubeconfig", MISSING, str(error))]
     secret = await find(management, SECRETS, name, relay_namespace)
-    async with connect(way) as client:
+    async with connect(connection) as client:
         served, _ = served_namespaces(cluster.metadata.annotations)
         worker = _Worker(name, origin, client, served)
         try:
-            return [*await _contact(worker, clock), *await _rights(worker, way, secret, clock)]
+            return [*await _contact(worker, clock), *await _permissions(worker, connection, secret, clock)]
         except KubeError as error:
             return [worker.found("contact", MISSING, str(error))]
 
@@ -108,66 +107,72 @@ async def _contact(worker: _Worker, clock: Clock) -> list[Finding]:
 
 
 def _skew(worker: _Worker, date: str, asked: datetime, answered: datetime) -> Finding:
-    """The server tells its time in whole seconds, at some moment between question and answer."""
+    """Compares the Date header, which has whole seconds, with our clock before and after the request."""
     try:
         there = parsedate_to_datetime(date)
     except ValueError:
-        return worker.found("clock", LIMITED, "it does not tell its time")
+        return worker.found("clock", LIMITED, "its answers have no valid Date header")
     there = there if there.tzinfo else there.replace(tzinfo=UTC)
     ahead = (there - answered).total_seconds()
     behind = (asked - there).total_seconds() - 1.0
     off = max(ahead, behind, 0.0)
     if off <= _SKEW:
-        return worker.found("clock", OK, "as here")
+        return worker.found("clock", OK, "in step with this machine")
     return worker.found("clock", LIMITED, f"{off:.0f} s {'ahead' if ahead > behind else 'behind'}")
 
 
-async def _rights(worker: _Worker, way: Connection, secret: Object | None, clock: Clock) -> list[Finding]:
-    places = worker.namespaces
-    if not places and await missing(worker.client, [Right("list", JOBS)]):
-        places = (way.namespace,)
+async def _permissions(worker: _Worker, connection: Connection, secret: Object | None, clock: Clock) -> list[Finding]:
+    namespaces = worker.namespaces
+    if not namespaces and await missing_permissions(worker.client, [Permission("list", JOBS)]):
+        namespaces = (connection.namespace,)
+    tried = namespaces or (connection.namespace,)
     found = await asyncio.gather(
-        *(_kind(worker, adapter.resource, places) for adapter in load_adapters()),
-        _pods(worker, places),
-        _events(worker, places),
+        *(_kind(worker, adapter.resource, namespaces) for adapter in load_adapters()),
+        _logs(worker, namespaces),
+        _events(worker, namespaces),
         _room(worker),
-        _token(worker, await _bearer(way), secret, clock),
-        *(_mirror(worker, place) for place in places or (way.namespace,)),
-        _policy(worker, (places or (way.namespace,))[0]),
+        _token(worker, await _bearer(connection), secret, clock),
+        *(_mirror(worker, namespace) for namespace in tried),
+        _policy(worker, tried[0]),
     )
     return list(found)
 
 
-async def _kind(worker: _Worker, resource: Resource, places: tuple[str, ...]) -> Finding:
+async def _kind(worker: _Worker, resource: Resource, namespaces: tuple[str, ...]) -> Finding:
     if not await serves(worker.client, resource):
-        return worker.found(str(resource), MISSING, f"the worker does not have {resource.api_version} {resource.kind}")
-    rights = [Right(verb, resource, place) for place in places or ("",) for verb in VERBS]
-    return worker.judged(str(resource), await missing(worker.client, rights), _where(places))
+        return worker.found(str(resource), MISSING, f"the worker does not serve {resource.api_version} {resource.kind}")
+    needed = [Permission(verb, resource, namespace) for namespace in namespaces or ("",) for verb in VERBS]
+    return worker.permitted(str(resource), await missing_permissions(worker.client, needed), _where(namespaces))
 
 
-def _where(places: tuple[str, ...]) -> str:
-    return f"in namespaces {', '.join(places)}" if places else "in all namespaces"
+def _where(namespaces: tuple[str, ...]) -> str:
+    return f"in namespaces {', '.join(namespaces)}" if namespaces else "in all namespaces"
 
 
-async def _pods(worker: _Worker, places: tuple[str, ...]) -> Finding:
-    """For `jobrelay logs`."""
-    rights = [Right(verb, PODS, place) for place in places or ("",) for verb in ("get", "list", "watch")]
-    rights += [Right("get", PODS, place, "log") for place in places or ("",)]
-    return worker.judged("logs", await missing(worker.client, rights), _where(places), needed=False)
+async def _logs(worker: _Worker, namespaces: tuple[str, ...]) -> Finding:
+    """What `jobrelay logs` needs."""
+    where = namespaces or ("",)
+    needed = [Permission(verb, PODS, namespace) for namespace in where for verb in ("get", "list", "watch")]
+    needed += [Permission("get", PODS, namespace, "log") for namespace in where]
+    lacking = await missing_permissions(worker.client, needed)
+    return worker.permitted("logs", lacking, _where(namespaces), needed=False)
 
 
-async def _events(worker: _Worker, places: tuple[str, ...]) -> Finding:
-    rights = [Right(verb, EVENTS_CORE, place) for place in places or ("",) for verb in ("list", "watch")]
-    return worker.judged("events", await missing(worker.client, rights), _where(places), needed=False)
+async def _events(worker: _Worker, namespaces: tuple[str, ...]) -> Finding:
+    where = namespaces or ("",)
+    needed = [Permission(verb, EVENTS_CORE, namespace) for namespace in where for verb in ("list", "watch")]
+    lacking = await missing_permissions(worker.client, needed)
+    return worker.permitted("events", lacking, _where(namespaces), needed=False)
 
 
 async def _room(worker: _Worker) -> Finding:
-    rights = [Right(verb, resource) for resource in (NODES, PODS) for verb in ("list", "watch")]
-    return worker.judged("room", await missing(worker.client, rights), "nodes and pods are readable", needed=False)
+    needed = [Permission(verb, resource) for resource in (NODES, PODS) for verb in ("list", "watch")]
+    lacking = await missing_permissions(worker.client, needed)
+    return worker.permitted("room", lacking, "nodes and pods are readable", needed=False)
 
 
-async def _bearer(way: Connection) -> str:
-    credential = await way.credentials.current()
+async def _bearer(connection: Connection) -> str:
+    credential = await connection.credentials.current()
     return (credential.authorization or "").removeprefix("Bearer ")
 
 
@@ -175,36 +180,38 @@ async def _token(worker: _Worker, bearer: str, secret: Object | None, clock: Clo
     token = read_token(bearer)
     if token is None:
         return worker.found("token", OK, "other credentials, which the relay does not renew")
-    ends = f"ends at {format_time(token.expires)}"
+    expiry = f"expires at {format_time(token.expires)}"
     if token.expires <= clock.now():
-        return worker.found("token", MISSING, ends)
+        return worker.found("token", MISSING, f"expired at {format_time(token.expires)}")
     if secret is None or secret.metadata.annotations.get(RENEW) != "true":
-        return worker.found("token", LIMITED, f"{ends}, and the relay is not asked to renew it")
-    return await _renewable(worker, token, ends)
+        return worker.found("token", LIMITED, f"{expiry}, and its Secret does not ask the relay to renew it")
+    return await _renewable(worker, token, expiry)
 
 
-async def _renewable(worker: _Worker, token: ServiceAccountToken, ends: str) -> Finding:
-    right = Right("create", SERVICEACCOUNTS, token.namespace, "token", token.account)
-    return worker.judged("token", await missing(worker.client, [right]), f"{ends}; the relay renews it")
+async def _renewable(worker: _Worker, token: ServiceAccountToken, expiry: str) -> Finding:
+    needed = Permission("create", SERVICEACCOUNTS, token.namespace, "token", token.account)
+    return worker.permitted(
+        "token", await missing_permissions(worker.client, [needed]), f"{expiry}; the relay renews it"
+    )
 
 
-async def _mirror(worker: _Worker, place: str) -> Finding:
-    """What the worker would say to a plain mirror."""
-    check = f"mirror in {place}"
+async def _mirror(worker: _Worker, namespace: str) -> Finding:
+    """Whether the worker would accept a plain mirror."""
+    check = f"mirror in {namespace}"
     try:
-        await worker.client.create(JOBS, trial(place, worker.origin), dry_run=True)
+        await worker.client.create(JOBS, probe_job(namespace, worker.origin), dry_run=True)
     except StatusError as error:
         return worker.found(check, MISSING, str(error))
     return worker.found(check, OK, "would be accepted")
 
 
-async def _policy(worker: _Worker, place: str) -> Finding:
-    """Whether anything but a mirror is kept out."""
-    if await refused(worker.client, trial(place, worker.origin)):
-        return worker.found("policy", LIMITED, f"not known, since not even mirrors may be created in namespace {place}")
-    unmarked = await refused(worker.client, trial(place, ""))
-    privileged = await refused(worker.client, trial(place, worker.origin, securityContext={"privileged": True}))
-    open_to = [what for what, closed in (("unmarked Jobs", unmarked), ("privileged pods", privileged)) if not closed]
-    if open_to:
-        return worker.found("policy", LIMITED, f"the relay's identity may create {' and '.join(open_to)}")
-    return worker.found("policy", OK, "nothing but mirrors, and no privileged pods")
+async def _policy(worker: _Worker, namespace: str) -> Finding:
+    """Whether the worker refuses everything but mirrors."""
+    if await is_forbidden(worker.client, probe_job(namespace, worker.origin)):
+        return worker.found("policy", LIMITED, f"unknown, since mirrors are refused too in namespace {namespace}")
+    privileged = probe_job(namespace, worker.origin, securityContext={"privileged": True})
+    probes = {"unmarked Jobs": probe_job(namespace, ""), "privileged pods": privileged}
+    allowed = [what for what, job in probes.items() if not await is_forbidden(worker.client, job)]
+    if allowed:
+        return worker.found("policy", LIMITED, f"the relay's identity may create {' and '.join(allowed)}")
+    return worker.found("policy", OK, "only mirrors are admitted, and no privileged pods")

@@ -1,7 +1,8 @@
-"""Who the relay is on a worker, as manifests: a service account, what it may do, and a policy over it.
+"""The relay's identity on a worker, as manifests: a service account, its permissions, and a policy that restricts it.
 
-One identity for each management cluster, named by its origin, so that several of them can share a worker and none can touch
-what another has there. All rights are in roles of single namespaces; only `cluster_wide` adds reading rights for all of them.
+Each management cluster has its own identity, named after its origin, so several can share a worker without being able
+to touch each other's Jobs. Permissions are namespaced roles; only `cluster_wide` adds read permissions for all
+namespaces.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ from typing import Final
 from jobrelay.operate.manifests import Manifest, binding, role, rule, service_account
 from jobrelay.operate.policy import policy, policy_binding
 
-__all__ = ["HOME", "IDENTITY", "WORKER", "Identity", "manifests"]
+__all__ = ["HOME", "IDENTITY", "WORKER", "RelayIdentity", "identity_manifests"]
 
 HOME: Final = "jobrelay-worker"
-"""The namespace on a worker that identities live in."""
+"""The namespace on a worker that holds the identities."""
 IDENTITY: Final = "jobrelay.dev/identity"
-"""Label on everything that belongs to an identity."""
+"""Label on every object that belongs to an identity."""
 WORKER: Final = "jobrelay.dev/worker"
-"""Annotation on its ServiceAccount: the name that this cluster has as a worker."""
+"""Annotation on its ServiceAccount: the name of this cluster as a worker."""
 _SYSTEM: Final = "kube-system"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """The relay of one management cluster on one worker."""
+class RelayIdentity:
+    """The identity of one management cluster's relay on one worker."""
 
     origin: str
     worker: str
     namespaces: tuple[str, ...]
     cluster_wide: bool = False
     guarded: bool = True
-    """Whether a policy looks at what it creates."""
+    """Whether a ValidatingAdmissionPolicy restricts what it creates."""
     home: str = HOME
 
     @property
@@ -48,36 +49,38 @@ class Identity:
         return {IDENTITY: self.origin}
 
 
-def manifests(who: Identity) -> list[Manifest]:
-    """Everything, in the order in which it can be applied; the policy is there before any right is.
+def identity_manifests(identity: RelayIdentity) -> list[Manifest]:
+    """All objects, in the order in which they can be applied: the policy comes before any permission.
 
-    The namespace that the identity lives in, and those that it may work in, must be there.
+    The identity's own namespace and those that it works in must exist.
     """
-    account = (who.home, who.name)
-    made = [_account(who)]
-    if who.guarded:
-        made += [policy(who.name, who.username, who.origin, who.labels), policy_binding(who.name, who.labels)]
+    account = (identity.home, identity.name)
+    made = [_account(identity)]
+    if identity.guarded:
+        made.append(policy(identity.name, identity.username, identity.origin, identity.labels))
+        made.append(policy_binding(identity.name, identity.labels))
     granted = {
-        who.home: [rule("", "serviceaccounts/token", "create", who.name)],
+        identity.home: [rule("", "serviceaccounts/token", "create", identity.name)],
         _SYSTEM: [rule("", "namespaces", "get", _SYSTEM)],
     }
-    for place in who.namespaces:
-        granted[place] = [*granted.get(place, ()), *_mirrors()]
-    if who.cluster_wide:
+    for namespace in identity.namespaces:
+        granted[namespace] = [*granted.get(namespace, ()), *_mirrors()]
+    if identity.cluster_wide:
         granted[""] = [rule("", "nodes pods namespaces", "get list watch")]
-    for place, rules in granted.items():
-        made += [role(who.name, place, rules, who.labels), binding(who.name, place, account, who.labels)]
+    for namespace, rules in granted.items():
+        made.append(role(identity.name, namespace, rules, identity.labels))
+        made.append(binding(identity.name, namespace, account, identity.labels))
     return made
 
 
-def _account(who: Identity) -> Manifest:
-    made = service_account(who.name, who.home, who.labels)
-    made["metadata"]["annotations"] = {WORKER: who.worker}
+def _account(identity: RelayIdentity) -> Manifest:
+    made = service_account(identity.name, identity.home, identity.labels)
+    made["metadata"]["annotations"] = {WORKER: identity.worker}
     return {**made, "automountServiceAccountToken": False}
 
 
 def _mirrors() -> list[Manifest]:
-    """What the relay does in a namespace: no Secrets, no pods but to look at them and their logs."""
+    """The permissions in a namespace: mirrors, and read access to pods, logs and events; no Secrets."""
     return [
         rule("batch", "jobs", "create get list watch patch delete"),
         rule("", "pods", "get list watch"),

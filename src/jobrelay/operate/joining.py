@@ -1,8 +1,8 @@
-"""Making a cluster a worker, and letting it go again.
+"""Makes a cluster a worker.
 
-To join, the worker gets an identity for the relay (`identity`), and the management cluster the kubeconfig with a first token of
-that identity, which the relay renews from then on. Every step is an apply or a delete of what is named or labelled, so both
-commands may be called again at any time and finish what was left undone.
+The worker gets an identity for the relay (`identity`). The management cluster gets a kubeconfig with a first token of
+that identity, which the relay renews from then on. Each step is an apply, or a delete by label, so `join` can be
+repeated at any time and completes what an earlier call did not finish.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from jobrelay.fleet.errors import FleetError
-from jobrelay.fleet.registry import check_kubeconfig, register
 from jobrelay.kube import (
     Client,
     Clock,
@@ -23,7 +21,6 @@ from jobrelay.kube import (
     SystemClock,
     Unauthorized,
     connect,
-    server_version,
     serves,
 )
 from jobrelay.kube.clock import sleep
@@ -38,19 +35,21 @@ from jobrelay.kube.resource import (
     VALIDATINGADMISSIONPOLICIES,
     VALIDATINGADMISSIONPOLICYBINDINGS,
 )
-from jobrelay.operate.applying import Step, Tell, apply, find, remove
-from jobrelay.operate.identity import HOME, IDENTITY, WORKER, Identity, manifests
-from jobrelay.operate.kubeconfigs import kubeconfig
+from jobrelay.operate.applying import ReportStep, Step, apply, find, remove
+from jobrelay.operate.errors import OperateError
+from jobrelay.operate.identity import HOME, IDENTITY, WORKER, RelayIdentity, identity_manifests
+from jobrelay.operate.kubeconfig import worker_kubeconfig
 from jobrelay.operate.manifests import Manifest
 from jobrelay.operate.manifests import namespace as namespace_manifest
-from jobrelay.operate.trials import refused, trial
+from jobrelay.operate.probes import enforces_policies, is_forbidden, probe_job
+from jobrelay.operate.registry import check_kubeconfig, register_worker
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.tokens import request_token
 
-__all__ = ["RIGHTS", "Joining", "join"]
+__all__ = ["PERMISSION_KINDS", "JoinRequest", "join"]
 
-RIGHTS: Final = (
+PERMISSION_KINDS: Final = (
     ROLEBINDINGS,
     ROLES,
     CLUSTERROLEBINDINGS,
@@ -58,14 +57,14 @@ RIGHTS: Final = (
     VALIDATINGADMISSIONPOLICYBINDINGS,
     VALIDATINGADMISSIONPOLICIES,
 )
-"""Where rights of an identity are kept, those that give them first."""
+"""The kinds that grant or restrict what an identity may do, in the order in which they are deleted."""
 _TRIES: Final = 100
 _PAUSE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joining:
-    """What was asked for."""
+class JoinRequest:
+    """Which worker joins, and what the relay may do there."""
 
     name: str
     namespaces: tuple[str, ...]
@@ -76,101 +75,111 @@ class Joining:
     ttl: float = 86_400.0
     create_namespaces: bool = False
     server: str = ""
-    """The address under which the relay reaches the worker, if it is another than ours."""
+    """The address at which the relay reaches the worker, if it differs from the one in our kubeconfig."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
 
     @property
-    def identity(self) -> Identity:
-        return Identity(self.origin, self.name, self.namespaces, self.cluster_wide, self.policy)
+    def identity(self) -> RelayIdentity:
+        return RelayIdentity(self.origin, self.name, self.namespaces, self.cluster_wide, self.policy)
 
 
 async def join(
-    management: Client, worker: Client, way: Connection, asked: Joining, tell: Tell, clock: Clock | None = None
+    management: Client,
+    worker: Client,
+    connection: Connection,
+    request: JoinRequest,
+    report: ReportStep,
+    clock: Clock | None = None,
 ) -> None:
-    """Makes the cluster at `way`, which `worker` is an administrator of, a worker; raises FleetError and KubeError."""
-    await _examine(worker, asked)
-    await apply(worker, await _places(worker, asked), "worker", tell, dry_run=asked.dry_run)
-    await apply(worker, manifests(asked.identity), "worker", tell, dry_run=asked.dry_run)
-    await _remove_surplus(worker, asked, tell)
-    said = "would be registered"
-    if not asked.dry_run:
-        token = await request_token(worker, HOME, asked.identity.name, asked.ttl)
-        text = kubeconfig(asked.name, way, asked.namespaces[0], token, asked.server)
-        if problem := check_kubeconfig(text):
-            raise FleetError(f"the relay would not use this kubeconfig: {problem}")
-        await _wait_for_rights(text, asked, tell, clock or SystemClock())
-        new = await register(
-            management,
-            asked.name,
-            text,
-            asked.relay_namespace,
-            secret_annotations={RENEW: "true"},
-            labels=dict(asked.labels),
-            annotations={**asked.annotations, SERVES: ",".join(asked.namespaces)},
-        )
-        said = "registered" if new else "updated"
-    tell(
-        Step("management", said, f"MultiKueueCluster {asked.name} and its Secret in namespace {asked.relay_namespace}")
+    """Makes the cluster at `connection` a worker, as its administrator `worker`; raises OperateError and KubeError."""
+    await _check_eligible(worker, request)
+    await apply(worker, await _missing_namespaces(worker, request), "worker", report, dry_run=request.dry_run)
+    await apply(worker, identity_manifests(request.identity), "worker", report, dry_run=request.dry_run)
+    await _remove_surplus(worker, request, report)
+    action = "would be registered"
+    if not request.dry_run:
+        token = await request_token(worker, HOME, request.identity.name, request.ttl)
+        kubeconfig = worker_kubeconfig(request.name, connection, request.namespaces[0], token, request.server)
+        if problem := check_kubeconfig(kubeconfig):
+            raise OperateError(f"the relay would refuse the kubeconfig of worker {request.name!r}: {problem}")
+        await _wait_until_effective(worker, kubeconfig, request, report, clock or SystemClock())
+        action = "registered" if await _register(management, kubeconfig, request) else "updated"
+    what = f"MultiKueueCluster {request.name} and its Secret in namespace {request.relay_namespace}"
+    report(Step("management", action, what))
+
+
+async def _register(management: Client, kubeconfig: bytes, request: JoinRequest) -> bool:
+    return await register_worker(
+        management,
+        request.name,
+        kubeconfig,
+        request.relay_namespace,
+        secret_annotations={RENEW: "true"},
+        labels=dict(request.labels),
+        annotations={**request.annotations, SERVES: ",".join(request.namespaces)},
     )
 
 
-async def _examine(worker: Client, asked: Joining) -> None:
-    """Whether this can become that worker."""
-    account = await find(worker, SERVICEACCOUNTS, asked.identity.name, HOME)
-    known_as = account.metadata.annotations.get(WORKER, asked.name) if account is not None else asked.name
-    if known_as != asked.name:
-        raise FleetError(f"this cluster is already worker {known_as!r}", f"`jobrelay worker leave {known_as}` first")
-    if asked.policy and not await serves(worker, VALIDATINGADMISSIONPOLICIES):
-        raise FleetError(
-            "this cluster has no ValidatingAdmissionPolicies, which need Kubernetes 1.30",
-            "--without-policy joins it without the rules that only they can keep",
+async def _check_eligible(worker: Client, request: JoinRequest) -> None:
+    """Raises OperateError if this cluster cannot become that worker."""
+    account = await find(worker, SERVICEACCOUNTS, request.identity.name, HOME)
+    known_as = account.metadata.annotations.get(WORKER, request.name) if account is not None else request.name
+    if known_as != request.name:
+        raise OperateError(
+            f"this cluster is already worker {known_as!r}", f"run `jobrelay worker leave {known_as}` first"
+        )
+    if request.policy and not await serves(worker, VALIDATINGADMISSIONPOLICIES):
+        raise OperateError(
+            "this cluster does not serve ValidatingAdmissionPolicies, which need Kubernetes 1.30 or newer",
+            "--without-policy joins it without the restrictions that only a policy can enforce",
         )
 
 
-async def _places(worker: Client, asked: Joining) -> list[Manifest]:
-    """The namespaces that are missing. One that is there stays as it is: it may not be ours."""
+async def _missing_namespaces(worker: Client, request: JoinRequest) -> list[Manifest]:
+    """Manifests of the namespaces to create. Existing ones are not changed: they may belong to somebody else."""
     home = [] if await find(worker, NAMESPACES, HOME) is not None else [HOME]
-    missing = [name for name in asked.namespaces if await find(worker, NAMESPACES, name) is None]
-    if missing and not asked.create_namespaces:
-        raise FleetError(
+    missing = [name for name in request.namespaces if await find(worker, NAMESPACES, name) is None]
+    if missing and not request.create_namespaces:
+        raise OperateError(
             f"the worker has no namespace {', '.join(missing)}", "create it there, or add --create-namespaces"
         )
     return [namespace_manifest(name) for name in (*home, *missing)]
 
 
-async def _remove_surplus(worker: Client, asked: Joining, tell: Tell) -> None:
-    """Takes away what an earlier join gave and this one does not."""
-    wanted = {(made["kind"], made["metadata"].get("namespace", "")) for made in manifests(asked.identity)}
-    for resource in RIGHTS:
-        if not asked.policy and not await serves(worker, resource):
+async def _remove_surplus(worker: Client, request: JoinRequest, report: ReportStep) -> None:
+    """Removes the permissions that an earlier join granted and this one does not."""
+    wanted = {(made["kind"], made["metadata"].get("namespace", "")) for made in identity_manifests(request.identity)}
+    for resource in PERMISSION_KINDS:
+        if not request.policy and not await serves(worker, resource):
             continue
-        held = await worker.list(resource, label_selector=f"{IDENTITY}={asked.origin}")
+        held = await worker.list(resource, label_selector=f"{IDENTITY}={request.origin}")
         surplus = [obj for obj in held.items if (resource.kind, obj.namespace) not in wanted]
-        await remove(worker, resource, surplus, "worker", tell, dry_run=asked.dry_run)
+        await remove(worker, resource, surplus, "worker", report, dry_run=request.dry_run)
 
 
-async def _wait_for_rights(text: bytes, asked: Joining, tell: Tell, clock: Clock) -> None:
-    """API servers learn of roles and policies by watching, so both hold a moment after they were made."""
-    way = Kubeconfig.inline(text).connection()
-    async with connect(way) as client:
+async def _wait_until_effective(
+    admin: Client, kubeconfig: bytes, request: JoinRequest, report: ReportStep, clock: Clock
+) -> None:
+    """Waits for roles and policies: API servers learn about them by watches, so they take effect a little later."""
+    async with connect(Kubeconfig.inline(kubeconfig).connection()) as client:
         try:
-            for place in asked.namespaces:
-                await _wait_for_right(client, place, clock)
-            if asked.policy:
-                await _wait_for_policy(client, asked.namespaces[0], tell, clock)
+            for namespace in request.namespaces:
+                await _wait_for_roles(client, namespace, clock)
+            if request.policy and await enforces_policies(admin):
+                await _wait_for_policy(client, request.namespaces[0], report, clock)
         except (Forbidden, Unauthorized):
             raise
         except KubeError:
-            if not asked.server:
-                raise  # else it is an address that only the relay can reach
+            if not request.server:
+                raise  # with --server the address may be one that only the relay can reach
 
 
-async def _wait_for_right(client: Client, place: str, clock: Clock) -> None:
+async def _wait_for_roles(client: Client, namespace: str, clock: Clock) -> None:
     for tries_left in reversed(range(_TRIES)):
         try:
-            await client.call("GET", JOBS.path(place), {"limit": 1})
+            await client.call("GET", JOBS.path(namespace), {"limit": 1})
             return
         except (Forbidden, Unauthorized):
             if not tries_left:
@@ -178,12 +187,10 @@ async def _wait_for_right(client: Client, place: str, clock: Clock) -> None:
             await sleep(clock, _PAUSE)
 
 
-async def _wait_for_policy(client: Client, place: str, tell: Tell, clock: Clock) -> None:
-    """The relay gets its token only when the worker refuses what is no mirror. Embedded clusters never do."""
-    if (await server_version(client)).compiler != "gc":
-        return
+async def _wait_for_policy(client: Client, namespace: str, report: ReportStep, clock: Clock) -> None:
+    """Returns when the worker refuses a Job that is not a mirror, so that the relay gets no unrestricted token."""
     for _ in range(_TRIES):
-        if await refused(client, trial(place, "")):
+        if await is_forbidden(client, probe_job(namespace, "")):
             return
         await sleep(clock, _PAUSE)
-    tell(Step("worker", "not obeyed yet", "ValidatingAdmissionPolicy; `jobrelay worker check` tells when it is"))
+    report(Step("worker", "not enforced yet", "ValidatingAdmissionPolicy; `jobrelay worker check` shows when it is"))

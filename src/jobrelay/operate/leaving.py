@@ -1,7 +1,7 @@
-"""Letting a worker go: everything that `join` made is removed, on the management cluster first.
+"""Removes a worker: everything that `join` created, first on the management cluster, then on the worker.
 
-Each side is done for itself. What cannot be done, because a cluster does not answer or nobody said how to reach it, is named, and
-may be done later by the same command.
+The two clusters are handled independently. Whatever cannot be removed, because a cluster does not answer or no
+kubeconfig was given for it, is returned, and the same command can remove it later.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from jobrelay.fleet.errors import FleetError
-from jobrelay.fleet.registry import clusters, unregister
 from jobrelay.kube import Client, Connection, KubeError, NotFound, Object, Resource, connect
 from jobrelay.kube.resource import NAMESPACES, SECRETS, SERVICEACCOUNTS
-from jobrelay.operate.applying import Step, Tell, find, remove
+from jobrelay.operate.applying import ReportStep, Step, find, remove
+from jobrelay.operate.errors import OperateError
 from jobrelay.operate.identity import HOME, IDENTITY, WORKER
-from jobrelay.operate.joining import RIGHTS
+from jobrelay.operate.joining import PERMISSION_KINDS
 from jobrelay.operate.manifests import MANAGED_BY
+from jobrelay.operate.registry import list_workers, unregister_worker
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.relay import find_origin
 from jobrelay.workloads import load_adapters
 
-__all__ = ["Leaving", "leave"]
+__all__ = ["LeaveRequest", "leave"]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """What was asked for."""
+class LeaveRequest:
+    """Which worker leaves; `force` removes it even while mirrors run there."""
 
     name: str
     relay_namespace: str
@@ -36,64 +36,67 @@ class Leaving:
     dry_run: bool = False
 
 
-async def leave(management: Connection, worker: Connection | None, asked: Leaving, tell: Tell) -> list[str]:
-    """Undoes `join` on both clusters as far as they can be reached; returns what is left, in sentences."""
-    left: list[str] = []
+async def leave(
+    management: Connection, worker: Connection | None, request: LeaveRequest, report: ReportStep
+) -> list[str]:
+    """Undoes `join` on the clusters that can be reached; returns what remains, in sentences."""
+    remains: list[str] = []
     async with connect(management) as home, AsyncExitStack() as stack:
         there = await stack.enter_async_context(connect(worker)) if worker is not None else None
-        origin, problem = await _origin(home, there, asked)
-        if there is not None and origin and not asked.force and (running := await _still_running(there, origin)):
-            raise FleetError(
-                f"{len(running)} mirrors still run there: {', '.join(running[:3])}",
-                f"`jobrelay worker drain {asked.name}` first, or add --force",
+        origin, problem = await _origin(home, there, request)
+        if there is not None and origin and not request.force and (running := await _still_running(there, origin)):
+            raise OperateError(
+                f"{len(running)} mirrors still run on the worker: {', '.join(running[:3])}",
+                f"run `jobrelay worker drain {request.name}` first, or add --force",
             )
         if problem is None:
-            await leave_management(home, asked.name, asked.relay_namespace, tell, dry_run=asked.dry_run)
+            await _leave_management(home, request, report)
         else:
-            left.append(f"the management cluster keeps MultiKueueCluster and Secret {asked.name}: {problem}")
+            remains.append(f"the management cluster keeps MultiKueueCluster and Secret {request.name}: {problem}")
+        identity = f"the worker keeps the identity {origin or 'of the relay'} in namespace {HOME}, and its roles"
         if there is None:
-            left.append(f"the worker keeps the identity {origin or 'of the relay'} in namespace {HOME}, and its roles")
-            return left
+            return [*remains, identity]
         try:
             if origin:
-                await leave_worker(there, origin, tell, dry_run=asked.dry_run)
+                await _leave_worker(there, origin, report, dry_run=request.dry_run)
         except KubeError as error:
-            left.append(f"the worker keeps the identity {origin} in namespace {HOME}, and its roles: {error}")
-    return left
+            remains.append(f"{identity}: {error}")
+    return remains
 
 
-async def _origin(home: Client, there: Client | None, asked: Leaving) -> tuple[str, KubeError | None]:
-    """Whose identity is meant, and why the management cluster cannot be asked, if it cannot."""
+async def _origin(home: Client, there: Client | None, request: LeaveRequest) -> tuple[str, KubeError | None]:
+    """The origin that names the identity, and the error of the management cluster if it could not be asked."""
     problem = None
     try:
         found = await find_origin(home)
     except KubeError as error:
         found, problem = "", error
-    if asked.origin or found or there is None:
-        return asked.origin or found, problem
-    known = await origins(there, asked.name)
+    if request.origin or found or there is None:
+        return request.origin or found, problem
+    known = await _origins(there, request.name)
     if len(known) > 1:
-        raise FleetError(
-            f"several management clusters know this worker as {asked.name}", f"--origin one of {', '.join(known)}"
+        raise OperateError(
+            f"several management clusters know this worker as {request.name}",
+            f"choose one of them by --origin: {', '.join(known)}",
         )
     return (known[0] if known else ""), problem
 
 
 async def _still_running(there: Client, origin: str) -> list[str]:
     try:
-        return await unfinished(there, origin)
+        return await _unfinished(there, origin)
     except KubeError:
         return []
 
 
-async def origins(worker: Client, name: str) -> list[str]:
-    """The identities on a cluster that know it by this name."""
+async def _origins(worker: Client, name: str) -> list[str]:
+    """The origins of the identities on a cluster that know it as this worker."""
     found = await _listed(worker, SERVICEACCOUNTS, HOME, IDENTITY)
     return [obj.metadata.labels[IDENTITY] for obj in found if obj.metadata.annotations.get(WORKER) == name]
 
 
-async def unfinished(worker: Client, origin: str) -> list[str]:
-    """Mirrors that still run on a worker."""
+async def _unfinished(worker: Client, origin: str) -> list[str]:
+    """The mirrors on a worker that have not finished."""
     running = []
     for adapter in load_adapters():
         found = await _listed(worker, adapter.resource, None, f"{ORIGIN}={origin}")
@@ -101,34 +104,35 @@ async def unfinished(worker: Client, origin: str) -> list[str]:
     return running
 
 
-async def leave_management(client: Client, name: str, namespace: str, tell: Tell, *, dry_run: bool) -> None:
-    """Removes a worker's object and its Secret."""
-    if name in [each.name for each in await clusters(client)]:
+async def _leave_management(client: Client, request: LeaveRequest, report: ReportStep) -> None:
+    """Deletes a worker's MultiKueueCluster and its Secret."""
+    name, namespace, dry_run = request.name, request.relay_namespace, request.dry_run
+    if name in [each.name for each in await list_workers(client)]:
         if not dry_run:
-            await unregister(client, name, namespace)
+            await unregister_worker(client, name, namespace)
         what = f"MultiKueueCluster {name} and its Secret in namespace {namespace}"
-        tell(Step("management", "would be deleted" if dry_run else "deleted", what))
+        report(Step("management", "would be deleted" if dry_run else "deleted", what))
         return
     secret = await find(client, SECRETS, name, namespace)
-    await remove(client, SECRETS, [secret] if secret else [], "management", tell, dry_run=dry_run)
+    await remove(client, SECRETS, [secret] if secret else [], "management", report, dry_run=dry_run)
 
 
-async def leave_worker(worker: Client, origin: str, tell: Tell, *, dry_run: bool) -> None:
-    """Removes an identity: first what gives it rights, then what restricts it, then itself."""
-    for resource in RIGHTS:
+async def _leave_worker(worker: Client, origin: str, report: ReportStep, *, dry_run: bool) -> None:
+    """Deletes an identity: first its permissions, then the policy that restricts it, then the account itself."""
+    for resource in PERMISSION_KINDS:
         held = await _listed(worker, resource, None, f"{IDENTITY}={origin}")
-        await remove(worker, resource, held, "worker", tell, dry_run=dry_run)
+        await remove(worker, resource, held, "worker", report, dry_run=dry_run)
     accounts = await _listed(worker, SERVICEACCOUNTS, HOME, IDENTITY)
     own = [obj for obj in accounts if obj.name == origin]
-    await remove(worker, SERVICEACCOUNTS, own, "worker", tell, dry_run=dry_run)
+    await remove(worker, SERVICEACCOUNTS, own, "worker", report, dry_run=dry_run)
     home = await find(worker, NAMESPACES, HOME)
-    made = home is not None and home.metadata.labels.get(MANAGED_BY) == "jobrelay"
-    if home is not None and made and home.metadata.deletion_timestamp is None and len(accounts) == len(own):
-        await remove(worker, NAMESPACES, [home], "worker", tell, dry_run=dry_run)
+    ours = home is not None and home.metadata.labels.get(MANAGED_BY) == "jobrelay"
+    if home is not None and ours and home.metadata.deletion_timestamp is None and len(accounts) == len(own):
+        await remove(worker, NAMESPACES, [home], "worker", report, dry_run=dry_run)
 
 
 async def _listed(client: Client, resource: Resource, namespace: str | None, selector: str) -> Sequence[Object]:
-    """What is there; nothing where the kind is not known."""
+    """The objects that match; none if the cluster does not serve their kind."""
     try:
         return (await client.list(resource, namespace, label_selector=selector)).items
     except NotFound:

@@ -1,6 +1,6 @@
-"""What the management cluster needs for the relay to run there, as manifests.
+"""The manifests that the relay needs on the management cluster.
 
-The one source of it: `jobrelay install` prints and applies these, and the files in `deploy/` are written from them.
+They have one source: `jobrelay install` prints or applies these, and the files in `deploy/` are generated from them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jobrelay.operate.manifests import Manifest, binding, metadata, namespace, r
 from jobrelay.relay.workers.install import crds
 from jobrelay.relay.workers.loss import NAME as LOSSES
 
-__all__ = ["IMAGE", "NAME", "PORT", "Installation", "manifests"]
+__all__ = ["IMAGE", "NAME", "PORT", "Installation", "management_manifests"]
 
 NAME: Final = "jobrelay"
 IMAGE: Final = f"jobrelay:{__version__}"
@@ -25,25 +25,25 @@ _KUEUE: Final = "kueue.x-k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What may be chosen."""
+    """What can be configured."""
 
     namespace: str = "jobrelay-system"
     image: str = IMAGE
     replicas: int = 2
     arguments: tuple[str, ...] = ()
-    """More options of `jobrelay relay run`."""
+    """Additional options of `jobrelay relay run`."""
 
 
-def manifests(chosen: Installation) -> list[Manifest]:
-    """Everything, in the order in which it can be applied."""
+def management_manifests(chosen: Installation) -> list[Manifest]:
+    """All objects, in the order in which they can be applied."""
     account = (chosen.namespace, NAME)
     return [
         *crds(),
         namespace(chosen.namespace, {"pod-security.kubernetes.io/enforce": "restricted"}),
         service_account(NAME, chosen.namespace),
-        role(NAME, "", _everywhere()),
+        role(NAME, "", _cluster_rules()),
         binding(NAME, "", account),
-        role(NAME, chosen.namespace, _at_home()),
+        role(NAME, chosen.namespace, _namespace_rules()),
         binding(NAME, chosen.namespace, account),
         _service(chosen.namespace),
         _disruption_budget(chosen.namespace),
@@ -51,8 +51,8 @@ def manifests(chosen: Installation) -> list[Manifest]:
     ]
 
 
-def _everywhere() -> list[Manifest]:
-    """Delegated Jobs may be in any namespace. The relay neither creates nor deletes them, and reads no pods and no Secrets."""
+def _cluster_rules() -> list[Manifest]:
+    """Delegated Jobs can be in any namespace. The relay never creates or deletes them, and reads no pods or Secrets."""
     return [
         rule("batch", "jobs", "get list watch patch"),
         rule("batch", "jobs/status", "patch"),
@@ -63,8 +63,8 @@ def _everywhere() -> list[Manifest]:
     ]
 
 
-def _at_home() -> list[Manifest]:
-    """Its Lease, its record of lost workers, and the workers' kubeconfigs, whose tokens it renews."""
+def _namespace_rules() -> list[Manifest]:
+    """In its own namespace: its Lease, its record of lost workers, and workers' kubeconfigs, to renew their tokens."""
     return [
         rule("coordination.k8s.io", "leases", "create"),
         rule("coordination.k8s.io", "leases", "get update", NAME),
@@ -74,20 +74,20 @@ def _at_home() -> list[Manifest]:
     ]
 
 
-def _service(place: str) -> Manifest:
+def _service(in_namespace: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(f"{NAME}-metrics", place, _SELECTOR),
+        "metadata": metadata(f"{NAME}-metrics", in_namespace, _SELECTOR),
         "spec": {"selector": dict(_SELECTOR), "ports": [{"name": "metrics", "port": PORT, "targetPort": "http"}]},
     }
 
 
-def _disruption_budget(place: str) -> Manifest:
+def _disruption_budget(in_namespace: str) -> Manifest:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(NAME, place, _SELECTOR),
+        "metadata": metadata(NAME, in_namespace, _SELECTOR),
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(_SELECTOR)}},
     }
 
@@ -110,7 +110,7 @@ def _deployment(chosen: Installation) -> Manifest:
 
 
 def _pod(chosen: Installation) -> Manifest:
-    """Two replicas rather not on one node; one leads, the other takes over within 15 seconds."""
+    """Replicas are spread over nodes if possible; one leads, and another takes over within 15 seconds."""
     spread = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",

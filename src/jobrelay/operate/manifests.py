@@ -1,4 +1,4 @@
-"""Small parts that manifests are made of, and where objects of their kinds live."""
+"""Building blocks of manifests, and the API resources of their kinds."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _RESOURCES: Final = {
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:
-    """Where an object lives in the API."""
+    """The API resource of a manifest's kind."""
     return _RESOURCES[manifest["apiVersion"], manifest["kind"]]
 
 
 def describe(manifest: Mapping[str, Any]) -> str:
-    """An object in a few words: `role jobrelay in namespace a`."""
+    """An object's kind, name and namespace: `Role jobrelay in namespace a`."""
     found = manifest["metadata"]
     where = f" in namespace {found['namespace']}" if "namespace" in found else ""
     return f"{manifest['kind']} {found['name']}{where}"
 
 
 def metadata(name: str, namespace: str = "", labels: Mapping[str, str] | None = None) -> Manifest:
-    """Name, namespace and labels, ours among them."""
-    place = {"namespace": namespace} if namespace else {}
-    return {"name": name, **place, "labels": {**LABELS, **(labels or {})}}
+    """Name, namespace and labels, including the label of everything that jobrelay manages."""
+    scope = {"namespace": namespace} if namespace else {}
+    return {"name": name, **scope, "labels": {**LABELS, **(labels or {})}}
 
 
 def namespace(name: str, labels: Mapping[str, str] | None = None) -> Manifest:
@@ -58,13 +58,13 @@ def service_account(name: str, namespace: str, labels: Mapping[str, str] | None 
 
 
 def rule(group: str, resources: str, verbs: str, *names: str) -> Manifest:
-    """A rule of a role; lists are separated by blanks."""
+    """A rule of a role; resources and verbs are separated by spaces."""
     only = {"resourceNames": list(names)} if names else {}
     return {"apiGroups": [group], "resources": resources.split(), **only, "verbs": verbs.split()}
 
 
 def role(name: str, namespace: str, rules: Sequence[Manifest], labels: Mapping[str, str] | None = None) -> Manifest:
-    """A Role, or a ClusterRole where there is no namespace."""
+    """A Role, or a ClusterRole if the namespace is empty."""
     kind = "Role" if namespace else "ClusterRole"
     return {
         "apiVersion": f"{_RBAC}/v1",
@@ -75,7 +75,7 @@ def role(name: str, namespace: str, rules: Sequence[Manifest], labels: Mapping[s
 
 
 def binding(name: str, namespace: str, account: tuple[str, str], labels: Mapping[str, str] | None = None) -> Manifest:
-    """Gives the role of the same name and scope to a service account, told as (namespace, name)."""
+    """Binds the role of the same name and scope to a service account, given as (namespace, name)."""
     kind = "Role" if namespace else "ClusterRole"
     return {
         "apiVersion": f"{_RBAC}/v1",

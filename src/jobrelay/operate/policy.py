@@ -1,7 +1,8 @@
-"""What the relay's identity may do with Jobs on a worker, beyond what roles can say.
+"""The admission policy that restricts the relay's identity on a worker beyond what roles can express.
 
-A role allows verbs on kinds. This policy looks into the objects: the identity may only create Jobs that carry our marks and
-whose pods stay inside of their sandbox, and may only touch Jobs that carry its own label. It holds for this identity alone.
+A role allows verbs on kinds. This policy inspects the objects: the identity may only create Jobs that are marked as
+its mirrors and whose pods cannot reach the node, and may only change or delete Jobs with its own label. It applies to
+no other user.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _CONTAINERS: Final = "variables.containers.all(c, !has(c.securityContext) || ({r
 
 
 def policy(name: str, username: str, origin: str, labels: dict[str, str]) -> Manifest:
-    """The policy for one user, whose mirrors carry `origin` in their label."""
+    """The policy for one user, whose mirrors have `origin` in their label."""
     return {
         "apiVersion": _API,
         "kind": "ValidatingAdmissionPolicy",
@@ -59,16 +60,16 @@ def _variables() -> list[Manifest]:
 
 
 def _marks(origin: str) -> list[Manifest]:
-    """Own mirrors only, before and after."""
+    """Only its own mirrors, before and after a change."""
     annotations = " && ".join(f"'{name}' in object.metadata.annotations" for name in (ORIGIN_UID, ORIGIN_NAME, EPOCH))
     return [
         _validation(
             f"request.operation == 'DELETE' || ({_labelled('object', origin)})",
-            f"a mirror carries label {ORIGIN}={origin}",
+            f"a mirror must have label {ORIGIN}={origin}",
         ),
         _validation(
             f"request.operation == 'DELETE' || (has(object.metadata.annotations) && {annotations})",
-            f"a mirror carries annotations {ORIGIN_UID}, {ORIGIN_NAME} and {EPOCH}",
+            f"a mirror must have annotations {ORIGIN_UID}, {ORIGIN_NAME} and {EPOCH}",
         ),
         _validation(
             f"request.operation == 'CREATE' || ({_labelled('oldObject', origin)})",
@@ -83,7 +84,7 @@ def _labelled(which: str, origin: str) -> str:
 
 
 def _sandbox() -> list[Manifest]:
-    """Nothing that reaches the node."""
+    """No access to the node."""
     unprivileged = "!has(c.securityContext.privileged) || !c.securityContext.privileged"
     windows = "c.securityContext.windowsOptions"
     return [

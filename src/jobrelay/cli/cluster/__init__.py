@@ -1,4 +1,4 @@
-"""`jobrelay cluster`: embedded clusters, in the foreground or behind it."""
+"""`jobrelay cluster`: embedded clusters, in the foreground or in the background."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jobrelay.cli.lazy import LazyGroup
     commands_at={
         "start": ("jobrelay.cli.cluster.start:start", "Start clusters and keep them running."),
         "list": ("jobrelay.cli.cluster.list:list_", "List clusters, running or stopped."),
-        "stop": ("jobrelay.cli.cluster.stop:stop", "Stop running clusters; their data stays."),
-        "delete": ("jobrelay.cli.cluster.delete:delete", "Delete stopped clusters with all their data."),
+        "stop": ("jobrelay.cli.cluster.stop:stop", "Stop running clusters; their data is kept."),
+        "delete": ("jobrelay.cli.cluster.delete:delete", "Delete stopped clusters and all their data."),
     },
 )
 def cluster() -> None:

@@ -1,4 +1,4 @@
-"""What the cluster commands share: the folder, the names, what is known about a cluster."""
+"""Shared by the cluster commands: the folder, names, checks of options, and the description of a cluster."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from jobrelay.cluster.errors import ClusterError
 from jobrelay.cluster.files import ClusterFolder, find_folders
 
 NOT_PULLED = (
-    "note: images are not pulled; pods run their commands as processes of this machine, with your rights "
-    "(--runtime scripted: nothing runs)"
+    "note: images are not pulled; pods run their commands as processes of this machine, as your user "
+    "(with --runtime scripted they run nothing)"
 )
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def default_folder() -> pathlib.Path:
-    """Where clusters live unless --dir says otherwise."""
+    """The folder of clusters if --dir is not given."""
     state = os.environ.get("XDG_STATE_HOME")
     return (pathlib.Path(state) if state else pathlib.Path.home() / ".local" / "state") / "jobrelay"
 
@@ -38,24 +38,24 @@ DIR = click.option(
     envvar="JOBRELAY_DIR",
     default=default_folder,
     show_default="~/.local/state/jobrelay",
-    help="Where the clusters' data and kubeconfigs are.",
+    help="The folder of the clusters' data and kubeconfigs.",
 )
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises Failure for a name that cannot be a cluster's, and for one given twice."""
+    """Raises Failure for a name that is not valid for a cluster, and for a name that is given twice."""
     for name in names:
         if not _NAME.fullmatch(name):
-            hint = "use lower case letters, digits and '-', at most 63 of them, with a letter or digit at both ends"
-            raise Failure(f"{name!r} cannot be the name of a cluster", hint)
+            hint = "use at most 63 lower case letters, digits and '-', starting and ending with a letter or digit"
+            raise Failure(f"{name!r} is not a valid name for a cluster", hint)
         if names.count(name) > 1:
-            raise Failure(f"cluster {name!r} was named twice", "name each cluster once")
+            raise Failure(f"cluster {name!r} is given twice", "give each name once")
 
 
 def check_runtime(runtime: str) -> None:
-    """Raises Failure for a way of running pods that this machine does not have."""
+    """Raises Failure for a runtime that this platform does not support."""
     if runtime == "process" and sys.platform != "linux":
-        raise Failure("pods as processes need Linux", "use --runtime scripted or --runtime none")
+        raise Failure("--runtime process needs Linux", "use --runtime scripted or --runtime none")
 
 
 def check_sizes(sizes: Mapping[str, str | None]) -> None:
@@ -66,7 +66,7 @@ def check_sizes(sizes: Mapping[str, str | None]) -> None:
         try:
             parse(text or "1")
         except QuantityError as error:
-            raise Failure(f"{option} {text}: {error}", "write it as 4, 500m or 16Gi") from None
+            raise Failure(f"{option} {text}: {error}", "write 4, 500m or 16Gi, for example") from None
 
 
 def existing(folder: pathlib.Path, names: Sequence[str]) -> list[ClusterFolder]:
@@ -75,13 +75,13 @@ def existing(folder: pathlib.Path, names: Sequence[str]) -> list[ClusterFolder]:
     found = {each.name: each for each in find_folders(folder)}
     for name in names:
         if name not in found:
-            hint = f"there are: {', '.join(found)}" if found else "`jobrelay cluster start NAME` makes one"
+            hint = f"existing clusters: {', '.join(found)}" if found else "`jobrelay cluster start NAME` creates one"
             raise Failure(f"there is no cluster {name!r} in {folder}", hint)
     return [found[name] for name in names]
 
 
 def describe(folder: ClusterFolder) -> dict[str, Any]:
-    """What is known about a cluster without asking it."""
+    """What a cluster's folder says about it, as a table row."""
     pid = folder.holder()
     port = folder.settings().get("port")
     return {
@@ -93,21 +93,21 @@ def describe(folder: ClusterFolder) -> dict[str, Any]:
     }
 
 
-def tell_runtime(runtime: str) -> None:
-    """Says plainly what pods are, when they are more than words."""
+def print_runtime_note(runtime: str) -> None:
+    """Warns that pods run as processes of this machine, if they do."""
     if runtime == "process":
         click.echo(NOT_PULLED, err=True)
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The clusters whose names begin so."""
+    """The clusters whose names start with `incomplete`."""
     folder = ctx.params.get("folder") or default_folder()
     return [CompletionItem(each.name) for each in find_folders(folder) if each.name.startswith(incomplete)]
 
 
 @contextmanager
-def telling_errors() -> Iterator[None]:
-    """Turns what keeps a cluster from working into a message and code 2."""
+def cluster_errors() -> Iterator[None]:
+    """Turns a ClusterError into a Failure."""
     try:
         yield
     except ClusterError as error:

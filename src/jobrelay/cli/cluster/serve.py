@@ -1,4 +1,4 @@
-"""Clusters in the foreground: started one after the other in one process, stopped together on SIGINT or SIGTERM."""
+"""Runs clusters in the foreground: started one after another in one process, stopped together by SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 
 import click
 
-from jobrelay.cli.cluster.common import tell_runtime
+from jobrelay.cli.cluster.common import print_runtime_note
 from jobrelay.cli.loop import run_until_stopped
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
@@ -24,7 +24,7 @@ def serve_clusters(
     controllers: str = "all",
     nodes: NodeSettings | None = None,
 ) -> None:
-    """Runs clusters until a signal comes."""
+    """Runs clusters until a signal arrives."""
     clusters = [
         Cluster(name, folder, memory=memory, port=port, controllers=controllers, nodes=nodes)
         for name, port in ports.items()
@@ -37,6 +37,6 @@ async def _run(clusters: Sequence[Cluster], runtime: str) -> None:
         for cluster in clusters:
             await stack.enter_async_context(cluster)
             click.echo(f"{cluster.name} ready {cluster.url} {cluster.kubeconfig}")
-        tell_runtime(runtime)
+        print_runtime_note(runtime)
         gc.freeze()
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""`jobrelay cluster start`: checks what was asked, then serves here or in the background."""
+"""`jobrelay cluster start`: checks the options, then runs the clusters here or in the background."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jobrelay.cli.cluster.common import (
     check_names,
     check_runtime,
     check_sizes,
+    cluster_errors,
     complete_names,
-    tell_runtime,
-    telling_errors,
+    print_runtime_note,
 )
 from jobrelay.cli.errors import Failure
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 @click.command(short_help="Start clusters and keep them running.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
 @DIR
-@click.option("--memory", is_flag=True, help="Keep objects in memory only; they are gone at the end.")
+@click.option("--memory", is_flag=True, help="Keep objects in memory only; they are lost at the end.")
 @click.option(
     "--port", "base", metavar="BASE", type=click.IntRange(1, 65535),
-    help="Ports BASE, BASE+1, ... in the order of names.  [default: those of the last start, or free ones]",
+    help="Ports BASE, BASE+1, ... in the order of names.  [default: as at the last start, or free ones]",
 )  # fmt: skip
 @click.option(
     "--controllers", metavar="all|none|NAME,...", default="all", show_default=True,
-    help="Which controllers run, by kube-controller-manager's names.",
+    help="The controllers to run, by kube-controller-manager's names.",
 )  # fmt: skip
 @click.option(
     "--runtime", type=click.Choice(["process", "scripted", "none"]), default="process", show_default=True,
-    help="How pods run: as processes of this machine (images are not pulled), by a script in their annotations, or not.",
+    help="How pods run: as processes of this machine (images are not pulled), simulated by annotations, or not at all.",
 )  # fmt: skip
-@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many nodes there are.")
-@click.option("--cpu", metavar="QUANTITY", help="CPUs of a node.  [default: the machine's]")
-@click.option("--memory-size", metavar="QUANTITY", help="Memory of a node.  [default: the machine's]")
-@click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all are ready.")
-@click.option("-v", "--verbose", is_flag=True, help="Log details too.")
+@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="The number of nodes.")
+@click.option("--cpu", metavar="QUANTITY", help="CPUs of each node.  [default: the machine's]")
+@click.option("--memory-size", metavar="QUANTITY", help="Memory of each node.  [default: the machine's]")
+@click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all clusters are ready.")
+@click.option("-v", "--verbose", is_flag=True, help="Log debug messages too.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def start(
     names: tuple[str, ...],
@@ -60,11 +60,11 @@ def start(
 ) -> None:
     """Start clusters and keep them running until Ctrl-C.
 
-    Prints one line for each when it is ready: its name, its address, its kubeconfig. Objects, keys and ports are kept in the
-    folder and are there again at the next start.
+    Prints one line for each cluster when it is ready: its name, its address and its kubeconfig. Objects, keys and
+    ports are kept in the folder for the next start.
 
-    Pods run as processes of this machine, with your rights: no image is pulled, and nothing is walled off. Whoever may create
-    pods in the cluster can run commands as you. Use --runtime scripted or none for pods that run nothing.
+    Pods run as processes of this machine, as your user: no image is pulled, and they are not isolated. Anyone who may
+    create pods in the cluster can run commands as you. With --runtime scripted or none, pods run nothing.
 
     \b
     jobrelay cluster start dev
@@ -72,13 +72,13 @@ def start(
     """
     check_names(names)
     if base is not None and base + len(names) - 1 > 65535:
-        raise Failure(f"there are no {len(names)} ports from {base} on", "choose a smaller --port")
+        raise Failure(f"--port {base} leaves no room for {len(names)} ports up to 65535", "choose a smaller --port")
     _check_controllers(controllers)
     sizes = {"--cpu": cpu, "--memory-size": memory_size}
     check_sizes(sizes)
     check_runtime(runtime)
     ports = {name: base + index if base is not None else None for index, name in enumerate(names)}
-    with telling_errors():
+    with cluster_errors():
         if detach:
             from jobrelay.cli.cluster.background import start_detached
 
@@ -86,13 +86,13 @@ def start(
             extra = ["--controllers", controllers, "--runtime", runtime, "--nodes", str(nodes), *given]
             extra += _passed_on(verbose, log_format)
             start_detached(folder, ports, memory=memory, extra=extra)
-            tell_runtime(runtime)
+            print_runtime_note(runtime)
         else:
             from jobrelay.cli.cluster.serve import serve_clusters
-            from jobrelay.cli.logs import configure_logs
+            from jobrelay.cli.logging_setup import configure_logging
             from jobrelay.cluster.node import NodeSettings
 
-            configure_logs("debug" if verbose else "info", log_format)
+            configure_logging("debug" if verbose else "info", log_format)
             pool = NodeSettings(runtime=cast("RuntimeName", runtime), nodes=nodes, cpu=cpu, memory=memory_size)
             serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
 
@@ -103,7 +103,7 @@ def _check_controllers(text: str) -> None:
     try:
         select_controllers(text)
     except UnknownController as error:
-        raise Failure(str(error), "name controllers, or say all or none") from None
+        raise Failure(f"--controllers: {error}", "write all, none, or names separated by commas") from None
 
 
 def _passed_on(verbose: bool, log_format: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`jobrelay cluster stop`: asks the process that runs a cluster to end, and waits until it has."""
+"""`jobrelay cluster stop`: terminates the processes that run clusters and waits until they have exited."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from collections.abc import Sequence
 
 import click
 
-from jobrelay.cli.cluster.common import DIR, complete_names, existing, telling_errors
+from jobrelay.cli.cluster.common import DIR, cluster_errors, complete_names, existing
 from jobrelay.cli.errors import Failure
 from jobrelay.cluster.files import ClusterFolder, find_folders
 
 
-@click.command(short_help="Stop running clusters; their data stays.")
+@click.command(short_help="Stop running clusters; their data is kept.")
 @click.argument("names", metavar="NAME...", nargs=-1, shell_complete=complete_names)
-@click.option("--all", "everything", is_flag=True, help="Stop every cluster of the folder.")
+@click.option("--all", "everything", is_flag=True, help="Stop all clusters of the folder.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=15.0, show_default=True, help="Seconds to wait.")
 @DIR
 def stop(names: tuple[str, ...], everything: bool, timeout: float, folder: pathlib.Path) -> None:
-    """Stop running clusters; their data stays for the next start.
+    """Stop running clusters; their data is kept for the next start.
 
-    Clusters that were started by one command in the foreground run in one process and stop together.
+    Clusters that were started by one command in the foreground share a process and stop together.
     """
     if everything == bool(names):
         raise click.UsageError("Give either the names of clusters or --all.")
-    with telling_errors():
+    with cluster_errors():
         chosen = find_folders(folder) if everything else existing(folder, names)
         stop_clusters(chosen, timeout)
 
 
 def stop_clusters(chosen: Sequence[ClusterFolder], timeout: float) -> None:
-    """Sends SIGTERM to whoever runs the clusters and waits until their folders are free; raises Failure."""
+    """Sends SIGTERM to the processes of the clusters and waits until their folders are unlocked; raises Failure."""
     running = {each.name: (each, pid) for each in chosen if (pid := each.holder()) is not None}
     for pid in {pid for _, pid in running.values()}:
         _terminate(pid)
@@ -44,14 +44,14 @@ def stop_clusters(chosen: Sequence[ClusterFolder], timeout: float) -> None:
             continue
         while (pid := each.holder()) is not None:
             if time.monotonic() >= end:
-                raise Failure(f"cluster {each.name!r} (pid {pid}) did not end within {timeout:g} s", f"see {each.log}")
+                raise Failure(f"cluster {each.name!r} (pid {pid}) did not stop within {timeout:g} s", f"see {each.log}")
             time.sleep(0.02)
         click.echo(f"{each.name} stopped", err=True)
 
 
 def _terminate(pid: int) -> None:
     if not pid:
-        raise Failure("the process that runs the cluster does not say its id", "try again in a moment")
+        raise Failure("the process ID of the cluster is not known yet", "try again in a moment")
     try:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:

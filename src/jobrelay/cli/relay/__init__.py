@@ -1,4 +1,4 @@
-"""`jobrelay relay`: the relay itself, for one management cluster."""
+"""`jobrelay relay`: runs the relay of a management cluster."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ from jobrelay.cli.lazy import LazyGroup
     commands_at={"run": ("jobrelay.cli.relay.run:run", "Run delegated Jobs on worker clusters until Ctrl-C.")},
 )
 def relay() -> None:
-    """The relay: delegated Jobs run on worker clusters, and their status comes back."""
+    """The relay runs delegated Jobs on worker clusters and copies their status back."""

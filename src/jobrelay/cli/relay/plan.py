@@ -1,4 +1,4 @@
-"""What `jobrelay relay run` was asked to do, as a value."""
+"""The options of `jobrelay relay run` as a value."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.relay.settings import Settings
 
-__all__ = ["Plan"]
+__all__ = ["RelayPlan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RelayPlan:
+    """The checked options; `settings` makes the relay's settings from them."""
+
     kubeconfig: pathlib.Path | None
     context: str | None
     workers: Mapping[str, pathlib.Path] | None
-    """Kubeconfigs by name; None if workers are objects on the management cluster."""
+    """Kubeconfigs by worker name; None if workers are MultiKueueCluster objects."""
     tuning: Tuning
     origin: str | None
     namespace: str | None
     config: str | None
     allow_exec: frozenset[str]
     lease_name: str | None
-    """None if the relay leads without a Lease."""
+    """None to lead without a Lease."""
     listen: tuple[str, int]
     json: bool
 

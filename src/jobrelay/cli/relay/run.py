@@ -1,4 +1,4 @@
-"""`jobrelay relay run`: checks what was asked, then runs the relay here."""
+"""`jobrelay relay run`: checks the options, then runs the relay."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import CONTEXT, KUBECONFIG, LEASE_NAME, SYSTEM_NAMESPACE
+from jobrelay.cli.output import output_option
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
 
 
@@ -16,34 +17,36 @@ from jobrelay.cli.relay.tuning import Tuning, tuning_options
 @CONTEXT
 @click.option(
     "--worker", "workers", metavar="NAME=KUBECONFIG", multiple=True,
-    help="A worker, for local use; may be repeated.",
+    help="A worker, for local use; can be repeated.",
 )  # fmt: skip
 @click.option(
     "--workers-from", type=click.Choice(["objects", "flags"]),
-    help="Whether workers are MultiKueueCluster objects or --worker options.  [default: flags if there are any]",
+    help="Whether workers are MultiKueueCluster objects or --worker options.  [default: flags if --worker is given]",
 )  # fmt: skip
 @tuning_options
 @click.option(
-    "--origin", metavar="NAME", help="Marks our mirrors on workers that several relays share.  [default: by cluster]"
-)
+    "--origin", metavar="NAME",
+    help="The mark of this relay's mirrors on workers that several relays share.  [default: by management cluster]",
+)  # fmt: skip
 @click.option(
-    "--namespace", metavar="NS", envvar="JOBRELAY_NAMESPACE", show_default=f"{SYSTEM_NAMESPACE}; the pod's own in a pod",
-    help="Where the Lease and the workers' Secrets are.",
+    "--namespace", metavar="NS", envvar="JOBRELAY_NAMESPACE",
+    show_default=f"{SYSTEM_NAMESPACE}; in a pod: the pod's own",
+    help="The namespace of the relay's Lease and the workers' Secrets.",
 )  # fmt: skip
 @click.option("--config", metavar="NAME", help="Use only the workers of this MultiKueueConfig, in its order.")
 @click.option(
     "--allow-exec", metavar="COMMAND", multiple=True,
-    help="A credential plugin that kubeconfigs in Secrets may run; may be repeated.",
+    help="A credential plugin that kubeconfigs in Secrets may run; can be repeated.",
 )  # fmt: skip
 @LEASE_NAME
-@click.option("--no-leader-election", is_flag=True, help="Lead without a Lease; only where no other relay can run.")
+@click.option(
+    "--no-leader-election", is_flag=True, help="Lead without a Lease; use this only if no other relay can run."
+)
 @click.option(
     "--listen", metavar="ADDR:PORT", default="127.0.0.1:0", show_default=True,
-    help="Where to answer probes, Prometheus and our commands; port 0 is any.",
+    help="The address for probes, metrics and commands such as `jobrelay get`; port 0 means a free one.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to say ready."
-)
+@output_option("text", "json", help="Format of the ready line.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
 )  # fmt: skip
@@ -67,29 +70,29 @@ def run(
 ) -> None:
     """Run delegated Jobs of a management cluster on worker clusters until Ctrl-C.
 
-    Takes care of every Job whose spec.managedBy is jobrelay.dev/relay or kueue.x-k8s.io/multikueue. Says `relay ready` on
-    stdout, with the workers and their states, once it knows them.
+    Handles every Job whose spec.managedBy is jobrelay.dev/relay or kueue.x-k8s.io/multikueue. Prints `relay ready` on
+    stdout, followed by the workers and their states, once they are known.
 
-    Workers are MultiKueueCluster objects with a kubeconfig in a Secret (`jobrelay worker add` makes both), or --worker
-    options for local use. Several replicas may run: one leads, and another takes over within 15 seconds.
+    Workers are MultiKueueCluster objects with a kubeconfig in a Secret (`jobrelay worker add` creates both), or
+    --worker options for local use. Several replicas can run: one leads, and another takes over within 15 seconds.
 
     \b
     jobrelay relay run --kubeconfig management.kubeconfig
     jobrelay relay run --kubeconfig m.kubeconfig --worker a=a.kubeconfig --worker b=b.kubeconfig
     jobrelay relay run --worker-lost-timeout 90s --placement 'least-loaded*2,cost'
     """
-    from jobrelay.cli.logs import configure_logs
-    from jobrelay.cli.relay.plan import Plan
+    from jobrelay.cli.logging_setup import configure_logging
+    from jobrelay.cli.relay.plan import RelayPlan
     from jobrelay.cli.relay.serve import serve_relay
 
     tuning.check()
     given = _workers(workers)
     by_flags = workers_from == "flags" or (workers_from is None and bool(given))
     if given and not by_flags:
-        raise Failure("--worker options are not used with --workers-from objects", "leave one of the two out")
+        raise Failure("--worker cannot be combined with --workers-from objects", "remove one of the two")
     if by_flags and (config or allow_exec):
-        raise Failure("--config and --allow-exec are about worker objects", "use --workers-from objects")
-    plan = Plan(
+        raise Failure("--config and --allow-exec need workers that are objects", "use --workers-from objects")
+    plan = RelayPlan(
         kubeconfig=kubeconfig,
         context=context,
         workers=given if by_flags else None,
@@ -102,7 +105,7 @@ def run(
         listen=_address(listen),
         json=output == "json",
     )
-    configure_logs(log_level, log_format)
+    configure_logging(log_level, log_format)
     serve_relay(plan)
 
 
@@ -114,9 +117,9 @@ def _workers(texts: tuple[str, ...]) -> dict[str, pathlib.Path]:
         try:
             name, path = parse_flag(text)
         except ValueError as error:
-            raise Failure(f"--worker {error}", "write it as --worker NAME=KUBECONFIG") from None
+            raise Failure(f"--worker {error}", "write --worker NAME=KUBECONFIG") from None
         if name in found:
-            raise Failure(f"worker {name!r} was named twice", "name each worker once")
+            raise Failure(f"--worker {name!r} is given twice", "give each worker once")
         found[name] = path
     return found
 
@@ -124,5 +127,5 @@ def _workers(texts: tuple[str, ...]) -> dict[str, pathlib.Path]:
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise Failure(f"--listen {text}: not ADDR:PORT", "write it as 127.0.0.1:8080 or :8080")
+        raise Failure(f"--listen {text}: not ADDR:PORT", "write 127.0.0.1:8080 or :8080, for example")
     return host.strip("[]") or "0.0.0.0", int(port)

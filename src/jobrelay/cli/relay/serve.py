@@ -1,7 +1,7 @@
-"""Running the relay in the foreground, as a candidate for the lead until a signal comes.
+"""Runs the relay in the foreground, as a candidate for leadership, until a signal arrives.
 
-A replica that loses the lead becomes a candidate again, with everything built anew: what it knew as leader is of no use to
-it, and its caches are filled again in a moment.
+A replica that loses its leadership becomes a candidate again with a new Relay: what it knew as leader is out of date,
+and new caches are filled quickly.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.loop import run_until_stopped
 from jobrelay.cli.management import SYSTEM_NAMESPACE, failure
 from jobrelay.cli.output import print_table
-from jobrelay.cli.relay.plan import Plan
-from jobrelay.cli.workers import worker_row
+from jobrelay.cli.relay.plan import RelayPlan
+from jobrelay.cli.worker_rows import worker_row
 from jobrelay.kube import (
     Client,
     Connection,
@@ -44,12 +44,12 @@ from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensur
 __all__ = ["serve_relay"]
 
 log = structlog.get_logger(__name__)
-_FAIR_CHANCE: Final = 5.0  # seconds for workers to be reached before the relay calls itself ready
-_LEAD_KNOWN: Final = 3.0  # seconds for it to turn out who leads
+_WORKERS_TIMEOUT: Final = 5.0  # how long the ready line waits for workers to be reached
+_LEADER_TIMEOUT: Final = 3.0  # how long the ready line waits for the leader to be known
 
 
-class _Ready(msgspec.Struct, frozen=True, rename="camel"):
-    """The ready line for programs."""
+class _ReadyLine(msgspec.Struct, frozen=True, rename="camel"):
+    """The ready line of `-o json`."""
 
     ready: bool
     leads: bool
@@ -59,8 +59,8 @@ class _Ready(msgspec.Struct, frozen=True, rename="camel"):
     workers: list[WorkerView]
 
 
-def serve_relay(plan: Plan) -> None:
-    """Runs the relay until a signal comes; raises Failure."""
+def serve_relay(plan: RelayPlan) -> None:
+    """Runs the relay until a signal arrives; raises Failure."""
     try:
         connection = find_connection(plan.kubeconfig, plan.context)
         run_until_stopped(_serve(plan, connection))
@@ -68,7 +68,7 @@ def serve_relay(plan: Plan) -> None:
         raise failure(error) from error
 
 
-async def _serve(plan: Plan, connection: Connection) -> None:
+async def _serve(plan: RelayPlan, connection: Connection) -> None:
     identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
     host, port = plan.listen
     endpoint = Endpoint(host, port, os.environ.get("POD_IP", ""))
@@ -86,36 +86,36 @@ async def _serve(plan: Plan, connection: Connection) -> None:
             while True:
                 await _candidacy(plan, client, origin, namespace, identity, endpoint, first=first)
                 first = False
-                gc.collect()  # all that the last one knew hangs together, and would stay beside what the next one learns
+                gc.collect()  # the old relay's objects form cycles and would stay in memory beside the new one's
         finally:
             await endpoint.__aexit__()
 
 
-def _in_pod(plan: Plan) -> bool:
-    """Whether the management cluster is the one that this runs in, reached by the pod's service account."""
+def _in_pod(plan: RelayPlan) -> bool:
+    """Whether the relay runs in a pod of the management cluster and uses its service account."""
     files = [plan.kubeconfig] if plan.kubeconfig is not None else default_paths()
     return not any(path.exists() for path in files)
 
 
-async def _prepare(client: Client, plan: Plan, namespace: str) -> None:
-    """What the relay needs on the management cluster; where it may not look, an operator has seen to it."""
+async def _prepare(client: Client, plan: RelayPlan, namespace: str) -> None:
+    """Creates what the relay needs on the management cluster; without permission, it is assumed to be installed."""
     try:
         await ensure_namespace(client, namespace)
         if plan.workers is None:
             await ensure_crds(client)
     except Forbidden as error:
-        log.info("not checked whether all is there", reason=str(error))
+        log.info("no permission to check the namespace and the CRDs of workers", reason=str(error))
 
 
 async def _candidacy(
-    plan: Plan, client: Client, origin: str, namespace: str, identity: str, endpoint: Endpoint, *, first: bool
+    plan: RelayPlan, client: Client, origin: str, namespace: str, identity: str, endpoint: Endpoint, *, first: bool
 ) -> None:
-    """Stands by, leads, and returns when the lead is lost."""
+    """Stands by, leads, and returns when the leadership is lost."""
     clock = SystemClock()
     election = None
     if plan.lease_name is not None:
-        told = {ENDPOINT: endpoint.url}
-        election = LeaderElection(client, plan.lease_name, namespace, identity, clock=clock, annotations=told)
+        annotations = {ENDPOINT: endpoint.url}
+        election = LeaderElection(client, plan.lease_name, namespace, identity, clock=clock, annotations=annotations)
     relay = Relay(
         client,
         _source(plan, client, namespace),
@@ -127,19 +127,19 @@ async def _candidacy(
         clock=clock,
     )
     endpoint.relay = relay
-    saying = asyncio.create_task(_say_ready(relay, election, endpoint, plan)) if first else None
+    printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:
         await relay.run()
     except LeadershipLost as error:
-        log.warning("the lead is lost; standing by", reason=str(error))
+        log.warning("lost leadership; standing by", reason=str(error))
     finally:
         endpoint.relay = None
-        if saying is not None:
-            saying.cancel()
-            await asyncio.wait({saying})
+        if printing is not None:
+            printing.cancel()
+            await asyncio.wait({printing})
 
 
-def _source(plan: Plan, client: Client, namespace: str) -> WorkerSource:
+def _source(plan: RelayPlan, client: Client, namespace: str) -> WorkerSource:
     if plan.workers is not None:
         return FlagSource(plan.workers)
     return ObjectSource(
@@ -147,21 +147,21 @@ def _source(plan: Plan, client: Client, namespace: str) -> WorkerSource:
     )
 
 
-async def _say_ready(relay: Relay, election: LeaderElection | None, endpoint: Endpoint, plan: Plan) -> None:
+async def _print_ready(relay: Relay, election: LeaderElection | None, endpoint: Endpoint, plan: RelayPlan) -> None:
     await relay.manager.ready.wait()
-    await relay.registry.wait_ready(_FAIR_CHANCE)
+    await relay.registry.wait_ready(_WORKERS_TIMEOUT)
     if election is not None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LEAD_KNOWN):
+            async with asyncio.timeout(_LEADER_TIMEOUT):
                 await election.known.wait()
     leader = election.leader if election is not None else ""
     views = worker_views(relay)
     if plan.json:
-        ready = _Ready(True, relay.leads(), leader, endpoint.url, relay.state.settings.origin, views)
+        ready = _ReadyLine(True, relay.leads(), leader, endpoint.url, relay.state.settings.origin, views)
         click.echo(msgspec.json.encode(ready))
         return
     click.echo(f"relay ready {endpoint.url}" + ("" if relay.leads() else f" (standing by: {leader or 'nobody'} leads)"))
     if views:
         print_table([worker_row(view) for view in views], ["name", "state", "jobs", "reason"])
     else:
-        click.echo("no workers are registered yet: `jobrelay worker add NAME KUBECONFIG` does that", err=True)
+        click.echo("no workers are registered yet; `jobrelay worker add NAME KUBECONFIG` registers one", err=True)

@@ -1,4 +1,4 @@
-"""How the relay behaves, as options that `relay run` and `up` share."""
+"""The options of the relay's behaviour, shared by `relay run` and `up`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from jobrelay.cli.durations import seconds
+from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
 from jobrelay.relay.settings import FENCE_LEASE, KEEP_FINISHED, LOST_TIMEOUT
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """All times are in seconds."""
+    """The relay's behaviour; all durations are in seconds."""
 
     worker_lost_timeout: float = LOST_TIMEOUT
     keep_finished: float = KEEP_FINISHED
@@ -30,7 +30,7 @@ class Tuning:
     create_namespaces: bool = False
 
     def arguments(self) -> list[str]:
-        """The options that say the same."""
+        """The equivalent command line options."""
         return [
             f"--worker-lost-timeout={self.worker_lost_timeout}s",
             f"--keep-finished={self.keep_finished}s",
@@ -61,28 +61,28 @@ def _minutes(duration: float) -> str:
 
 _OPTIONS = (
     click.option(
-        "--worker-lost-timeout", metavar="DURATION", callback=seconds, default=_minutes(LOST_TIMEOUT), show_default=True,
-        help="How long a worker may be unreachable before its Jobs are started elsewhere.",
+        "--worker-lost-timeout", metavar="DURATION", callback=duration_seconds, default=_minutes(LOST_TIMEOUT),
+        show_default=True, help="How long a worker may be unreachable before its Jobs start elsewhere.",
     ),
     click.option(
-        "--keep-finished", metavar="DURATION", callback=seconds, default=_minutes(KEEP_FINISHED), show_default=True,
-        help="How long the mirror of a finished Job stays on its worker, for its logs.",
+        "--keep-finished", metavar="DURATION", callback=duration_seconds, default=_minutes(KEEP_FINISHED),
+        show_default=True, help="How long the mirror of a finished Job is kept on its worker, for its logs.",
     ),
     click.option(
         "--placement", metavar="POLICY", default="",
-        help="How workers are compared, as in 'least-loaded*2,cost'.  [default: fit,least-loaded,affinity]",
+        help="The placement policy, such as 'least-loaded*2,cost'.  [default: fit,least-loaded,affinity]",
     ),
-    click.option("--fencing", is_flag=True, help="Never let a Job run twice at the same time, unless it says otherwise."),
+    click.option("--fencing", is_flag=True, help="Never let a Job run on two workers at once, unless it opts out."),
     click.option(
-        "--fence-lease", metavar="DURATION", callback=seconds, default=_minutes(FENCE_LEASE), show_default=True,
-        help="How long a fenced Job runs on after the last word from the relay.",
+        "--fence-lease", metavar="DURATION", callback=duration_seconds, default=_minutes(FENCE_LEASE),
+        show_default=True, help="How long a fenced Job keeps running after the relay last renewed its lease.",
     ),
-    click.option("--create-namespaces", is_flag=True, help="Create a Job's namespace on its worker where it is missing."),
+    click.option("--create-namespaces", is_flag=True, help="Create a Job's namespace on its worker if it is missing."),
 )  # fmt: skip
 
 
 def tuning_options(command: F) -> F:
-    """Adds the options; the command gets `tuning`."""
+    """Adds the options to a command, which gets them as `tuning`."""
 
     @functools.wraps(command)
     def wrapped(

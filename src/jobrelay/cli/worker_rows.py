@@ -1,4 +1,4 @@
-"""Workers as rows of a table."""
+"""Workers as table rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 
 
 def worker_row(view: WorkerView) -> dict[str, Any]:
-    """One worker; `state` joins what its operator wants and whether it answers."""
+    """One worker; `state` combines whether it is connected with the state that its operator has set."""
     return {
         "name": view.name,
         "state": _state(view),

@@ -1,13 +1,14 @@
-"""An explanation as text, JSON or YAML."""
+"""Prints an explanation as text, JSON or YAML."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
+
+from jobrelay.cli.output import print_data
 
 __all__ = ["explanation_lines", "print_explanation"]
 
@@ -15,23 +16,18 @@ _WIDTH = 118
 
 
 def print_explanation(found: Mapping[str, Any], output: str) -> None:
-    """Prints it on stdout; that the relay could not be asked is said on stderr too."""
-    if output == "json":
-        click.echo(json.dumps(found, indent=2))
-    elif output == "yaml":
-        import yaml
-
-        click.echo(yaml.safe_dump(dict(found), sort_keys=False, allow_unicode=True), nl=False)
+    """Prints the explanation on stdout, and a note on stderr if the relay could not be reached."""
+    if output == "text":
+        click.echo("\n".join(explanation_lines(found)))
     else:
-        for line in explanation_lines(found):
-            click.echo(line)
+        print_data(dict(found), output)
     if found.get("relayUnreachable"):
-        click.echo(f"note: the relay could not be asked: {found['relayUnreachable']}", err=True)
-        click.echo("note: this is only what the management cluster tells", err=True)
+        click.echo(f"note: the relay could not be reached: {found['relayUnreachable']}", err=True)
+        click.echo("note: showing only what the management cluster knows", err=True)
 
 
 def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The text: the sentence, the facts, the verdict on each worker and what would change it."""
+    """The text: the sentence, the facts, the verdict on each worker with what would change it, and events."""
     yield from textwrap.wrap(found["sentence"], _WIDTH)
     yield ""
     yield f"  job       {found['namespace']}/{found['name']}"
@@ -41,7 +37,7 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found.get("mirror"):
         yield f"  mirror    {found['mirror']}"
     if found.get("fenced"):
-        yield "  fenced    yes: it never runs twice at the same time"
+        yield "  fenced    yes: it never runs on two workers at the same time"
     for problem in found.get("problems", ()):
         yield f"  problem   {problem}"
     yield from _workers(found)

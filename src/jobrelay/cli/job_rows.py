@@ -1,4 +1,4 @@
-"""Delegated Jobs as rows of a table: where each runs, how far it is, and what it waits for."""
+"""Delegated Jobs as table rows: where each runs, its progress, and what it waits for."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["finished", "is_delegated", "job_row", "job_status"]
 
 
 def is_delegated(job: Mapping[str, Any]) -> bool:
-    """Whether a Job was handed to a relay."""
+    """Whether a Job is delegated to a relay."""
     return job.get("spec", {}).get("managedBy") in (RELAY, MULTIKUEUE)
 
 
 def job_status(job: Mapping[str, Any]) -> str:
-    """One word for how a Job is."""
+    """A Job's status in one word."""
     status = job.get("status") or {}
     true = {one["type"] for one in status.get("conditions") or () if one.get("status") == "True"}
     for word in ("Complete", "Failed", "Suspended"):
@@ -36,7 +36,7 @@ def finished(status: str) -> bool:
 
 
 def job_row(obj: Object, now: datetime, sentence: str = "") -> dict[str, Any]:
-    """One Job; `sentence` is what the relay says about it. `why` keeps silent about those that run or have ended."""
+    """One Job; `sentence` is the relay's explanation. `why` is empty for Jobs that run or have finished."""
     job, to = obj.decode(), assignment_of(obj)
     spec, status = job["spec"], job.get("status") or {}
     word = job_status(job)

@@ -1,7 +1,7 @@
-"""Manifests as files: plain YAML, a folder for kustomize, and a Helm chart, all written from the same values.
+"""Manifests as files: plain YAML, a kustomize folder and a Helm chart, all generated from the same values.
 
-The chart is made from manifests whose namespace, image and number of replicas are marks that no cluster would take; the marks are
-then exchanged for Helm's expressions. So neither kind of file can say anything that the other does not.
+The chart is rendered from manifests whose namespace, image and number of replicas are placeholders, which are then
+replaced with Helm expressions. So the chart and the kustomize files cannot differ.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import Any, Final
 import yaml
 
 from jobrelay import __version__
-from jobrelay.operate.management import IMAGE, NAME, Installation, manifests
+from jobrelay.operate.management import IMAGE, NAME, Installation, management_manifests
 from jobrelay.operate.manifests import Manifest
 
-__all__ = ["as_yaml", "files"]
+__all__ = ["as_yaml", "deploy_files"]
 
-_MARKED: Final = Installation("THE-NAMESPACE", "THE-IMAGE", 424242, ("THE-ARGUMENT",))
-_EXCHANGED: Final = {
+_PLACEHOLDERS: Final = Installation("THE-NAMESPACE", "THE-IMAGE", 424242, ("THE-ARGUMENT",))
+_EXPRESSIONS: Final = {
     "THE-NAMESPACE": "{{ .Release.Namespace }}",
     "image: THE-IMAGE": "image: {{ .Values.image | quote }}",
     "replicas: 424242": "replicas: {{ .Values.replicas }}",
 }
 _ARGUMENT: Final = "- THE-ARGUMENT"
 _LOOP: Final = "{{- range .Values.arguments }}\n{indent}- {{ . | quote }}\n{indent}{{- end }}"
-_OWN_FILES: Final = ("CustomResourceDefinition",)
+_DEFINITION: Final = "CustomResourceDefinition"
 
 
 def as_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """One document for each."""
+    """One YAML document per manifest."""
     text: str = yaml.safe_dump_all(list(manifests), sort_keys=False, allow_unicode=True, width=1000)
     return text
 
 
-def files() -> dict[str, str]:
-    """Everything under `deploy/`, by path."""
-    made = manifests(Installation())
-    definitions = [each for each in made if each["kind"] in _OWN_FILES]
-    rest = [each for each in made if each["kind"] not in _OWN_FILES]
+def deploy_files() -> dict[str, str]:
+    """The generated files below `deploy/`, by path."""
+    made = management_manifests(Installation())
+    definitions = [each for each in made if each["kind"] == _DEFINITION]
+    rest = [each for each in made if each["kind"] != _DEFINITION]
     return {
         "kustomize/kustomization.yaml": as_yaml([_kustomization()]),
         "kustomize/crds.yaml": as_yaml(definitions),
@@ -46,7 +46,7 @@ def files() -> dict[str, str]:
         "helm/Chart.yaml": as_yaml([_chart()]),
         "helm/values.yaml": _values(),
         "helm/crds/crds.yaml": as_yaml(definitions),
-        "helm/templates/relay.yaml": _template(manifests(_MARKED)),
+        "helm/templates/relay.yaml": _template(management_manifests(_PLACEHOLDERS)),
     }
 
 
@@ -78,19 +78,19 @@ def _values() -> str:
     return (
         "# The relay's image.\n"
         f"image: {chosen.image}\n"
-        "# How many relays run; one leads, the others stand by.\n"
+        "# The number of relays; one leads, the others stand by.\n"
         f"replicas: {chosen.replicas}\n"
-        "# More options of `jobrelay relay run`, such as --fencing.\n"
+        "# Additional options of `jobrelay relay run`, such as --fencing.\n"
         "arguments: []\n"
     )
 
 
-def _template(marked: Iterable[Manifest]) -> str:
-    """The namespace itself is Helm's to create."""
-    own = [each for each in marked if each["kind"] not in (*_OWN_FILES, "Namespace")]
+def _template(manifests: Iterable[Manifest]) -> str:
+    """The chart's template; Helm itself creates the namespace."""
+    own = [each for each in manifests if each["kind"] not in (_DEFINITION, "Namespace")]
     text = as_yaml(own)
-    for mark, expression in _EXCHANGED.items():
-        text = text.replace(mark, expression)
+    for placeholder, expression in _EXPRESSIONS.items():
+        text = text.replace(placeholder, expression)
     lines = [_line(line) for line in text.splitlines()]
     return "\n".join(lines) + "\n"
 

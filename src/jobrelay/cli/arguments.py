@@ -1,4 +1,4 @@
-"""`job/NAME` on the command line."""
+"""Arguments that name a Job or workers, with shell completion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("job", "jobs", "job.batch", "jobs.batch")
 def _job_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     kind, slash, name = value.rpartition("/")
     if slash and kind.lower() not in _KINDS:
-        raise click.BadParameter(f"{kind!r} cannot be delegated; write job/NAME.")
+        raise click.BadParameter(f"{kind!r} is not a kind that can be delegated; write job/NAME.")
     if not name:
         raise click.BadParameter("the name is missing; write job/NAME.")
     return name
@@ -27,29 +27,29 @@ def _complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_workers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The registered workers whose names begin so."""
+    """The registered workers whose names start with `incomplete`."""
     return [CompletionItem(name) for name in _names(ctx, jobs=False) if name.startswith(incomplete)]
 
 
 def _names(ctx: click.Context, *, jobs: bool) -> list[str]:
-    """Names from the management cluster; none where it does not answer, since nobody asked for an error."""
+    """Names from the management cluster; none if it cannot be reached, since completion must not print errors."""
     from jobrelay.cli.management import run
 
     management = Management(ctx.params.get("kubeconfig"), ctx.params.get("context"))
     try:
-        return run(_ask(management, ctx.params.get("namespace"), jobs))
+        return run(_list_names(management, ctx.params.get("namespace"), jobs))
     except click.ClickException:
         return []
 
 
-async def _ask(management: Management, namespace: str | None, jobs: bool) -> list[str]:
-    from jobrelay.cli.jobs import is_delegated
-    from jobrelay.fleet.registry import clusters
+async def _list_names(management: Management, namespace: str | None, jobs: bool) -> list[str]:
+    from jobrelay.cli.job_rows import is_delegated
     from jobrelay.kube.resource import JOBS
+    from jobrelay.operate.registry import list_workers
 
     async with management.connect() as client:
         if not jobs:
-            return [each.name for each in await clusters(client)]
+            return [each.name for each in await list_workers(client)]
         found = await client.list(JOBS, management.namespace(namespace))
         return [each.name for each in found.items if is_delegated(each.decode())]
 

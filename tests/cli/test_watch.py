@@ -9,16 +9,16 @@ from click.shell_completion import ShellComplete
 
 from jobrelay.cli import root
 from jobrelay.cli.management import Management
-from jobrelay.cli.watching import follow_jobs
+from jobrelay.cli.watch import watch_jobs
 
-from .asking import answering_fleet
+from .fleets import answering_fleet
 
 
 async def test_every_change_of_a_row_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     async with answering_fleet() as it:
         management = Management(it.management.kubeconfig)
         columns = ["name", "cluster", "run", "status", "why"]
-        following = asyncio.create_task(follow_jobs(it.client, management, "default", "table", columns))
+        following = asyncio.create_task(watch_jobs(it.client, management, "default", "table", columns))
         await it.submit("standard", managed_by=None)
         await it.submit(seconds=0.2)
         shown = ""

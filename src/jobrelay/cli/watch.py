@@ -1,4 +1,4 @@
-"""`jobrelay get jobs -w`: a line for every delegated Job, and another whenever its row changes."""
+"""`jobrelay get jobs -w`: prints a line for each delegated Job, and another whenever its row changes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
-from jobrelay.cli.asking import ask_or_say
-from jobrelay.cli.jobs import is_delegated, job_row
+from jobrelay.cli.job_rows import is_delegated, job_row
 from jobrelay.cli.management import Management
+from jobrelay.cli.relay_api import try_query_relay
 from jobrelay.kube import Client, Expired, Object, SystemClock
 from jobrelay.kube.resource import JOBS
 from jobrelay.kube.watch import EventType
 
-__all__ = ["follow_jobs"]
+__all__ = ["watch_jobs"]
 
 _WIDTHS = {"namespace": 14, "name": 24, "cluster": 14, "run": 3, "status": 11, "completions": 11, "age": 6}
 
 
-async def follow_jobs(
+async def watch_jobs(
     client: Client, management: Management, namespace: str | None, output: str, columns: Sequence[str]
 ) -> None:
     """Prints until cancelled."""
@@ -49,8 +49,8 @@ async def _show(
 ) -> None:
     if not is_delegated(obj.decode()):
         return
-    answer = await ask_or_say(client, management, f"/explain/{obj.namespace}/job/{obj.name}")
-    row = job_row(obj, SystemClock().now(), (answer.value or {}).get("sentence", ""))
+    reply = await try_query_relay(client, management, f"/explain/{obj.namespace}/job/{obj.name}")
+    row = job_row(obj, SystemClock().now(), (reply.value or {}).get("sentence", ""))
     key, seen = (obj.namespace, obj.name), {name: value for name, value in row.items() if name != "age"}
     if shown.get(key) == seen:
         return

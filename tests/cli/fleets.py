@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from jobrelay.cli import root
 from jobrelay.cluster.node import NodeSettings
-from jobrelay.fleet.registry import register
 from jobrelay.kube import LeaderElection
+from jobrelay.operate.registry import register_worker
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, fleet
 
@@ -33,9 +33,9 @@ async def answering_fleet(
         endpoint.relay = it.relay
         if registered:
             for name, cluster in it.workers.items():
-                await register(it.client, name, cluster.kubeconfig.read_bytes(), NAMESPACE)
-        told = {ENDPOINT: endpoint.url}
-        election = LeaderElection(it.client, "jobrelay", NAMESPACE, "tests", annotations=told)
+                await register_worker(it.client, name, cluster.kubeconfig.read_bytes(), NAMESPACE)
+        annotations = {ENDPOINT: endpoint.url}
+        election = LeaderElection(it.client, "jobrelay", NAMESPACE, "tests", annotations=annotations)
         leading = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]
         try:
             await election.known.wait()
