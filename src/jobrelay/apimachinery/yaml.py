@@ -2,8 +2,8 @@
 
 PyYAML's C loader does the work; some rules differ from its defaults and are changed here: dates and base-60 numbers
 stay text, `0o14` is octal, `y` and `n` are booleans, tags do not change what is a map or a list. Keys become text the
-way Go's converter prints them. A repeated key keeps its last value and is told to `duplicates` with its line, as the
-server's warning has it.
+way Go's converter prints them. A repeated key keeps its last value and is added to `duplicates` with its line, for the
+server's warning.
 
 Most bodies that come as YAML are JSON; those are read as such, a hundred times faster, unless the two languages differ
 on them. The C code recurses for each level of a document and slows down with each open bracket, so depth is bounded
@@ -169,7 +169,7 @@ def load(text: bytes | str, duplicates: list[str] | None = None) -> Any:
             if not gojson.may_repeat(raw, value):
                 return _as_json(value)
         except (gojson.JsonError, RecursionError):
-            pass  # the other way has the words for what is wrong
+            pass  # the slow path has the error text
     if _NEWER.match(raw):
         raise YamlError("yaml: found incompatible YAML document")
     _check_depth(raw)

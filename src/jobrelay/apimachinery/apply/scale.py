@@ -1,9 +1,8 @@
 """managedFields of `/scale`: one field of the parent, seen as `spec.replicas` of a Scale.
 
-Managers of the parent that own its replicas own those of the Scale. A write to the Scale is tracked there and carried
-back: whoever set the replicas through it owns them in the parent, through the subresource, and nobody else does any
-more. Like the real server, this forgets the time on the way back, and updaters of the replicas get an entry of their
-own.
+Managers of the parent that own its replicas own those of the Scale. A write to the Scale is tracked on the Scale and
+converted back: the writer then owns the replicas of the parent through the subresource, and no other manager does. As
+on the real server, times are lost by the conversion, and updaters of the replicas get an entry of their own.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _ALLOWED_AT_ROOT: Final = frozenset(_AT_ROOT.split())
 
 @dataclass(frozen=True, slots=True)
 class SpecRequirements:
-    """What a spec must fulfil; an update does not demand what the stored spec already lacked."""
+    """The checks that apply: an update need not pass those that the stored spec fails."""
 
     schema: SchemaRequirements = field(default_factory=SchemaRequirements)
     pruned_defaults: bool = True
@@ -233,7 +233,7 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequire
 
 
 def _root_errors(schema: Obj, path: Path) -> list[FieldError]:
-    """With a status subresource, the root may only say what would also hold without the status."""
+    """With a status subresource, the root schema may only have constraints that hold without the status too."""
     for name in hoisting.FIELD_ORDER:
         value = schema.get(name)
         if value is None or value is False or value in ("", [], {}):

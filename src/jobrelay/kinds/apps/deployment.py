@@ -68,7 +68,7 @@ def parse_int64(text: str) -> int:
 
 
 def _normalize_rollback(metadata: dict[str, Any]) -> None:
-    """The annotation stands for a number of the old API, and is gone when that is not set."""
+    """The annotation holds a number of the old API, and is removed when that is not set."""
     annotations = metadata.get("annotations") or {}
     if ROLLBACK_TO not in annotations:
         return

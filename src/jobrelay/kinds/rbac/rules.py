@@ -1,7 +1,7 @@
-"""What RBAC rules mean: who a binding is for, what a rule allows, whether one set of rules covers another.
+"""Evaluation of RBAC rules: subjects of a binding, what a rule allows, whether one set of rules covers another.
 
-Nobody may grant what they do not hold: `escalation_error` compares the rules of the granter with those of the role,
-piece by piece (one group, resource, verb and name at a time), and lists what is missing in the server's own words.
+Users may only grant rights that they have: `escalation_error` compares the rules of the user with those of the role
+(one group, resource, verb and name at a time), and lists what is missing with the server's text.
 """
 
 from __future__ import annotations

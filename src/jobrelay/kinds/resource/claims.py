@@ -1,4 +1,4 @@
-"""ResourceClaims and their templates. What is asked for cannot change; what was given is in the status.
+"""ResourceClaims and their templates. The spec is immutable; the allocation is in the status.
 
 Fields of features that are off in this release (tolerations, distinctAttribute, capacity requests, binding conditions,
 shares) are dropped before anything looks at them.

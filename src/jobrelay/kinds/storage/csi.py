@@ -1,4 +1,4 @@
-"""What CSI drivers tell the cluster: the driver itself, where it runs, how much room it has."""
+"""CSIDrivers, CSINodes and CSIStorageCapacities."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def validate_pod_template_spec(template: Fields, path: Path) -> Errors:
 
 
 def validate_pod_annotations(annotations: Mapping[str, str], spec: Fields, path: Path) -> Errors:
-    """The annotations that mean something to pods."""
+    """Validates the annotations that have a meaning for pods."""
     errors: Errors = []
     if not annotations:
         return errors
