@@ -60,9 +60,7 @@ class Requirement:
 
 
 class Selector:
-    """Requirements that must all hold; `nothing` marks the selector of an absent LabelSelector, which matches no
-    object.
-    """
+    """Requirements that must all hold; `nothing`: an absent LabelSelector, which matches no object."""
 
     __slots__ = ("nothing", "requirements")
 

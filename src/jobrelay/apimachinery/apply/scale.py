@@ -7,12 +7,10 @@ on the real server, times are lost by the conversion, and updaters of the replic
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from jobrelay.apimachinery.apply.entries import Managers, Wire, read, write
 from jobrelay.apimachinery.apply.fieldset import Fields, difference, from_paths, has
-from jobrelay.apimachinery.apply.managed import update_managed_fields
-from jobrelay.apimachinery.apply.schema import Schema, built_in_schema
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
@@ -47,32 +45,3 @@ def to_parent(
         if has(entry.fields, _REPLICAS):
             found[identity] = entry._replace(version=version, fields=owned, time="")
     return write(found)
-
-
-def scale_schema() -> Schema:
-    found = built_in_schema(SCALE_VERSION, "Scale")
-    assert found is not None
-    return found
-
-
-def track_scale(
-    parent: Wire | None,
-    old: dict[str, Any],
-    new: dict[str, Any],
-    *,
-    manager: str,
-    now: str,
-    path: tuple[str, ...],
-    version: str,
-    versions: frozenset[str] = frozenset(),
-) -> Wire | None:
-    """The managedFields of the parent after its Scale was changed by an update or a patch.
-
-    version is the parent's, versions are all in which it has its replicas at the same path.
-    """
-    known = versions | {version}
-    seen = to_scale(parent, path, known)
-    live = {**old, "metadata": {**old["metadata"], "managedFields": seen}} if seen else old
-    options: dict[str, Any] = {"api_version": SCALE_VERSION, "subresource": "scale", "schema": scale_schema()}
-    written = update_managed_fields(live, new, manager=manager, now=now, **options)
-    return to_parent(parent, written, path, known, version)

@@ -46,8 +46,8 @@ class CorrelatedObject:
 
 
 def same(new: Any, old: Any, node: StructuralSchema | None) -> bool:
-    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never
-    is.
+    """Equality for ratcheting: map-type lists by key; objects with fields that the schema does not name are never
+    equal.
     """
     if node is None:
         return _plainly_same(new, old)

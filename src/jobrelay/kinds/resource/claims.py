@@ -49,7 +49,6 @@ MAX_DATA: Final = 10 * 1024
 MAX_INTERFACE_NAME: Final = 256
 MAX_HARDWARE_ADDRESS: Final = 128
 MAX_IPS: Final = 16
-ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 _V1: Final = "io.k8s.api.resource.v1."
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -80,11 +79,6 @@ def _drop_disabled(spec: dict[str, Any]) -> None:
         request.pop("capacity", None)
     for constraint in spec["devices"].get("constraints") or ():
         constraint.pop("distinctAttribute", None)
-
-
-def wants_admin_access(spec: dict[str, Any]) -> bool:
-    """Whether a claim asks for devices in use; only namespaces with ADMIN_LABEL set to "true" may hold such claims."""
-    return any(request.get("adminAccess") for request in _exact_requests(spec))
 
 
 def _names(spec: dict[str, Any]) -> dict[str, set[str]]:
