@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.apimachinery.meta import (
-    validate_annotations,
-    validate_labels,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_label
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps import common
@@ -79,13 +73,13 @@ def _prepare_update(new: Obj, old: Obj) -> None:
 
 
 def _validate_create(stateful_set: Obj) -> list[FieldError]:
-    errors = validate_object_meta(stateful_set["metadata"], namespaced=True, name_fn=name_is_dns_label)
+    errors = meta.validate_object_meta(stateful_set["metadata"], namespaced=True, name_fn=name_is_dns_label)
     return errors + _spec_errors(stateful_set["spec"])
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     spec, old_spec = new["spec"], old["spec"]
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     old_is_wrong = bool(_spec_errors(old_spec, update=True))
     errors += _spec_errors(spec, update=True, any_template=old_is_wrong)
     fixed = {name: value for name, value in spec.items() if name not in _MUTABLE}
@@ -98,10 +92,10 @@ def _spec_errors(spec: common.Spec, *, update: bool = False, any_template: bool 
     errors = _policy_errors(spec)
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if not update else ()):
         errors += validate_claim_spec(claim["spec"], common.SPEC.child("volumeClaimTemplates").index(i).child("spec"))
-    errors += validate_non_negative(spec["replicas"], common.SPEC.child("replicas"))
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
+    errors += meta.validate_non_negative(spec["replicas"], common.SPEC.child("replicas"))
+    errors += meta.validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
     if "ordinals" in spec:
-        errors += validate_non_negative(spec["ordinals"].get("start", 0), common.SPEC.child("ordinals.start"))
+        errors += meta.validate_non_negative(spec["ordinals"].get("start", 0), common.SPEC.child("ordinals.start"))
     service = spec.get("serviceName", "")
     if service and not update:
         errors += [invalid(common.SPEC.child("serviceName"), service, text) for text in is_dns1123_label(service)]
@@ -132,7 +126,7 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate":
         partition = (rolling or {}).get("partition", 0)
-        return validate_non_negative(partition, path.child("rollingUpdate", "partition"))
+        return meta.validate_non_negative(partition, path.child("rollingUpdate", "partition"))
     if strategy["type"] != "OnDelete":
         shown = struct_value(strategy, common.APPS + "StatefulSetUpdateStrategy")
         return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
@@ -151,8 +145,8 @@ def _template_errors(spec: common.Spec, any_template: bool) -> list[FieldError]:
     if not any_template:
         errors += validate_pod_template_spec(_as_run(spec), common.TEMPLATE)
     metadata = spec["template"]["metadata"]
-    errors += validate_labels(metadata.get("labels"), common.TEMPLATE.child("labels"))
-    return errors + validate_annotations(metadata.get("annotations"), common.TEMPLATE.child("annotations"))
+    errors += meta.validate_labels(metadata.get("labels"), common.TEMPLATE.child("labels"))
+    return errors + meta.validate_annotations(metadata.get("annotations"), common.TEMPLATE.child("annotations"))
 
 
 def _as_run(spec: common.Spec) -> dict[str, Any]:
@@ -178,7 +172,7 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     errors += common.not_above(
         status, "availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"
     )
-    errors += validate_object_meta_update(new["metadata"], old["metadata"])
+    errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
     return errors + common.decremented(new, old)
 
 
