@@ -13,7 +13,6 @@ from jobrelay.apimachinery.apply import (
     restore_times,
     to_parent,
     to_scale,
-    track_scale,
     update_managed_fields,
 )
 from jobrelay.apimachinery.apply.schema import Schema
@@ -276,17 +275,3 @@ def test_scale_shows_the_owners_of_the_replicas() -> None:
         expected,
         {**entry("one", {"f:spec": {"f:paused": {}}}), "apiVersion": "apps/v1"},
     ]
-
-
-def test_who_writes_the_scale_owns_the_replicas_of_the_parent() -> None:
-    def scale(replicas: int) -> dict[str, Any]:
-        return {"metadata": {"name": "d", "uid": "u"}, "spec": {"replicas": replicas}, "status": {"replicas": 0}}
-
-    parent = [{**entry("one", {"f:spec": {"f:replicas": {}}}), "apiVersion": "apps/v1"}]
-    path = ("spec", "replicas")
-    made = track_scale(parent, scale(1), scale(2), manager="two", now=LATER, path=path, version="apps/v1")
-    assert made is not None
-    assert [(item["manager"], item["subresource"], item["apiVersion"]) for item in made] == [
-        ("two", "scale", "apps/v1")
-    ]
-    assert track_scale(None, scale(1), scale(2), manager="two", now=LATER, path=path, version="apps/v1") is None

@@ -11,7 +11,6 @@ from jobrelay.apimachinery.field import Path
 from jobrelay.kinds import registry
 from jobrelay.kinds.admissionregistration.urls import validate_url_path, validate_webhook_url
 from jobrelay.kinds.context import RequestContext, current
-from jobrelay.kinds.resource.claims import wants_admin_access
 
 GROUPS = (
     "storage.k8s.io",
@@ -63,12 +62,6 @@ def test_a_local_api_service_is_available_at_once() -> None:
     (condition,) = service["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("Available", "True", "Local")
     assert condition["lastTransitionTime"] == "2024-01-01T00:00:00Z"
-
-
-def test_claims_that_want_devices_in_use_can_be_told() -> None:
-    request = {"name": "r", "exactly": {"deviceClassName": "c", "adminAccess": True}}
-    assert wants_admin_access({"devices": {"requests": [request]}})
-    assert not wants_admin_access({"devices": {}})
 
 
 @pytest.mark.parametrize(

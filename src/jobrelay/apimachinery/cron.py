@@ -1,4 +1,4 @@
-"""Cron schedules and time zones: is a text a schedule, in which words is it refused, and when is it due next.
+"""Cron schedules and time zones: parsing, the errors of the parser, and the next time a schedule is due.
 
 The grammar is that of the cron library that Kubernetes uses: five fields of numbers, names, ranges and steps, `?` for
 `*`, or a descriptor such as `@daily` or `@every 1h30m`. Sunday is 0 only. Hand-written, because the refusals are on the
@@ -33,7 +33,7 @@ _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 class ScheduleError(ValueError):
-    """A text that is not a schedule, in the words of the cron library."""
+    """A text that is not a schedule; the message is that of the cron library."""
 
 
 class Schedule(Protocol):

@@ -1,4 +1,4 @@
-"""From any JSON value to the canonical object of a built-in type, with Go's decoding rules and words.
+"""Decodes any JSON value to the canonical object of a built-in type, with Go's rules and error texts.
 
 The real server decodes a body into a Go struct and writes the struct back. What clients see is therefore shaped by Go:
 unknown fields vanish (and are named in warnings), null means absent, zero values with `omitempty` are dropped, structs
@@ -26,7 +26,7 @@ _LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64
 MAX_STRICT_ERRORS: Final = 100
 _TYPE_META: Final = ("kind", "apiVersion")
 _BATCH: Final = "io.k8s.api.batch.v1."
-_TELLS_EMPTY: Final = frozenset({  # validation tells an empty list from none; the kind drops it before storing
+_TELLS_EMPTY: Final = frozenset({  # validation distinguishes an empty list from none; the kind drops it before storing
     _BATCH + "PodFailurePolicy", _BATCH + "PodFailurePolicyOnExitCodesRequirement", _BATCH + "SuccessPolicy",
     "io.k8s.api.autoscaling.v2.HPAScalingRules",
 })  # fmt: skip
@@ -103,7 +103,7 @@ def json_kind(value: Any) -> str:
 
 
 def decode(value: Any, type_: Type, notes: Notes | None = None) -> Any:
-    """The canonical form of a JSON value; raises DecodeError, and tells unknown fields to `notes`."""
+    """The canonical form of a JSON value; raises DecodeError, and adds unknown fields to `notes`."""
     if notes is not None:
         return decoder(type_)(value, None, notes)
     notes = Notes()
@@ -452,7 +452,7 @@ def _raw(go: str) -> Decoder:
 
 
 def _numbers(value: Any) -> Any:
-    """A JSON value without repeated keys, whose numbers no longer know how they were written."""
+    """A JSON value with repeated keys merged, and with plain numbers."""
     if isinstance(value, Pairs):
         value = plain(value)
     if isinstance(value, dict):

@@ -1,7 +1,8 @@
-"""Field errors: where a value stands in an object, what is wrong with it, in Kubernetes' own words.
+"""Field errors: the path of a value in an object and what is wrong with it, with Kubernetes' texts.
 
 A check is a function that returns a list of `FieldError`. `FieldError.text()` is the line that users see and
-`FieldError.cause()` the entry in `Status.details.causes`. The words are wire format: clients and tests match on them.
+`FieldError.cause()` the entry in `Status.details.causes`. The texts are part of the API: clients and tests match on
+them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NO_VALUE: Final = object()
 
 
 class Path:
-    """Where a value stands, such as `spec.template.spec.containers[0].name`. Immutable and cheap to extend."""
+    """The path of a value, such as `spec.template.spec.containers[0].name`. Immutable and cheap to extend."""
 
     __slots__ = ("_text",)
 
@@ -71,7 +72,9 @@ def _new_child(parent: str, name: str) -> Path:
     return Path(f"{parent}.{name}" if parent else name)
 
 
-_child: Final = functools.lru_cache(8192)(_new_child)  # checks name the same few hundred places, nearly always in vain
+_child: Final = functools.lru_cache(8192)(
+    _new_child
+)  # checks build the same few hundred paths, and nearly always find no error
 
 
 class FieldError(msgspec.Struct, frozen=True):

@@ -1,5 +1,4 @@
-"""The string formats that a schema enforces; a format that is not listed here is ignored, `int32` and `int64` among
-them.
+"""The string formats that schemas enforce. Other formats, such as `int32` and `int64`, are ignored.
 
 The names are compared without dashes, as the real server does: `date-time` and `datetime` are one format.
 """

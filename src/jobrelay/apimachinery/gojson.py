@@ -1,8 +1,8 @@
-"""JSON with Go's manners: its syntax errors, numbers that remember how they were written, repeated keys kept.
+"""JSON as Go reads it: its syntax errors, numbers with their original text, repeated keys kept.
 
-msgspec reads the body. Only when it refuses, a small scanner finds the words that Go would use; only when the body may
-hold a repeated key (more `":` than keys), it is read again into `Pairs`, which keep every pair in order. So the common
-case pays for neither.
+msgspec reads the body. Only when it fails, a small scanner finds the error text of Go; only when the body may hold a
+repeated key (more `":` than keys), it is read again into `Pairs`, which keep every pair in order. So the common case
+pays for neither.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _quoted(char: str) -> str:
 
 
 class _Scanner:
-    """Finds the first place where Go's scanner stops, and its words for it."""
+    """Finds the first place where Go's scanner stops, and its error text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -306,7 +306,7 @@ class _Scanner:
 
 
 def syntax_error(text: str) -> str:
-    """What Go's decoder says about a text; "" when it is JSON after all."""
+    """The error of Go's decoder for a text; "" when it is valid JSON after all."""
     try:
         _Scanner(text).run()
     except _Stop as stop:

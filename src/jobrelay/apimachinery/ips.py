@@ -1,7 +1,7 @@
-"""IP addresses and CIDRs, read the lenient way that old fields allow and the strict way that new ones ask for.
+"""IP addresses and CIDRs: the lenient syntax of old fields and the strict one of new fields.
 
-Old fields took leading zeros and IPv4-mapped IPv6 addresses; Kubernetes keeps taking them there, with a warning. New
-fields want the canonical form of RFC 5952.
+Old fields accept leading zeros and IPv4-mapped IPv6 addresses, with a warning. New fields require the canonical form of
+RFC 5952.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def is_valid_ip(path: Path, value: str) -> list[FieldError]:
 
 
 def ip_warnings(path: Path, value: str) -> list[str]:
-    """What a client is told about an address in an old field that is not written as it should be."""
+    """The warnings for an address in an old field that is not in canonical form."""
     lenient, address = parse_ip(value), _strict(value)
     if lenient is None:
         return []
@@ -148,7 +148,7 @@ def is_valid_cidr(path: Path, value: str) -> list[FieldError]:
 
 
 def cidr_warnings(path: Path, value: str) -> list[str]:
-    """What a client is told about a CIDR in an old field that is not written as it should be."""
+    """The warnings for a CIDR in an old field that is not in canonical form."""
     parsed = parse_cidr(value)
     if parsed is None:
         return []

@@ -99,7 +99,7 @@ def is_dns1123_subdomain(value: str) -> list[str]:
 
 
 def is_long_name(value: str) -> list[str]:
-    """A subdomain, in the words of kinds whose checks are declared in their types."""
+    """A subdomain, with the error text of kinds whose validation is declared in their types."""
     if len(value) <= SUBDOMAIN_MAX and _subdomain(value):
         return []
     return _subdomain_errors(value, max_bytes_error(SUBDOMAIN_MAX))

@@ -46,7 +46,7 @@ class Quantity:
 
 @functools.lru_cache(4096)
 def parse(text: str) -> Quantity:
-    """Parses a quantity; raises QuantityError with the server's own words."""
+    """Parses a quantity; raises QuantityError with the server's error text."""
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise QuantityError(SUFFIX_WRONG if _SHAPE.fullmatch(text) else FORMAT_WRONG)
@@ -74,7 +74,7 @@ def canonical(text: str) -> str:
 
 
 def number(text: str) -> Fraction:
-    """The exact number that a quantity stands for."""
+    """The exact number of a quantity."""
     return parse(text).value
 
 

@@ -1,8 +1,8 @@
 """Go's regular expressions, by RE2.
 
 Patterns in schemas and in CEL are RE2 syntax and come from users, so they are matched by RE2 itself: in linear time,
-where Python's own engine can be made to run for ever. Go's package is the same library in another language; only the
-words of its refusals differ, and those reach the user when a CustomResourceDefinition is created.
+where Python's own engine can be made to run forever. Go's package has the same syntax; only its error texts differ, and
+users see those when they create a CustomResourceDefinition.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Label and field selectors: the query strings of lists and watches, and the LabelSelector objects of specs.
 
-A selector is a list of requirements that must all hold. The parser words its complaints as the real server does, since
-they are the message of a 400 answer.
+A selector is a list of requirements that must all hold. The error texts of the parser are those of the real server,
+since they are the message of a 400 response.
 """
 
 from __future__ import annotations
@@ -60,9 +60,7 @@ class Requirement:
 
 
 class Selector:
-    """Requirements that must all hold; `nothing` marks the selector of an absent LabelSelector, which matches no
-    object.
-    """
+    """Requirements that must all hold; `nothing`: an absent LabelSelector, which matches no object."""
 
     __slots__ = ("nothing", "requirements")
 

@@ -155,7 +155,7 @@ def parse_duration(text: str) -> int:
 
 
 def _duration_problem(text: str, rest: str) -> str:
-    """Go's words for the part of a duration that could not be read: no number, no unit, or a unit it does not know."""
+    """Go's error text for the invalid part of a duration: no number, no unit, or an unknown unit."""
     number = re.match(r"\d+\.?\d*|\.\d+", rest)
     if number is None:
         return f"time: invalid duration {go_quote(text)}"

@@ -102,7 +102,7 @@ def _table() -> dict[str, Any]:
 
 @functools.cache
 def type_of(expression: str) -> Type:
-    """The type that an expression of the table means."""
+    """The type of an expression of the table."""
     if expression[0] == "*":
         base = type_of(expression[1:])
         return Type(base.kind, base.go, name=base.name, elem=base.elem, pointer=True)

@@ -1,9 +1,8 @@
-"""The request that is being served, as far as a kind's hooks need it: when it came and who sent it.
+"""The time and the user of the request that is being served, for the hooks of kinds.
 
 Almost every hook is a function of the objects alone. A few write the time of the change (a volume's phase, a
-certificate request's conditions) or the requester (a certificate request). The server sets `current` for the
-request's task; tests set it to whatever they like. Outside a request the time is the real one and the requester is
-nobody.
+certificate request's conditions) or the requester (a certificate request). The server sets `current` for the request's
+task, and so do tests. Outside of a request the time is the current time and the user is empty.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from jobrelay.apimachinery.times import UTC, format_time
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """Who asks: what authentication found out."""
+    """The user of a request, as authenticated."""
 
     username: str = ""
     uid: str = ""

@@ -1,8 +1,8 @@
 """The API's own documentation of its types and fields, as the lightkube-models package carries it.
 
 That package is generated from the published API of one Kubernetes release: the docstring of each class holds the text
-of the type and of every field, wrapped. `data/linebreaks.json` restores what wrapping loses: after which words of a
-text stands something other than one space. The source is read, not imported.
+of the type and of every field, wrapped. `data/linebreaks.json` restores what wrapping loses: the words of a text that
+are followed by something other than one space. The source is read, not imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _line_breaks() -> dict[str, dict[str, list[Any]]]:
 
 
 class FieldTexts:
-    """Reads the modules of the package as they are asked for, and keeps them."""
+    """Reads the modules of the package on first use, and keeps them."""
 
     def __init__(self) -> None:
         self._classes: dict[str, dict[str, str]] = {}

@@ -1,7 +1,6 @@
-"""Annotations that stand for fields of the server's internal versions.
+"""Annotations that hold fields of the server's internal versions.
 
-They belong to one version of a kind. Where an object is shown by its metadata alone (Tables, PartialObjectMetadata), no
-version is at work and they are not shown.
+They belong to one version of a kind, and are left out where only metadata is served (Tables, PartialObjectMetadata).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ HIDDEN: Final = ROUND_TRIP | {TEMPLATE_GENERATION, ROLLBACK_TO}
 
 
 def bare_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Metadata without the annotations that only a version knows; the same object when there are none."""
+    """Metadata without these annotations; the same object when there are none."""
     annotations = metadata.get("annotations")
     if not annotations or HIDDEN.isdisjoint(annotations):
         return metadata

@@ -1,6 +1,6 @@
-"""Where every built-in kind is found: its paths, its strategy, and its conversion to what is stored.
+"""The registry of built-in kinds: resources, strategies, and conversions to the stored version.
 
-A strategy's module is imported when the first object of its kind comes by: most clusters never see most kinds.
+A strategy's module is imported when it is first needed: most clusters use few kinds.
 """
 
 from __future__ import annotations

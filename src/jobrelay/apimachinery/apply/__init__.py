@@ -3,7 +3,7 @@
 from jobrelay.apimachinery.apply.apply import ApplyConflict, apply_object, check_apply
 from jobrelay.apimachinery.apply.entries import ManagedFieldsError, restore_times
 from jobrelay.apimachinery.apply.managed import update_managed_fields
-from jobrelay.apimachinery.apply.scale import to_parent, to_scale, track_scale
+from jobrelay.apimachinery.apply.scale import to_parent, to_scale
 from jobrelay.apimachinery.apply.schema import Schema, built_in_schema, custom_schema
 
 __all__ = [
@@ -17,6 +17,5 @@ __all__ = [
     "restore_times",
     "to_parent",
     "to_scale",
-    "track_scale",
     "update_managed_fields",
 ]

@@ -1,7 +1,8 @@
 """The entries of managedFields: who set which fields, when, and through which version and subresource.
 
 Entries are kept by identity while a request is handled: an applier is one manager whatever version it uses, an updater
-one manager per version. The list on the wire has appliers first, then the oldest; it tells at most ten updaters apart.
+one manager per version. The list on the wire has appliers first, then the oldest; it has at most ten entries of
+updaters.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Entry(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """What tells managers apart, and orders them where the real server sorts by it."""
+        """The key that identifies a manager; the real server also sorts by it."""
         return _identity(self.manager, self.operation, "" if self.applied else self.version, self.subresource)
 
     def with_fields(self, fields: Fields) -> Entry:

@@ -1,8 +1,8 @@
 """Field management of every write that is not an apply: who changed which fields.
 
-A create is compared with an empty object of its kind, an update with the live object. What was added or modified
-belongs to the writer from then on and to nobody else; what was removed belongs to nobody. Metadata that the server
-itself manages is never recorded, nor are the fields that a write through a subresource cannot change.
+A create is compared with an empty object of its kind, an update with the live object. Added and modified fields are
+then owned by the writer alone; removed fields by no manager. Metadata that the server itself manages is never recorded,
+nor are the fields that a write through a subresource cannot change.
 
 An object whose managedFields were wiped is not tracked again until the next apply.
 """
@@ -136,7 +136,7 @@ def unmanaged(obj: Obj) -> Obj:
 
 
 class VersionedComparison:
-    """The comparison of two objects in the version of the request and, when somebody uses them, in others."""
+    """Compares two objects in the version of the request, and in the versions of other managers when needed."""
 
     def __init__(self, old: Obj, new: Obj, kind: ManagedKind) -> None:
         self._old, self._new, self._kind = old, new, kind
@@ -152,7 +152,7 @@ class VersionedComparison:
 
 
 def settle(managers: Managers, writer: str, versions: VersionedComparison) -> Managers:
-    """The managers after a change: nobody but the writer keeps what changed, and nobody what is gone."""
+    """The managers after a change: changed fields stay with the writer only, removed fields with no manager."""
     out: Managers = {}
     taken: dict[str, Fields] = {}
     for identity, entry in managers.items():

@@ -51,7 +51,7 @@ def _merge_lists(live: list[Any], config: list[Any], type_: ListType) -> list[An
 
 
 class _Passing:
-    """A walk along the live list, led by the configuration's elements one after the other.
+    """Walks along the live list, guided by the configuration's elements in turn.
 
     Elements that only the live list has come out where the walk passes them. It stops before the shared element whose
     turn is next in the configuration, and goes by those that had their turn already or get it later. Once all had

@@ -1,19 +1,16 @@
 """managedFields of `/scale`: one field of the parent, seen as `spec.replicas` of a Scale.
 
-Managers of the parent that own its replicas own those of the Scale. A write to the Scale is tracked there and carried
-back: whoever set the replicas through it owns them in the parent, through the subresource, and nobody else does any
-more. Like the real server, this forgets the time on the way back, and updaters of the replicas get an entry of their
-own.
+Managers of the parent that own its replicas own those of the Scale. A write to the Scale is tracked on the Scale and
+converted back: the writer then owns the replicas of the parent through the subresource, and no other manager does. As
+on the real server, times are lost by the conversion, and updaters of the replicas get an entry of their own.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from jobrelay.apimachinery.apply.entries import Managers, Wire, read, write
 from jobrelay.apimachinery.apply.fieldset import Fields, difference, from_paths, has
-from jobrelay.apimachinery.apply.managed import update_managed_fields
-from jobrelay.apimachinery.apply.schema import Schema, built_in_schema
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
@@ -48,32 +45,3 @@ def to_parent(
         if has(entry.fields, _REPLICAS):
             found[identity] = entry._replace(version=version, fields=owned, time="")
     return write(found)
-
-
-def scale_schema() -> Schema:
-    found = built_in_schema(SCALE_VERSION, "Scale")
-    assert found is not None
-    return found
-
-
-def track_scale(
-    parent: Wire | None,
-    old: dict[str, Any],
-    new: dict[str, Any],
-    *,
-    manager: str,
-    now: str,
-    path: tuple[str, ...],
-    version: str,
-    versions: frozenset[str] = frozenset(),
-) -> Wire | None:
-    """The managedFields of the parent after its Scale was changed by an update or a patch.
-
-    version is the parent's, versions are all in which it has its replicas at the same path.
-    """
-    known = versions | {version}
-    seen = to_scale(parent, path, known)
-    live = {**old, "metadata": {**old["metadata"], "managedFields": seen}} if seen else old
-    options: dict[str, Any] = {"api_version": SCALE_VERSION, "subresource": "scale", "schema": scale_schema()}
-    written = update_managed_fields(live, new, manager=manager, now=now, **options)
-    return to_parent(parent, written, path, known, version)

@@ -1,4 +1,4 @@
-"""What server-side apply knows of types: which lists and maps are one value, and which merge, and by which keys.
+"""The types of server-side apply: which lists and maps are atomic, which are merged, and by which keys.
 
 A `SchemaNode` is one type. It can be a scalar, a list or a map, and untyped ones are all three: the value then decides.
 Built-in kinds get their nodes from the type table, custom resources from their structural schema. Nodes are made when a
@@ -19,7 +19,7 @@ _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class ListType:
-    """A list: atomic, or with elements told apart by keys (or by their values, when there are no keys)."""
+    """A list: atomic, or with elements identified by keys (or by their values, when there are no keys)."""
 
     __slots__ = ("_elem", "atomic", "keys")
 

@@ -1,7 +1,7 @@
-"""Type checking: every node of a tree gets its type, every call its overloads, every mistake its words.
+"""Type checking: finds the type of every node and the overloads of every call, and reports errors.
 
-Mistakes do not stop the check: a node that is wrong has the type `error`, which fits everywhere, so that several
-mistakes of one rule are told at once, each once.
+Errors do not stop the check: a wrong node has the type `error`, which is compatible with every type, so that all errors
+of a rule are reported at once and each only once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The worst case of what an expression costs, in the engine's units, before it ever runs.
+"""The estimated worst-case cost of an expression, in the engine's units.
 
-Kubernetes refuses rules by this estimate, so it follows the Go engine step by step, including where that is odd: a size
-is looked up by the path from `self` (`self.list.@items.name`), a path that starts anywhere else counts as `self`
-itself, and numbers and objects have size 0 when they come from the schema. Costs are capped at the largest 64-bit
-number.
+Kubernetes refuses rules by this estimate, so it follows the Go engine step by step, including its oddities: a size is
+looked up by the path from `self` (`self.list.@items.name`), a path that starts anywhere else counts as `self` itself,
+and numbers and objects have size 0 when they come from the schema. Costs are capped at the largest 64-bit number.
 """
 
 from __future__ import annotations

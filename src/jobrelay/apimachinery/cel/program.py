@@ -1,6 +1,6 @@
 """Evaluation: a checked tree becomes a closure that takes the variables and gives a value or raises CelError.
 
-`&&`, `||` and the quantifiers forgive an error on one side when the other side decides, as CEL demands.
+`&&`, `||` and the quantifiers ignore an error on one side when the other side decides, as CEL specifies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CEL's syntax: from text to a tree whose nodes remember where they stand, with the macros recognised.
+"""CEL's syntax: parses text to a tree of nodes with positions; macros are recognised.
 
 Macros (`has`, `all`, `exists`, `map`, ...) are kept as nodes of their own rather than unfolded into loops; the checker,
 the cost estimate and the evaluator know each of them. Syntax errors have the words of the Go engine's generated parser
@@ -364,7 +364,7 @@ class _CelParser:
         raise self._failure(token, self._no_operand(token))
 
     def _no_operand(self, token: CelToken) -> str:
-        """Something else stands where an operand should: a stray token when an operand follows it."""
+        """The error for a token that is no operand: a stray token when an operand follows it."""
         following = self.tokens[self.next] if token.kind != "end" else token
         starts = following.kind not in ("op", "end") or following.text in ("(", "[", "{", "-", "!", ".")
         before = self.tokens[self.next - 2].text if self.next > 1 else ""

@@ -115,7 +115,7 @@ def _read(tokens: list[str]) -> tuple[CelType, list[str]]:
 
 
 class Bindings:
-    """What type parameters stand for."""
+    """The types that type parameters are bound to."""
 
     __slots__ = ("known",)
 

@@ -2,7 +2,7 @@
 
 int, float, str, bytes, bool, None, list and dict mean themselves. A custom resource's objects and lists come as views
 that convert on access (see `kinds.apiextensions.decls`); they register as `Mapping` and `Sequence`, which is all that
-is asked of them here.
+is needed here.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _TYPE_NAMES: Final = {
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value, in the words of `types`: int, list, map, opaque ..."""
+    """The kind of a value, named as in `types`: int, list, map, opaque ..."""
     kind = _KINDS.get(type(value))
     if kind is not None:
         return kind

@@ -1,9 +1,8 @@
-"""From the outcome of a strategic merge patch or an apply to what `decode` takes, with the looser rules that hold
-there.
+"""Converts the result of a strategic merge patch or an apply to the input of `decode`.
 
 The real server does not go through JSON text after such a merge: it converts values directly. So integers that are too
-large wrap around, 2.0 is a good integer, and errors have words of their own that name types, not fields. The first
-error in the order of the Go fields is the one that is told.
+large wrap around, 2.0 is a valid integer, and errors name types instead of fields. The first error in the order of the
+Go fields is the one that is told.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def _integer(value: Any, type_: Type) -> int:
 
 
 def _unconvertible(value: Any, type_: Type) -> ConversionError:
-    """Go tells conversions that exist for constants (number to string, number to number) from those that do not."""
+    """Go distinguishes conversions that exist for constants (number to string, number to number) from others."""
     kind, source = type_.kind, _kind(value)
     numeric = kind not in ("s", "b")
     if (kind == "s" and source == "int64") or (numeric and source in ("int64", "float64")):

@@ -27,7 +27,7 @@ def bad_request(message: str) -> PatchError:
 
 
 def unprocessable() -> PatchError:
-    """What the server says of every patch that is well formed, but does not fit the object."""
+    """The error text for a patch that is well formed but does not fit the object."""
     return PatchError(422, "Invalid", REJECTED, {})
 
 

@@ -105,7 +105,7 @@ class _Document:
 
 
 def _step(container: Any, token: str) -> Any:
-    """The key or the index that a token means, or _MISSING when nothing is there."""
+    """The key or the index that a token refers to, or _MISSING when there is none."""
     if isinstance(container, dict):
         return token if token in container else _MISSING
     index = _index(token, len(container))

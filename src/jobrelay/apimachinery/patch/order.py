@@ -1,6 +1,6 @@
-"""Where the elements of a merged list go: a strategic merge patch leads, the live list fills in.
+"""The order of a merged list: that of the strategic merge patch first, then that of the live list.
 
-Elements are told apart by their merge key, or by their value when they are scalars. Those that the patch names come in
+Elements are identified by their merge key, or by their value when they are scalars. Those that the patch names come in
 the patch's order; each of the others goes before the first of them that followed it in the live list.
 """
 
@@ -34,7 +34,7 @@ def has_key(item: Any, key: str, value: Any) -> bool:
 
 
 def unique(items: list[Any]) -> list[Any]:
-    """The items without repetitions, each where it stands first."""
+    """The items without repetitions, each at its first position."""
     found: dict[Identity, Any] = {}
     for item in items:
         found.setdefault(identity(item), item)
@@ -66,7 +66,7 @@ def arrange(items: list[Any], wanted: list[Any], live: list[Any], key: str) -> l
 
 
 def check_wanted(changes: list[Any], wanted: list[Any], key: str, marker: str) -> None:
-    """The elements of the patch have to stand in the order that the patch itself asks for."""
+    """Checks that the elements of the patch are in the order that the patch itself specifies."""
     if not changes or not wanted:
         return
     kept = [item for item in changes if not (key and isinstance(item, dict) and item.get(marker) == "delete")]

@@ -1,6 +1,6 @@
 """A patched document as the real server shows it in errors: the JSON text that its patch library is left with.
 
-The order of the members tells what the library has touched. What no patch has reached stands as Go wrote it, in the
+The order of the members depends on what the library has changed. What no patch has reached is as Go wrote it, in the
 order of the struct's fields; objects that were opened have sorted members; values of a JSON patch stand as the client
 sent them, those of a merge patch are sorted.
 """

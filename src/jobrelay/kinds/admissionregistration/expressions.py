@@ -115,7 +115,7 @@ class ExpressionCompiler:
         return [invalid(path, value, f"must evaluate to {must} but got {type_text(found)}")]
 
     def declare(self, name: str, source: str, path: Path) -> list[FieldError]:
-        """Adds a variable; one that does not compile can stand for anything."""
+        """Adds a variable; one that does not compile has the type `dyn`."""
         try:
             self._declared[name] = self._compile(source, authorizer=True)
         except CompileError as error:

@@ -1,4 +1,4 @@
-"""Where a webhook is: an https URL, or a service with a path. Go's reading of URLs, as far as its words are shown."""
+"""The address of a webhook: an https URL, or a service with a path. URLs are parsed as Go does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BAD_HOST_CHAR: Final = re.compile(r'[\x00-\x20"<>\\^`{|}\x7f]')
 
 
 def _parse_error(url: str) -> str:
-    """What Go's url.Parse says against a URL; empty when it takes it."""
+    """The error of Go's url.Parse for a URL; empty when it is valid."""
     if re.search(r"[\x00-\x1f\x7f]", url):
         return "net/url: invalid control character in URL"
     rest = url.partition("#")[0]

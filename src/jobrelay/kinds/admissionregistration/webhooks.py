@@ -32,7 +32,7 @@ _SWITCHES: Final = (
 
 @dataclass(frozen=True)
 class WebhookRequirements:
-    """Which of the later rules apply; an update is excused from those that the stored object breaks."""
+    """The checks that were added to the API later: an update need not pass those that the stored object fails."""
 
     side_effects: tuple[str, ...] = NO_SIDE_EFFECTS
     known_version: bool = True

@@ -1,1 +1,1 @@
-"""Custom resources: the CustomResourceDefinition kind, and what its schemas mean for the objects of its kind."""
+"""apiextensions.k8s.io: CustomResourceDefinitions, and the validation and defaulting of custom resources."""

@@ -1,6 +1,4 @@
-"""The review of APIs in Kubernetes' own groups (`*.k8s.io`): an annotation tells where an API was approved, or that it
-was not.
-"""
+"""The API approval annotation that CustomResourceDefinitions in Kubernetes' own groups (`*.k8s.io`) need."""
 
 from __future__ import annotations
 

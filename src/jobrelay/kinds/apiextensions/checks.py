@@ -1,9 +1,9 @@
-"""Does a value match its schema? In the words, and in the order, of the real server.
+"""Validates values against schemas, with the real server's error texts and order of errors.
 
 The server validates with go-openapi's validator, whose texts (`spec.size in body must be of type integer: "string"`),
 whose choice of which alternative of an anyOf to complain about (the one with most passed checks) and whose order of
-checks are visible to clients. No JSON Schema library can be brought to say the same, so this is a validator of our own:
-each node of the schema is compiled on first use to a list of closures, and an outcome carries the number of passed
+checks are visible to clients. No JSON Schema library for Python produces the same texts, so this is a validator of our
+own: each node of the schema is compiled on first use to a list of closures, and an outcome carries the number of passed
 checks beside the errors.
 """
 
@@ -363,7 +363,7 @@ def _junctors(schema: Schema) -> Check:
 
 
 def _general(message: str) -> Problem:
-    """An error of the whole value: the server does not say where it is."""
+    """An error of the whole value: the server reports no field."""
     return Problem("invalid", "", message)
 
 

@@ -1,4 +1,4 @@
-"""What CEL sees of a schema: the types of its places, and views of its values.
+"""CEL declarations of a schema: the CEL type of each node, and views of its values.
 
 A property is visible to CEL only when its schema has a type that CEL knows; names that are no identifiers are escaped
 (`a-b` is `a__dash__b`). A view converts on access: times to timestamps, whole numbers to doubles where the schema says
@@ -204,7 +204,7 @@ class MapView(Mapping[str, Any]):
 
 
 class ListView(Sequence[Any]):
-    """A list; sets and map-type lists know what makes two of them equal, and how to be joined."""
+    """A list; sets and map-type lists have their own equality and concatenation."""
 
     __slots__ = ("_node", "raw")
 

@@ -21,7 +21,7 @@ OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def decode_metadata(metadata: Any, prefix: str, unknown: list[str]) -> dict[str, Any]:
-    """The canonical metadata; tells the paths of unknown fields. Raises DecodeError."""
+    """The canonical metadata, and the paths of unknown fields. Raises DecodeError."""
     if metadata is None:
         return {}
     notes = Notes()

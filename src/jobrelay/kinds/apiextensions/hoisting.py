@@ -1,6 +1,6 @@
-"""The server's inner form of a CustomResourceDefinition's spec.
+"""The server's internal form of a CustomResourceDefinition's spec.
 
-Inside, what is equal in all versions (schema, subresources, columns, selectable fields) stands once at the top.
+There, what is equal in all versions (schema, subresources, columns, selectable fields) is a field of the spec.
 Validation works on that form, so it decides what error paths look like: with a single version they say
 `spec.validation.openAPIV3Schema`, never `spec.versions[0].schema`. `go_*` functions print parts of it as Go prints
 structs without JSON tags.

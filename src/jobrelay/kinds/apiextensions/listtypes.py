@@ -48,7 +48,7 @@ def _map_errors(value: list[Any], node: StructuralSchema, path: Path) -> list[Fi
 
 
 def _repeated(items: list[Any]) -> list[int]:
-    """Where an item appears for the second time; a third time is not told."""
+    """The index where an item appears for the second time; further repetitions are not reported."""
     seen: dict[bytes, int] = {}
     found = []
     for index, item in enumerate(items):

@@ -1,6 +1,4 @@
-"""The status of a CustomResourceDefinition: which names are accepted, which conditions hold, which versions were
-stored.
-"""
+"""The status of a CustomResourceDefinition: accepted names, conditions, stored versions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What a CustomResourceDefinition's version adds to the published OpenAPI documents, so that `kubectl explain` knows
-it.
+"""The OpenAPI schemas of a CustomResourceDefinition's version, as `kubectl explain` reads them.
 
 OpenAPI v3 shows the schema nearly as it was written, with metadata as a reference and embedded objects completed.
-Version 2 cannot say as much: logic, defaults, nullability, and what stands below unknown fields are left out there.
+Version 2 is less expressive: logic, defaults, nullability, and schemas below unknown fields are left out.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def _published(schema: Obj, *, v2: bool) -> Obj:
 
 
 def _unfold(made: Obj) -> None:
-    """An int-or-string says so in words that every reader understands."""
+    """The published form of an int-or-string, which every client understands."""
     if not made.get("x-kubernetes-int-or-string"):
         return
     all_of = made.get("allOf") or []
@@ -133,7 +132,7 @@ def _unfold(made: Obj) -> None:
 
 
 def _reduce(made: Obj) -> bool:
-    """Leaves out what version 2 cannot say; tells whether the place holds unknown fields."""
+    """Removes what version 2 cannot express; returns whether the node preserves unknown fields."""
     for key in [*_LOGIC, "default"]:
         made.pop(key, None)
     preserves = bool(made.get("x-kubernetes-preserve-unknown-fields"))

@@ -1,7 +1,7 @@
-"""Prune and default: what a structural schema does to an object before anyone validates it.
+"""Pruning and defaulting of objects by their structural schema, before validation.
 
-Unknown fields go (and their paths are told, for warnings and strict requests), nulls that the schema does not allow go
-or become the default, then defaults are filled in from the outside to the inside.
+Unknown fields are removed (and their paths returned, for warnings and strict requests), nulls that the schema does not
+allow are removed or replaced by the default, then defaults are set from the outside to the inside.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def prune(obj: dict[str, Any], root: StructuralSchema) -> list[str]:
 
 
 def prune_value(value: Any, node: StructuralSchema, *, is_resource: bool = False) -> bool:
-    """Prunes any value against its node; tells whether something was removed."""
+    """Prunes a value by its schema; returns whether something was removed."""
     unknown: list[str] = []
     _prune(value, node, ".", unknown, is_resource=is_resource)
     return bool(unknown)

@@ -1,7 +1,7 @@
-"""Ratcheting: an update may keep what was already wrong.
+"""Ratcheting validation: an update may keep invalid values that were stored before.
 
 A `CorrelatedObject` pairs a value with the stored value at the same place. Objects correlate by field name, lists only
-when they are of type map (by their keys). An error about a value that equals its stored pair is forgiven.
+when they are of type map (by their keys). An error of a value that equals its stored counterpart is ignored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from jobrelay.kinds.apiextensions.structural import StructuralSchema
 
 
 class CorrelatedObject:
-    """A new value, the old one at the same place, and the schema that tells how to go deeper."""
+    """A new value, the old value at the same path, and their schema."""
 
     __slots__ = ("_by_key", "_equal", "new", "node", "old")
 
@@ -46,8 +46,8 @@ class CorrelatedObject:
 
 
 def same(new: Any, old: Any, node: StructuralSchema | None) -> bool:
-    """Equality as ratcheting sees it: map-type lists by key; an object with fields that the schema does not name never
-    is.
+    """Equality for ratcheting: map-type lists by key; objects with fields that the schema does not name are never
+    equal.
     """
     if node is None:
         return _plainly_same(new, old)

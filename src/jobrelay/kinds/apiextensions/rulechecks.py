@@ -57,7 +57,7 @@ def _too_expensive(name: str, cost: int, limit: int) -> str:
 
 
 class RuleCompiler(RuleChecker):
-    """Checks the rules of one place; knows how many values of that place there can be."""
+    """Compiles the rules of one schema node, and estimates how often they would be evaluated."""
 
     def __init__(self, node: StructuralSchema, total: CostTotal, *, is_resource: bool, count: int | None) -> None:
         self.node, self.total, self.is_resource, self.count = node, total, is_resource, count

@@ -1,4 +1,4 @@
-"""The CEL rules of a schema (`x-kubernetes-validations`) and what they say about an object.
+"""The CEL rules of a schema (`x-kubernetes-validations`) and their evaluation for an object.
 
 Rules are found once, by one scan of the schema, and kept as a tree that has branches only where rules are: validating
 an object touches nothing else. Each rule is compiled when it is first needed. A rule that mentions `oldSelf` is a
@@ -28,7 +28,7 @@ ROOT: Final = Path()
 
 @dataclass(slots=True)
 class RuleResult:
-    """The errors, and the texts of errors that were forgiven because nothing changed."""
+    """The errors, and as warnings the texts of errors that were ignored because nothing changed."""
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class RuleTree:
         self.items: RuleTree | None = None
 
     def validate(self, new: Any, old: Any, correlated: CorrelatedObject | None, path: Path = ROOT) -> RuleResult:
-        """What the rules say of a value; `correlated` forgives what was already wrong."""
+        """Evaluates the rules for a value; with `correlated`, errors of unchanged values become warnings."""
         verdict = RuleResult()
         _Evaluation(verdict).visit(self, new, old, path, correlated, None)
         return verdict

@@ -1,7 +1,6 @@
-"""The rules for schemas beyond structurality: supported keywords, list and map types, where defaults may stand, CEL
-rules.
+"""Validation of schemas beyond their structure: keywords, list and map types, defaults, CEL rules.
 
-Most places of a schema use only plain keywords; a place is looked at closely only when it has any other.
+Most nodes of a schema use only plain keywords; only nodes with others are checked in detail.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dep
 
 @dataclass(frozen=True, slots=True)
 class SchemaRequirements:
-    """What is required of this schema: an update does not demand what the stored one already violates."""
+    """The checks that apply: an update need not pass those that the stored schema fails."""
 
     valid_types: bool = True
     atomic_sets: bool = True
@@ -61,7 +60,7 @@ class SchemaRequirements:
 
 @dataclass(frozen=True, slots=True)
 class SchemaScope:
-    """What the way to a place means for it."""
+    """What the ancestors of a schema node imply for it."""
 
     defaults: bool = True
     why_no_defaults: str = ""

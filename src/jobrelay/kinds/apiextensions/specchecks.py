@@ -9,18 +9,10 @@ from typing import Any, Final
 from jobrelay.apimachinery import field as fields
 from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.names import is_dns1035_label, is_dns1123_subdomain
-from jobrelay.kinds.apiextensions import fieldpaths, hoisting
+from jobrelay.kinds.apiextensions import fieldpaths, hoisting, schemachecks
 from jobrelay.kinds.apiextensions.defaultchecks import has_defaults, validate_defaults
 from jobrelay.kinds.apiextensions.hoisting import HoistedSpec
 from jobrelay.kinds.apiextensions.rulechecks import CostTotal, RuleCompiler
-from jobrelay.kinds.apiextensions.schemachecks import (
-    NO_RULES,
-    RuleChecker,
-    SchemaErrors,
-    SchemaRequirements,
-    SchemaScope,
-    validate_schema,
-)
 from jobrelay.kinds.apiextensions.structural import StructuralSchema
 from jobrelay.kinds.apiextensions.structuralchecks import unsupported, validate_structural
 from jobrelay.kinds.apiextensions.webhooks import ca_bundle_problem, service_errors, url_errors
@@ -40,9 +32,9 @@ _ALLOWED_AT_ROOT: Final = frozenset(_AT_ROOT.split())
 
 @dataclass(frozen=True, slots=True)
 class SpecRequirements:
-    """What a spec must fulfil; an update does not demand what the stored spec already lacked."""
+    """The checks that apply: an update need not pass those that the stored spec fails."""
 
-    schema: SchemaRequirements = field(default_factory=SchemaRequirements)
+    schema: schemachecks.SchemaRequirements = field(default_factory=schemachecks.SchemaRequirements)
     pruned_defaults: bool = True
     known_review_version: bool = True
     valid_ca_bundle: bool = False
@@ -215,7 +207,7 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequire
     if schema.get("nullable"):
         errors.append(fields.forbidden(where.child("nullable"), "nullable cannot be true at the root"))
     total = CostTotal()
-    rules: RuleChecker = NO_RULES
+    rules: schemachecks.RuleChecker = schemachecks.NO_RULES
     problem = unsupported(schema)
     if not problem:
         more = validate_structural(schema, where)
@@ -224,8 +216,8 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequire
         errors += more
         if not more:
             rules = RuleCompiler(StructuralSchema(schema), total, is_resource=True, count=1)
-    found = SchemaErrors()
-    validate_schema(schema, where, SchemaScope(), demands.schema, rules, found, root=True)
+    found = schemachecks.SchemaErrors()
+    schemachecks.validate_schema(schema, where, schemachecks.SchemaScope(), demands.schema, rules, found, root=True)
     errors += found.schema + found.rules
     if problem and not errors:
         errors.append(fields.invalid(where, "", problem))
@@ -233,7 +225,7 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequire
 
 
 def _root_errors(schema: Obj, path: Path) -> list[FieldError]:
-    """With a status subresource, the root may only say what would also hold without the status."""
+    """With a status subresource, the root schema may only have constraints that hold without the status too."""
     for name in hoisting.FIELD_ORDER:
         value = schema.get(name)
         if value is None or value is False or value in ("", [], {}):

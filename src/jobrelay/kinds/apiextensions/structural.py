@@ -71,7 +71,7 @@ class StructuralSchema:
         return self.named(name) or self.values
 
     def mentions(self, keyword: str) -> bool:
-        """Whether a keyword stands here or anywhere below, so that walks for its sake can be spared. Scans once."""
+        """Whether a keyword is used here or anywhere below, so that walks for it can be skipped. Scans once."""
         found = self._mentions.get(keyword)
         if found is None:
             found = self._mentions[keyword] = _mentions(self.schema, keyword)

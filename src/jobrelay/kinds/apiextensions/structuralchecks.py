@@ -206,7 +206,7 @@ def _clause(clause: Schema, skip_any: bool, path: Path, errors: list[FieldError]
 
 
 def _complete_values(clause: Schema, place: Schema, where: Path, path: Path, errors: list[FieldError]) -> None:
-    """What logic speaks about must also be specified outside of logic."""
+    """Fields that are named in logical keywords must be specified outside of them as well."""
     if isinstance(clause.get("not"), dict):
         _complete(clause["not"], place, where, path.child("not"), errors)
     for key in ("allOf", "anyOf", "oneOf"):

@@ -30,7 +30,7 @@ def url_errors(url: str, path: Path) -> list[FieldError]:
 
 
 def service_errors(service: Obj, path: Path) -> list[FieldError]:
-    """The server confuses name and namespace here when it says which one is missing."""
+    """The server confuses name and namespace here when it reports the missing one."""
     errors: list[FieldError] = []
     if not service.get("namespace"):
         errors.append(field.required(path.child("name")))

@@ -60,7 +60,7 @@ def selector_errors(spec: Spec, what: str) -> list[FieldError]:
 
 
 def template_errors(spec: Spec, *, wrong_selector: str) -> list[FieldError]:
-    """The pod template of a kind whose pods run for ever, and whose selector must select them."""
+    """Validates the pod template of a kind whose pods always restart and whose selector must match them."""
     try:
         selector = selector_from_object(spec.get("selector"))
     except SelectorError:
@@ -133,7 +133,7 @@ def not_above(status: dict[str, Any], name: str, limit: str, text: str) -> list[
 
 
 def decremented(new: Obj, old: Obj) -> list[FieldError]:
-    """The collision count only grows, and does not go away."""
+    """The collision count can neither decrease nor be removed."""
     count, before = new["status"].get("collisionCount"), (old.get("status") or {}).get("collisionCount")
     if before is None or (count is not None and count >= before):
         return []

@@ -18,23 +18,7 @@ from jobrelay.apimachinery.meta import (
 )
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
-from jobrelay.kinds.apps.common import (
-    APPS,
-    NO_MATCH,
-    RESET,
-    SPEC,
-    TEMPLATE,
-    Spec,
-    above_100_percent,
-    counter_errors,
-    decremented,
-    immutable_selector,
-    int_or_percent,
-    int_or_percent_errors,
-    long_running_errors,
-    prepare_create,
-    template_warnings,
-)
+from jobrelay.kinds.apps import common
 from jobrelay.kinds.apps.deployment import parse_int64
 from jobrelay.kinds.core.pod import (
     default_pod_template,
@@ -77,7 +61,7 @@ def _set_generation(daemon_set: Obj, generation: int) -> None:
 
 
 def _prepare_create(daemon_set: Obj) -> None:
-    prepare_create(daemon_set, "DaemonSet")
+    common.prepare_create(daemon_set, "DaemonSet")
     _set_generation(daemon_set, max(_generation(daemon_set), 1))
 
 
@@ -96,23 +80,23 @@ def _validate_create(daemon_set: Obj) -> list[FieldError]:
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    errors += immutable_selector(new["spec"], old["spec"])
+    errors += common.immutable_selector(new["spec"], old["spec"])
     return errors + _spec_errors(new)
 
 
 def _spec_errors(daemon_set: Obj) -> list[FieldError]:
     spec = daemon_set["spec"]
     errors = _selector_errors(spec)
-    errors += validate_pod_template_spec(spec["template"], TEMPLATE)
-    errors += long_running_errors(spec["template"]["spec"], "DaemonSet")
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
-    errors += validate_non_negative(_generation(daemon_set), SPEC.child("templateGeneration"))
-    errors += _strategy_errors(spec["updateStrategy"], SPEC.child("updateStrategy"))
-    return errors + validate_non_negative(spec["revisionHistoryLimit"], SPEC.child("revisionHistoryLimit"))
+    errors += validate_pod_template_spec(spec["template"], common.TEMPLATE)
+    errors += common.long_running_errors(spec["template"]["spec"], "DaemonSet")
+    errors += validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
+    errors += validate_non_negative(_generation(daemon_set), common.SPEC.child("templateGeneration"))
+    errors += _strategy_errors(spec["updateStrategy"], common.SPEC.child("updateStrategy"))
+    return errors + validate_non_negative(spec["revisionHistoryLimit"], common.SPEC.child("revisionHistoryLimit"))
 
 
-def _selector_errors(spec: Spec) -> list[FieldError]:
-    selector, path = spec.get("selector"), SPEC.child("selector")
+def _selector_errors(spec: common.Spec) -> list[FieldError]:
+    selector, path = spec.get("selector"), common.SPEC.child("selector")
     labels = spec["template"]["metadata"].get("labels")
     errors = [] if selector is None else validate_label_selector(selector, path)
     try:
@@ -120,7 +104,7 @@ def _selector_errors(spec: Spec) -> list[FieldError]:
     except SelectorError:
         matches = True
     if not matches:
-        errors.append(invalid(TEMPLATE.child("metadata", "labels"), labels, NO_MATCH))
+        errors.append(invalid(common.TEMPLATE.child("metadata", "labels"), labels, common.NO_MATCH))
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         errors.append(invalid(path, struct_value(selector, LABEL_SELECTOR), "empty selector is invalid for daemonset"))
     return errors
@@ -130,7 +114,7 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
     if strategy["type"] == "OnDelete":
         return []
     if strategy["type"] != "RollingUpdate":
-        shown = struct_value(strategy, APPS + "DaemonSetUpdateStrategy")
+        shown = struct_value(strategy, common.APPS + "DaemonSetUpdateStrategy")
         return [not_supported(path, shown, ("RollingUpdate", "OnDelete"))]
     return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
 
@@ -138,10 +122,10 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
 def _rolling_errors(rolling: dict[str, Any], path: Path) -> list[FieldError]:
     unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
     errors: list[FieldError] = []
-    for check in (int_or_percent_errors, above_100_percent):
+    for check in (common.int_or_percent_errors, common.above_100_percent):
         errors += check(unavailable, path.child("maxUnavailable"))
         errors += check(surge, path.child("maxSurge"))
-    has_unavailable, has_surge = int_or_percent(unavailable) != 0, int_or_percent(surge) != 0
+    has_unavailable, has_surge = common.int_or_percent(unavailable) != 0, common.int_or_percent(surge) != 0
     if has_unavailable and has_surge:
         errors.append(invalid(path.child("maxSurge"), surge, "may not be set when maxUnavailable is non-zero"))
     elif not has_unavailable and not has_surge:
@@ -151,7 +135,7 @@ def _rolling_errors(rolling: dict[str, Any], path: Path) -> list[FieldError]:
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    return errors + counter_errors(new["status"], _COUNTERS) + decremented(new, old)
+    return errors + common.counter_errors(new["status"], _COUNTERS) + common.decremented(new, old)
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
@@ -162,15 +146,15 @@ def _prepare_status(new: Obj, old: Obj) -> None:
 def _warn_update(new: Obj, old: Obj) -> list[str]:
     if _generation(new) == _generation(old):
         return []
-    return pod_template_warnings(new["spec"]["template"], TEMPLATE, old["spec"]["template"])
+    return pod_template_warnings(new["spec"]["template"], common.TEMPLATE, old["spec"]["template"])
 
 
 DAEMON_SET: Final = Strategy(
     default=default_daemon_set,
     prepare_create=_prepare_create,
     validate_create=_validate_create,
-    warn_create=template_warnings,
+    warn_create=common.template_warnings,
     update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
     subresources={"status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
-    reset_fields=RESET,
+    reset_fields=common.RESET,
 )

@@ -9,24 +9,7 @@ from jobrelay.apimachinery.field import FieldError, Path, forbidden, go_quote, i
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
-from jobrelay.kinds.apps.common import (
-    AGAINST_REPLICAS,
-    APPS,
-    SPEC,
-    Spec,
-    above_100_percent,
-    changed_template_warnings,
-    counter_errors,
-    decremented,
-    immutable_selector,
-    int_or_percent,
-    int_or_percent_errors,
-    not_above,
-    prepare_create,
-    selector_errors,
-    template_errors,
-    template_warnings,
-)
+from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
 from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
@@ -68,7 +51,7 @@ def parse_int64(text: str) -> int:
 
 
 def _normalize_rollback(metadata: dict[str, Any]) -> None:
-    """The annotation stands for a number of the old API, and is gone when that is not set."""
+    """The annotation holds a number of the old API, and is removed when that is not set."""
     annotations = metadata.get("annotations") or {}
     if ROLLBACK_TO not in annotations:
         return
@@ -102,25 +85,25 @@ def _validate_create(deployment: Obj) -> list[FieldError]:
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     errors += _spec_errors(new)
-    return errors + immutable_selector(new["spec"], old["spec"])
+    return errors + common.immutable_selector(new["spec"], old["spec"])
 
 
 def _spec_errors(deployment: Obj) -> list[FieldError]:
     spec = deployment["spec"]
-    errors = validate_non_negative(spec["replicas"], SPEC.child("replicas"))
-    errors += selector_errors(spec, "deployment")
-    errors += template_errors(spec, wrong_selector="invalid label selector")
-    errors += _strategy_errors(spec["strategy"], SPEC.child("strategy"))
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
-    errors += validate_non_negative(spec["revisionHistoryLimit"], SPEC.child("revisionHistoryLimit"))
+    errors = validate_non_negative(spec["replicas"], common.SPEC.child("replicas"))
+    errors += common.selector_errors(spec, "deployment")
+    errors += common.template_errors(spec, wrong_selector="invalid label selector")
+    errors += _strategy_errors(spec["strategy"], common.SPEC.child("strategy"))
+    errors += validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
+    errors += validate_non_negative(spec["revisionHistoryLimit"], common.SPEC.child("revisionHistoryLimit"))
     rollback = (deployment["metadata"].get("annotations") or {}).get(ROLLBACK_TO)
     if rollback is not None:
-        errors += validate_non_negative(int(rollback), SPEC.child("rollback", "version"))
+        errors += validate_non_negative(int(rollback), common.SPEC.child("rollback", "version"))
     return errors + _deadline_errors(spec)
 
 
-def _deadline_errors(spec: Spec) -> list[FieldError]:
-    deadline, path = spec["progressDeadlineSeconds"], SPEC.child("progressDeadlineSeconds")
+def _deadline_errors(spec: common.Spec) -> list[FieldError]:
+    deadline, path = spec["progressDeadlineSeconds"], common.SPEC.child("progressDeadlineSeconds")
     errors = validate_non_negative(deadline, path)
     if deadline <= spec.get("minReadySeconds", 0):
         errors.append(invalid(path, deadline, "must be greater than minReadySeconds"))
@@ -133,7 +116,7 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
         text = "may not be specified when strategy `type` is 'Recreate'"
         return [] if rolling is None else [forbidden(path.child("rollingUpdate"), text)]
     if strategy["type"] != "RollingUpdate":
-        shown = struct_value(strategy, APPS + "DeploymentStrategy")
+        shown = struct_value(strategy, common.APPS + "DeploymentStrategy")
         return [not_supported(path, shown, ("Recreate", "RollingUpdate"))]
     if rolling is None:
         return [required(path.child("rollingUpdate"), "this should be defaulted and never be nil")]
@@ -143,29 +126,31 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
 def _rolling_errors(rolling: dict[str, Any], path: Path) -> list[FieldError]:
     unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
     place = path.child("maxUnavailable")
-    errors = int_or_percent_errors(unavailable, place)
-    errors += int_or_percent_errors(surge, path.child("maxSurge"))
-    if int_or_percent(unavailable) == 0 and int_or_percent(surge) == 0:
+    errors = common.int_or_percent_errors(unavailable, place)
+    errors += common.int_or_percent_errors(surge, path.child("maxSurge"))
+    if common.int_or_percent(unavailable) == 0 and common.int_or_percent(surge) == 0:
         errors.append(invalid(place, unavailable, "may not be 0 when `maxSurge` is 0"))
-    return errors + above_100_percent(unavailable, place)
+    return errors + common.above_100_percent(unavailable, place)
 
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     status = new["status"]
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    errors += counter_errors(status, _COUNTERS)
+    errors += common.counter_errors(status, _COUNTERS)
     for name in ("updatedReplicas", "readyReplicas", "availableReplicas"):
-        errors += not_above(status, name, "replicas", AGAINST_REPLICAS)
-    errors += not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas")
-    return errors + decremented(new, old)
+        errors += common.not_above(status, name, "replicas", common.AGAINST_REPLICAS)
+    errors += common.not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas")
+    return errors + common.decremented(new, old)
 
 
-_UPDATE: Final = UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=changed_template_warnings)
+_UPDATE: Final = UpdateStrategy(
+    prepare=_prepare_update, validate=_validate_update, warn=common.changed_template_warnings
+)
 DEPLOYMENT: Final = Strategy(
     default=default_deployment,
-    prepare_create=lambda obj: prepare_create(obj, "Deployment"),
+    prepare_create=lambda obj: common.prepare_create(obj, "Deployment"),
     validate_create=_validate_create,
-    warn_create=lambda obj: name_warnings(obj) + template_warnings(obj),
+    warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
     update=_UPDATE,
     subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
     reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},

@@ -7,20 +7,7 @@ from typing import Final
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
-from jobrelay.kinds.apps.common import (
-    AGAINST_REPLICAS,
-    RESET,
-    SPEC,
-    Spec,
-    changed_template_warnings,
-    counter_errors,
-    immutable_selector,
-    not_above,
-    prepare_create,
-    selector_errors,
-    template_errors,
-    template_warnings,
-)
+from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
 from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
@@ -51,35 +38,39 @@ def _validate_create(replica_set: Obj) -> list[FieldError]:
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     errors += _spec_errors(new["spec"])
-    return errors + immutable_selector(new["spec"], old["spec"])
+    return errors + common.immutable_selector(new["spec"], old["spec"])
 
 
-def _spec_errors(spec: Spec) -> list[FieldError]:
-    errors = validate_non_negative(spec["replicas"], SPEC.child("replicas"))
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
-    errors += selector_errors(spec, "deployment")
-    return errors + template_errors(spec, wrong_selector="invalid label selector")
+def _spec_errors(spec: common.Spec) -> list[FieldError]:
+    errors = validate_non_negative(spec["replicas"], common.SPEC.child("replicas"))
+    errors += validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
+    errors += common.selector_errors(spec, "deployment")
+    return errors + common.template_errors(spec, wrong_selector="invalid label selector")
 
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     status = new["status"]
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    errors += counter_errors(status, _COUNTERS)
+    errors += common.counter_errors(status, _COUNTERS)
     for name in ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"):
-        errors += not_above(status, name, "replicas", AGAINST_REPLICAS)
-    return errors + not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas")
+        errors += common.not_above(status, name, "replicas", common.AGAINST_REPLICAS)
+    return errors + common.not_above(
+        status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"
+    )
 
 
-_UPDATE: Final = UpdateStrategy(prepare=prepare_update, validate=_validate_update, warn=changed_template_warnings)
+_UPDATE: Final = UpdateStrategy(
+    prepare=prepare_update, validate=_validate_update, warn=common.changed_template_warnings
+)
 REPLICA_SET: Final = Strategy(
     default=default_replica_set,
-    prepare_create=lambda obj: prepare_create(obj, "ReplicaSet"),
+    prepare_create=lambda obj: common.prepare_create(obj, "ReplicaSet"),
     validate_create=_validate_create,
-    warn_create=lambda obj: name_warnings(obj) + template_warnings(obj),
+    warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
     update=_UPDATE,
     subresources={
         "scale": _UPDATE,
         "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
     },
-    reset_fields=RESET,
+    reset_fields=common.RESET,
 )

@@ -4,34 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.apimachinery.meta import (
-    validate_annotations,
-    validate_labels,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_label
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
-from jobrelay.kinds.apps.common import (
-    AGAINST_REPLICAS,
-    APPS,
-    RESET,
-    SPEC,
-    TEMPLATE,
-    Spec,
-    changed_template_warnings,
-    counter_errors,
-    decremented,
-    long_running_errors,
-    not_above,
-    prepare_create,
-    selector_errors,
-    template_warnings,
-    unmatched_labels,
-)
+from jobrelay.kinds.apps import common
 from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
 from jobrelay.kinds.core.pod import default_pod_template, validate_pod_template_spec
@@ -76,7 +54,7 @@ def default_stateful_set(stateful_set: Obj) -> None:
         default_claim_spec(claim["spec"])
 
 
-def _drop_disabled(spec: Spec, old: Spec | None) -> None:
+def _drop_disabled(spec: common.Spec, old: common.Spec | None) -> None:
     """`maxUnavailable` is behind a switch that is off; objects that have it keep it."""
     rolling = spec["updateStrategy"].get("rollingUpdate")
     before = (old["updateStrategy"].get("rollingUpdate") if old else None) or {}
@@ -86,7 +64,7 @@ def _drop_disabled(spec: Spec, old: Spec | None) -> None:
 
 def _prepare_create(stateful_set: Obj) -> None:
     _drop_disabled(stateful_set["spec"], None)
-    prepare_create(stateful_set, "StatefulSet")
+    common.prepare_create(stateful_set, "StatefulSet")
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
@@ -95,44 +73,49 @@ def _prepare_update(new: Obj, old: Obj) -> None:
 
 
 def _validate_create(stateful_set: Obj) -> list[FieldError]:
-    errors = validate_object_meta(stateful_set["metadata"], namespaced=True, name_fn=name_is_dns_label)
+    errors = meta.validate_object_meta(stateful_set["metadata"], namespaced=True, name_fn=name_is_dns_label)
     return errors + _spec_errors(stateful_set["spec"])
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     spec, old_spec = new["spec"], old["spec"]
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     old_is_wrong = bool(_spec_errors(old_spec, update=True))
     errors += _spec_errors(spec, update=True, any_template=old_is_wrong)
     fixed = {name: value for name, value in spec.items() if name not in _MUTABLE}
     if fixed != {name: value for name, value in old_spec.items() if name not in _MUTABLE}:
-        errors.append(forbidden(SPEC, _FORBIDDEN))
+        errors.append(forbidden(common.SPEC, _FORBIDDEN))
     return errors
 
 
-def _spec_errors(spec: Spec, *, update: bool = False, any_template: bool = False) -> list[FieldError]:
+def _spec_errors(spec: common.Spec, *, update: bool = False, any_template: bool = False) -> list[FieldError]:
     errors = _policy_errors(spec)
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if not update else ()):
-        errors += validate_claim_spec(claim["spec"], SPEC.child("volumeClaimTemplates").index(i).child("spec"))
-    errors += validate_non_negative(spec["replicas"], SPEC.child("replicas"))
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
+        errors += validate_claim_spec(claim["spec"], common.SPEC.child("volumeClaimTemplates").index(i).child("spec"))
+    errors += meta.validate_non_negative(spec["replicas"], common.SPEC.child("replicas"))
+    errors += meta.validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
     if "ordinals" in spec:
-        errors += validate_non_negative(spec["ordinals"].get("start", 0), SPEC.child("ordinals.start"))
+        errors += meta.validate_non_negative(spec["ordinals"].get("start", 0), common.SPEC.child("ordinals.start"))
     service = spec.get("serviceName", "")
     if service and not update:
-        errors += [invalid(SPEC.child("serviceName"), service, text) for text in is_dns1123_label(service)]
-    errors += selector_errors(spec, "statefulset")
+        errors += [invalid(common.SPEC.child("serviceName"), service, text) for text in is_dns1123_label(service)]
+    errors += common.selector_errors(spec, "statefulset")
     errors += _template_errors(spec, any_template)
-    return errors + long_running_errors(spec["template"]["spec"], "StatefulSet")
+    return errors + common.long_running_errors(spec["template"]["spec"], "StatefulSet")
 
 
-def _policy_errors(spec: Spec) -> list[FieldError]:
+def _policy_errors(spec: common.Spec) -> list[FieldError]:
     errors: list[FieldError] = []
     management = spec["podManagementPolicy"]
     if management not in ("OrderedReady", "Parallel"):
-        errors.append(invalid(SPEC.child("podManagementPolicy"), management, "must be 'OrderedReady' or 'Parallel'"))
-    errors += _strategy_errors(spec["updateStrategy"], SPEC.child("updateStrategy"))
-    policy, path = spec["persistentVolumeClaimRetentionPolicy"], SPEC.child("persistentVolumeClaimRetentionPolicy")
+        errors.append(
+            invalid(common.SPEC.child("podManagementPolicy"), management, "must be 'OrderedReady' or 'Parallel'")
+        )
+    errors += _strategy_errors(spec["updateStrategy"], common.SPEC.child("updateStrategy"))
+    policy, path = (
+        spec["persistentVolumeClaimRetentionPolicy"],
+        common.SPEC.child("persistentVolumeClaimRetentionPolicy"),
+    )
     for name in ("whenDeleted", "whenScaled"):
         if policy[name] not in ("Retain", "Delete"):
             errors.append(not_supported(path.child(name), policy[name], ("Retain", "Delete")))
@@ -143,30 +126,30 @@ def _strategy_errors(strategy: dict[str, Any], path: Path) -> list[FieldError]:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate":
         partition = (rolling or {}).get("partition", 0)
-        return validate_non_negative(partition, path.child("rollingUpdate", "partition"))
+        return meta.validate_non_negative(partition, path.child("rollingUpdate", "partition"))
     if strategy["type"] != "OnDelete":
-        shown = struct_value(strategy, APPS + "StatefulSetUpdateStrategy")
+        shown = struct_value(strategy, common.APPS + "StatefulSetUpdateStrategy")
         return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
     if rolling is None:
         return []
-    shown = struct_value(rolling, APPS + "RollingUpdateStatefulSetStrategy")
+    shown = struct_value(rolling, common.APPS + "RollingUpdateStatefulSetStrategy")
     return [invalid(path.child("rollingUpdate"), shown, "only allowed for updateStrategy 'RollingUpdate'")]
 
 
-def _template_errors(spec: Spec, any_template: bool) -> list[FieldError]:
+def _template_errors(spec: common.Spec, any_template: bool) -> list[FieldError]:
     try:
         selector = selector_from_object(spec.get("selector"))
     except SelectorError:
-        return [invalid(SPEC.child("selector"), struct_value(spec["selector"], LABEL_SELECTOR), "")]
-    errors = unmatched_labels(spec, selector)
+        return [invalid(common.SPEC.child("selector"), struct_value(spec["selector"], LABEL_SELECTOR), "")]
+    errors = common.unmatched_labels(spec, selector)
     if not any_template:
-        errors += validate_pod_template_spec(_as_run(spec), TEMPLATE)
+        errors += validate_pod_template_spec(_as_run(spec), common.TEMPLATE)
     metadata = spec["template"]["metadata"]
-    errors += validate_labels(metadata.get("labels"), TEMPLATE.child("labels"))
-    return errors + validate_annotations(metadata.get("annotations"), TEMPLATE.child("annotations"))
+    errors += meta.validate_labels(metadata.get("labels"), common.TEMPLATE.child("labels"))
+    return errors + meta.validate_annotations(metadata.get("annotations"), common.TEMPLATE.child("annotations"))
 
 
-def _as_run(spec: Spec) -> dict[str, Any]:
+def _as_run(spec: common.Spec) -> dict[str, Any]:
     """The template as its pods will have it: the controller sets hostnames and adds a volume per claim."""
     template: dict[str, Any] = spec["template"]
     claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
@@ -183,19 +166,21 @@ def _as_run(spec: Spec) -> dict[str, Any]:
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
     status = new["status"]
-    errors = counter_errors(status, _COUNTERS)
+    errors = common.counter_errors(status, _COUNTERS)
     for name in ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"):
-        errors += not_above(status, name, "replicas", AGAINST_REPLICAS)
-    errors += not_above(status, "availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas")
-    errors += validate_object_meta_update(new["metadata"], old["metadata"])
-    return errors + decremented(new, old)
+        errors += common.not_above(status, name, "replicas", common.AGAINST_REPLICAS)
+    errors += common.not_above(
+        status, "availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"
+    )
+    errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
+    return errors + common.decremented(new, old)
 
 
 def _claim_warnings(stateful_set: Obj, *child: str) -> list[str]:
     warnings: list[str] = []
     spec = stateful_set["spec"]
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        warnings += claim_spec_warnings(claim["spec"], SPEC.child("volumeClaimTemplates").index(i).child(*child))
+        warnings += claim_spec_warnings(claim["spec"], common.SPEC.child("volumeClaimTemplates").index(i).child(*child))
     if spec["revisionHistoryLimit"] < 0:
         warnings.append(_KEEPS_ALL)
     return warnings
@@ -204,17 +189,17 @@ def _claim_warnings(stateful_set: Obj, *child: str) -> list[str]:
 _UPDATE: Final = UpdateStrategy(
     prepare=_prepare_update,
     validate=_validate_update,
-    warn=lambda new, old: changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
+    warn=lambda new, old: common.changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
 )
 STATEFUL_SET: Final = Strategy(
     default=default_stateful_set,
     prepare_create=_prepare_create,
     validate_create=_validate_create,
-    warn_create=lambda obj: template_warnings(obj) + _claim_warnings(obj),
+    warn_create=lambda obj: common.template_warnings(obj) + _claim_warnings(obj),
     update=_UPDATE,
     subresources={
         "scale": _UPDATE,
         "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
     },
-    reset_fields=RESET,
+    reset_fields=common.RESET,
 )

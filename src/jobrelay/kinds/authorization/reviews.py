@@ -97,7 +97,7 @@ def _field_requirement(requirement: dict[str, Any], path: Path) -> list[FieldErr
 
 
 def _label_requirement(requirement: dict[str, Any], path: Path) -> list[FieldError]:
-    """Operators of the future are let through: authorizers ignore what they do not know."""
+    """Unknown operators are accepted: authorizers ignore them."""
     operator = str(path.child("operator"))
     return [error for error in validate_label_selector_requirement(requirement, path) if error.field != operator]
 

@@ -1,6 +1,6 @@
 """autoscaling HorizontalPodAutoscalers: served as v1 and v2, stored as v2.
 
-The rules are those of v2. The hooks also take v1 objects: they look at them, and change them, through their v2 form.
+The rules are those of v2. The hooks also take v1 objects: they convert them to v2 and back.
 """
 
 from __future__ import annotations

@@ -14,17 +14,8 @@ from typing import Any, Final
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from jobrelay.apimachinery.field import (
-    FieldError,
-    Path,
-    duplicate,
-    forbidden,
-    go_quote,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
+from jobrelay.apimachinery import field
+from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.godiff import difference
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_dns1123_label, is_dns1123_subdomain, size
@@ -139,7 +130,7 @@ def certificate_error(certificate: str | None) -> str:
     blocks = pem_blocks(data)
     for kind, body in blocks:
         if kind != "CERTIFICATE":
-            return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(kind)}"
+            return f"only CERTIFICATE PEM blocks are allowed, found {field.go_quote(kind)}"
         try:
             x509.load_der_x509_certificate(body)
         except (ValueError, UnsupportedAlgorithm):
@@ -150,22 +141,27 @@ def certificate_error(certificate: str | None) -> str:
 def validate_signer_name(name: str, path: Path) -> list[FieldError]:
     """`example.com/signer-name`."""
     if not name:
-        return [required(path)]
+        return [field.required(path)]
     domain, slash, rest = name.partition("/")
     if not slash or "/" in rest:
-        return [invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
-    errors = [too_long(path, 253)] if size(domain) > 253 else []
+        return [
+            field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
+        ]
+    errors = [field.too_long(path, 253)] if size(domain) > 253 else []
     errors += _first_bad_label(domain, is_dns1123_label, path)
     if "." not in domain:
-        errors.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+        errors.append(field.invalid(path, domain, "should be a domain with at least two segments separated by dots"))
     errors += _first_bad_label(rest, is_dns1123_subdomain, path)
-    return [*errors, too_long(path, 571)] if size(name) > 571 else errors
+    return [*errors, field.too_long(path, 571)] if size(name) > 571 else errors
 
 
 def _first_bad_label(text: str, check: Callable[[str], list[str]], path: Path) -> list[FieldError]:
     for label in text.split("."):
         if problems := check(label):
-            return [invalid(path, text, f"validating label {go_quote(label)}: {problem}") for problem in problems]
+            return [
+                field.invalid(path, text, f"validating label {field.go_quote(label)}: {problem}")
+                for problem in problems
+            ]
     return []
 
 
@@ -174,23 +170,25 @@ def validate(request: Obj, old: Obj | None = None) -> list[FieldError]:
     spec, before = request["spec"], (old or {}).get("spec") or {}
     errors = validate_object_meta(request["metadata"], namespaced=False, name_fn=lambda name, prefix: [])
     if problem := request_error(spec.get("request")):
-        errors.append(invalid(_SPEC.child("request"), spec.get("request"), problem))
+        errors.append(field.invalid(_SPEC.child("request"), spec.get("request"), problem))
     usages, old_usages, at = spec.get("usages") or [], before.get("usages") or [], _SPEC.child("usages")
     if not usages:
-        errors.append(required(at))
+        errors.append(field.required(at))
     if set(old_usages) <= set(USAGES):
-        errors += [not_supported(at.index(i), usage, USAGES) for i, usage in enumerate(usages) if usage not in USAGES]
+        errors += [
+            field.not_supported(at.index(i), usage, USAGES) for i, usage in enumerate(usages) if usage not in USAGES
+        ]
     if len(set(old_usages)) == len(old_usages):
-        errors += [duplicate(at.index(i), usage) for i, usage in enumerate(usages) if usage in usages[:i]]
+        errors += [field.duplicate(at.index(i), usage) for i, usage in enumerate(usages) if usage in usages[:i]]
     signer, at = spec.get("signerName", ""), _SPEC.child("signerName")
     if signer == LEGACY_SIGNER and before.get("signerName") != LEGACY_SIGNER:
-        errors.append(invalid(at, signer, "the legacy signerName is not allowed via this API version"))
+        errors.append(field.invalid(at, signer, "the legacy signerName is not allowed via this API version"))
     else:
         errors += validate_signer_name(signer, at)
     seconds = spec.get("expirationSeconds", MIN_SECONDS)
     if seconds < MIN_SECONDS:
         text = "may not specify a duration less than 600 seconds (10 minutes)"
-        errors.append(invalid(_SPEC.child("expirationSeconds"), seconds, text))
+        errors.append(field.invalid(_SPEC.child("expirationSeconds"), seconds, text))
     errors += _validate_conditions(request, old)
     return errors + _validate_certificate(request, old)
 
@@ -201,7 +199,7 @@ def _validate_certificate(request: Obj, old: Obj | None) -> list[FieldError]:
     if old is not None and (chain == before or certificate_error(before)):
         return []
     problem = certificate_error(chain)
-    return [invalid(_CERTIFICATE, "<certificate data>", problem)] if problem else []
+    return [field.invalid(_CERTIFICATE, "<certificate data>", problem)] if problem else []
 
 
 def _validate_conditions(request: Obj, old: Obj | None) -> list[FieldError]:
@@ -211,16 +209,16 @@ def _validate_conditions(request: Obj, old: Obj | None) -> list[FieldError]:
     for i, condition in enumerate(_conditions(request)):
         kind, status, at = condition.get("type", ""), condition.get("status", ""), _CONDITIONS.index(i)
         if not kind and "" not in before:
-            errors.append(required(at.child("type")))
+            errors.append(field.required(at.child("type")))
         allowed = ("True",) if kind in _FINAL else ("False", "True", "Unknown")
         if not status:
-            errors.append(required(at.child("status")))
+            errors.append(field.required(at.child("status")))
         elif status not in allowed:
-            errors.append(not_supported(at.child("status"), status, allowed))
+            errors.append(field.not_supported(at.child("status"), status, allowed))
         if kind in _DECISIONS and set(_DECISIONS) - {kind} <= seen and not set(_DECISIONS) <= set(before):
-            errors.append(invalid(_CONDITIONS, kind, _EXCLUSIVE))
+            errors.append(field.invalid(_CONDITIONS, kind, _EXCLUSIVE))
         if kind in seen and len(set(before)) == len(before):
-            errors.append(duplicate(at.child("type"), kind))
+            errors.append(field.duplicate(at.child("type"), kind))
         seen.add(kind)
     return errors
 
@@ -230,22 +228,28 @@ def validate_change(new: Obj, old: Obj, *, approving: bool = False, issuing: boo
     found = {kind: [[c for c in _conditions(r) if c.get("type") == kind] for r in (new, old)] for kind in _FINAL}
     for kind, (after, before) in found.items():
         if len(after) < len(before):
-            errors.append(forbidden(_CONDITIONS, f"updates may not remove a condition of type {go_quote(kind)}"))
+            errors.append(
+                field.forbidden(_CONDITIONS, f"updates may not remove a condition of type {field.go_quote(kind)}")
+            )
     for kind in () if approving else _DECISIONS:
         after, before = found[kind]
         if len(after) > len(before):
-            errors.append(forbidden(_CONDITIONS, f"updates may not add a condition of type {go_quote(kind)}"))
+            errors.append(
+                field.forbidden(_CONDITIONS, f"updates may not add a condition of type {field.go_quote(kind)}")
+            )
         elif len(after) == len(before) and after != before:
             shown = difference(before, after, "[io.k8s.api.certificates.v1.CertificateSigningRequestCondition")
             errors.append(
-                forbidden(_CONDITIONS, f"updates may not modify a condition of type {go_quote(kind)}\n{shown}")
+                field.forbidden(
+                    _CONDITIONS, f"updates may not modify a condition of type {field.go_quote(kind)}\n{shown}"
+                )
             )
     chains = [request["status"].get("certificate") or "" for request in (new, old)]
     if chains[0] != chains[1]:
         if not issuing:
-            errors.append(forbidden(_CERTIFICATE, "updates may not set certificate content"))
+            errors.append(field.forbidden(_CERTIFICATE, "updates may not set certificate content"))
         elif chains[1]:
-            errors.append(forbidden(_CERTIFICATE, "updates may not modify existing certificate content"))
+            errors.append(field.forbidden(_CERTIFICATE, "updates may not modify existing certificate content"))
     return errors + validate_object_meta_update(new["metadata"], old["metadata"])
 
 

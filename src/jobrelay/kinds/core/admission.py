@@ -1,7 +1,7 @@
-"""Rules of admission that look at other objects: default storage class, growing claims, the one default priority.
+"""Admission rules that depend on other objects: default storage class, expansion of claims, default priority.
 
-Pure functions of the object and of what else is there. A refusal is the text after `is forbidden: `, empty when there
-is nothing to refuse.
+Pure functions of the object and of the other objects. A refusal is the text after `is forbidden: `, empty when the
+object is admitted.
 """
 
 from __future__ import annotations

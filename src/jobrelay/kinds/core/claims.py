@@ -9,15 +9,9 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.apimachinery.godiff import difference
-from jobrelay.apimachinery.meta import (
-    IMMUTABLE,
-    validate_immutable_field,
-    validate_label_selector,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.resources import (
@@ -90,7 +84,7 @@ def _prepare_sources(spec: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 def validate(claim: Obj, old: Obj | None = None) -> list[FieldError]:
-    errors = validate_object_meta(claim["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(claim["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
     return errors + validate_claim_spec(claim["spec"], _SPEC, old=old["spec"] if old else None)
 
 
@@ -100,8 +94,8 @@ def validate_claim_spec(spec: dict[str, Any], path: Path, old: dict[str, Any] | 
     modes = spec.get("accessModes") or []
     if not modes:
         errors.append(required(path.child("accessModes"), "at least 1 access mode is required"))
-    lenient = bool(validate_label_selector((old or {}).get("selector"), path))
-    errors += validate_label_selector(spec.get("selector"), path.child("selector"), allow_invalid_values=lenient)
+    lenient = bool(meta.validate_label_selector((old or {}).get("selector"), path))
+    errors += meta.validate_label_selector(spec.get("selector"), path.child("selector"), allow_invalid_values=lenient)
     errors += validate_access_modes(modes, path.child("accessModes"))
     errors += _validate_request(spec, path.child("resources").key("storage"))
     if name := spec.get("storageClassName"):
@@ -160,7 +154,7 @@ def _validate_source(source: dict[str, Any], path: Path, allow_bad_group: bool) 
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"]) + validate(new, old)
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"]) + validate(new, old)
     spec, before = copy.deepcopy(new["spec"]), copy.deepcopy(old["spec"])
     _prepare_sources(before, before)
     if not before.get("volumeName"):
@@ -181,7 +175,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     if new_size < old_size and new_size <= number_of(old["status"].get("capacity"), "storage"):
         errors.append(forbidden(_STORAGE, "field can not be less than status.capacity"))
     mode = Path("volumeMode")
-    errors += validate_immutable_field(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), mode)
+    errors += meta.validate_immutable_field(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), mode)
     return errors + _validate_attributes_class(new, old)
 
 
@@ -197,7 +191,7 @@ def _forgive_storage_class(spec: dict[str, Any], before: dict[str, Any], new: Ob
         del spec["storageClassName"]
     if (annotated[0] or "") != (annotated[1] or ""):
         at = Path("metadata.annotations").child(STORAGE_CLASS_ANNOTATION)
-        return [invalid(at, annotated[1] or "", IMMUTABLE)]
+        return [invalid(at, annotated[1] or "", meta.IMMUTABLE)]
     return []
 
 
@@ -212,7 +206,7 @@ def _validate_attributes_class(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     if not new["metadata"].get("resourceVersion"):
         errors.append(required(Path("resourceVersion")))
     if not new["spec"].get("accessModes"):

@@ -15,7 +15,7 @@ _WHOLE_OBJECT: Final = Path("[]")
 
 
 def decoded_size(base64: str) -> int:
-    """The number of bytes that a base64 text stands for."""
+    """The number of bytes that a base64 text decodes to."""
     return len(base64) // 4 * 3 - base64[-2:].count("=")
 
 

@@ -1,4 +1,4 @@
-"""Endpoints: addresses and ports behind a service. Replaced by endpoint slices, and said so in a warning."""
+"""Endpoints: addresses and ports behind a service. Deprecated in favour of EndpointSlices."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _validate_address(address: dict[str, Any], path: Path) -> list[FieldError]:
 
 
 def validate_endpoint_ip(value: str, path: Path) -> list[FieldError]:
-    """Addresses that another machine cannot mean are refused."""
+    """Refuses addresses that are not reachable from other machines."""
     ip = parse_ip(value)
     if ip is None:
         return [invalid(path, value, "must be a valid IP address")]

@@ -1,7 +1,7 @@
 """Core events. The same events are served by events.k8s.io, whose stricter rules are in `jobrelay.kinds.events`.
 
-An event with `eventTime` is of the new style and must say who reports what; one without is of the old style and must
-only be in the namespace of the object that it is about.
+An event with `eventTime` is of the new style and must have a reporter, an action and a reason; one without is of the
+old style and must only be in the namespace of its object.
 """
 
 from __future__ import annotations

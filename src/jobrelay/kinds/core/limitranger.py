@@ -19,7 +19,7 @@ Amounts = Mapping[str, str]
 
 
 def fill_in(pod: Obj, limit_ranges: Iterable[Mapping[str, Any]]) -> None:
-    """Gives containers the default requests and limits that they do not set, and says so in an annotation."""
+    """Sets the default requests and limits of containers, and lists them in an annotation."""
     for limit_range in limit_ranges:
         items = [item for item in _items(limit_range) if item.get("type") == "Container"]
         limits = {k: v for item in items for k, v in (item.get("default") or {}).items()}

@@ -1,7 +1,7 @@
 """Namespaces: labelled with their own name, held by the `kubernetes` finalizer until their content is gone.
 
 `spec.finalizers` is not metadata: it can only be changed through the `finalize` subresource, and a plain update keeps
-it. The phase says nothing that the deletion timestamp does not say, and is checked against it.
+it. The phase follows from the deletion timestamp, and is checked against it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which nodes take a pod, by labels and taints: node selectors, node affinity, tolerations.
 
-The scheduler of the embedded cluster and the relay's placement ask the same question of different things, one of a
-node, the other of all the nodes of a cluster, so the answer lives here.
+Used by the scheduler of the embedded cluster for single nodes, and by the relay's placement for all nodes of a cluster.
 """
 
 from __future__ import annotations

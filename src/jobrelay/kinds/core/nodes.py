@@ -1,4 +1,4 @@
-"""Nodes: taints, pod CIDRs, amounts; a new node is not ready until someone says that it is.
+"""Nodes: taints, pod CIDRs, capacities. A new node is not ready.
 
 The singular `podCIDR` and the first of `podCIDRs` are one value. A node may get its CIDRs and provider id once and
 keeps them. Only the status subresource changes the status, but a node can be created with one.

@@ -68,7 +68,7 @@ def _validate_json(data: dict[str, Any], key: str) -> list[FieldError]:
 
 
 def json_object_error(content: bytes) -> str:
-    """Why content is not a JSON object, as Go's decoder says it, or an empty text."""
+    """The error of Go's decoder for content that is not a JSON object, or an empty text."""
     try:
         value = gojson.loads(content)
     except gojson.JsonError as error:

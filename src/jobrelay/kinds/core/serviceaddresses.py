@@ -1,8 +1,8 @@
-"""What the server fills into a service before it looks at the rest: IP families, cluster IPs, node ports.
+"""Allocation for services before validation: IP families, cluster IPs, node ports.
 
-On the real server this happens before validation, so that an address or port which cannot be had is the only error that
-a client sees. `begin_create` and `begin_update` do all of it against a `ServiceAllocator`, which says what is still
-free; they return the errors that end the request. The cluster has one family, IPv4.
+On the real server this happens before validation, so that an address or port which cannot be allocated is the only
+error that a client gets. `begin_create` and `begin_update` allocate from a `ServiceAllocator`; they return the errors
+that end the request. The cluster has one family, IPv4.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _POLICY: Final = Path("spec.ipFamilyPolicy")
 
 
 class AllocationError(ValueError):
-    """An address or port that cannot be had; its message is the server's."""
+    """An address or port that cannot be allocated; the message is the server's."""
 
 
 class ServiceAllocator:
-    """The addresses and ports that services may have, without those that they have already."""
+    """Allocates cluster IPs and node ports that no service has."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ def _keep_allocated(service: Obj, old: Obj) -> None:
 
 
 def _follow_cluster_ip(spec: dict[str, Any], before: dict[str, Any]) -> None:
-    """A client that changes only the singular field means both."""
+    """A change of only the singular field applies to both."""
     single, plural, old_single, old_plural = (
         source.get(field) for source in (spec, before) for field in ("clusterIP", "clusterIPs")
     )
@@ -260,7 +260,7 @@ def _take_node_ports(service: Obj, old: Obj | None, pool: ServiceAllocator) -> l
 
 
 def _requested(port: dict[str, Any], spec: dict[str, Any]) -> int:
-    """The node port that any entry with the same service port asks for: TCP and UDP share one."""
+    """The node port that an entry with the same service port requests: TCP and UDP share one."""
     return next((p["nodePort"] for p in spec["ports"] if p.get("port") == port.get("port") and p.get("nodePort")), 0)
 
 

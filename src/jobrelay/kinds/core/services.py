@@ -11,17 +11,9 @@ from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, no
 from jobrelay.apimachinery.ips import cidr_warnings, ip_warnings, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns1035_label
+from jobrelay.kinds.core import servicechecks
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.serviceaddresses import begin_create, begin_update, needs_cluster_ip
-from jobrelay.kinds.core.servicechecks import (
-    TOPOLOGY_HINTS,
-    TOPOLOGY_MODE,
-    externally_accessible,
-    headless,
-    needs_health_check,
-    validate_load_balancer_class,
-    validate_service,
-)
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
@@ -46,7 +38,7 @@ def default(service: Obj) -> None:
         port.setdefault("protocol", "TCP")
         if port.get("targetPort", 0) in (0, ""):
             port["targetPort"] = port.get("port", 0)
-    if externally_accessible(spec):
+    if servicechecks.externally_accessible(spec):
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if kind in ("ClusterIP", "NodePort", "LoadBalancer"):
         spec.setdefault("internalTrafficPolicy", "Cluster")
@@ -80,11 +72,11 @@ def prepare_update(new: Obj, old: Obj) -> None:
     if old_kind in ported and kind not in ported and _node_ports(spec) <= _node_ports(before):
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
-    if needs_health_check(before) and not needs_health_check(spec):
+    if servicechecks.needs_health_check(before) and not servicechecks.needs_health_check(spec):
         _drop_unchanged(spec, before, "healthCheckNodePort")
     if old_kind == "LoadBalancer" and kind != "LoadBalancer":
         _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
-    if externally_accessible(before) and not externally_accessible(spec):
+    if servicechecks.externally_accessible(before) and not servicechecks.externally_accessible(spec):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
     if kind != "LoadBalancer":
         new["status"] = {**new["status"], "loadBalancer": {}}
@@ -103,7 +95,7 @@ def _node_ports(spec: dict[str, Any]) -> set[int]:
 
 def validate(service: Obj) -> list[FieldError]:
     errors = validate_object_meta(service["metadata"], namespaced=True, name_fn=name_is_dns1035_label)
-    return errors + validate_service(service, None)
+    return errors + servicechecks.validate_service(service, None)
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
@@ -111,17 +103,21 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     if "ExternalName" not in (spec.get("type"), before.get("type")):
         errors += _validate_ip_changes(spec, before) + _validate_family_changes(spec, before)
-    errors += validate_load_balancer_class(spec, before)
+    errors += servicechecks.validate_load_balancer_class(spec, before)
     port = "healthCheckNodePort"
-    if needs_health_check(before) and needs_health_check(spec) and spec.get(port) != before.get(port):
+    if (
+        servicechecks.needs_health_check(before)
+        and servicechecks.needs_health_check(spec)
+        and spec.get(port) != before.get(port)
+    ):
         errors.append(forbidden(_SPEC.child(port), "field is immutable"))
-    return errors + validate_service(new, old)
+    return errors + servicechecks.validate_service(new, old)
 
 
 def _validate_ip_changes(spec: dict[str, Any], before: dict[str, Any]) -> list[FieldError]:
     ips, old_ips = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
     at = _SPEC.child("clusterIPs")
-    if headless(spec) and headless(before):
+    if servicechecks.headless(spec) and servicechecks.headless(before):
         return []
     if len(ips) == len(old_ips):
         return [invalid(at.index(i), ips, _ONCE) for i, ip in enumerate(old_ips) if ip != ips[i]]
@@ -138,7 +134,7 @@ def _validate_ip_changes(spec: dict[str, Any], before: dict[str, Any]) -> list[F
 def _validate_family_changes(spec: dict[str, Any], before: dict[str, Any]) -> list[FieldError]:
     families, old_families, ips = spec.get("ipFamilies") or [], before.get("ipFamilies") or [], spec.get("clusterIPs")
     at = _SPEC.child("ipFamilies").index(0)
-    if headless(spec) or headless(before):
+    if servicechecks.headless(spec) or servicechecks.headless(before):
         return []
     if len(families) == len(old_families):
         return [invalid(at, families, _ONCE) for a, b in zip(families, old_families, strict=True) if a != b]
@@ -192,8 +188,10 @@ def _validate_ingress(ingress: dict[str, Any], known: set[str | None], path: Pat
 
 def warnings(service: Obj) -> list[str]:
     spec, texts = service["spec"], []
-    if TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
-        texts.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
+    if servicechecks.TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
+        texts.append(
+            f"annotation {servicechecks.TOPOLOGY_HINTS} is deprecated, please use {servicechecks.TOPOLOGY_MODE} instead"
+        )
     if spec.get("clusterIP", "") not in ("", "None"):
         for i, ip in enumerate(spec.get("clusterIPs") or ()):
             texts += ip_warnings(_SPEC.child("clusterIPs").index(i), ip)

@@ -6,7 +6,6 @@ from typing import Final
 
 from jobrelay.kinds.core import (
     claims,
-    componentstatuses,
     configmaps,
     endpoints,
     events,
@@ -23,7 +22,6 @@ from jobrelay.kinds.strategy import Strategy
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     **claims.STRATEGIES,
-    **componentstatuses.STRATEGIES,
     **configmaps.STRATEGIES,
     **endpoints.STRATEGIES,
     **events.STRATEGIES,

@@ -1,6 +1,6 @@
-"""Whether a certificate and a private key in PEM form belong together, said in the words of Go's TLS library.
+"""Checks that a PEM certificate and private key belong together, with the errors of Go's TLS library.
 
-A TLS secret with a bad pair is stored all the same; its writer gets this text as a warning.
+A TLS secret with an invalid pair is accepted with this text as a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Roles and bindings. What rules mean is in `rbacrules`; what a new cluster holds, in `bootstrap`.
+"""Roles and bindings. Evaluation of rules is in `rules`; the policy of a new cluster in `kinds.bootstrap`.
 
 Names may be any path segment (`system:node` is one). A binding never changes the role that it refers to.
 """

@@ -1,7 +1,7 @@
-"""What RBAC rules mean: who a binding is for, what a rule allows, whether one set of rules covers another.
+"""Evaluation of RBAC rules: subjects of a binding, what a rule allows, whether one set of rules covers another.
 
-Nobody may grant what they do not hold: `escalation_error` compares the rules of the granter with those of the role,
-piece by piece (one group, resource, verb and name at a time), and lists what is missing in the server's own words.
+Users may only grant rights that they have: `escalation_error` compares the rules of the user with those of the role
+(one group, resource, verb and name at a time), and lists what is missing with the server's text.
 """
 
 from __future__ import annotations
@@ -13,11 +13,6 @@ from jobrelay.apimachinery.field import go_quote
 from jobrelay.apimachinery.selectors import selector_from_object
 
 Rule = Mapping[str, Any]
-FULL_AUTHORITY: Final[list[dict[str, Any]]] = [
-    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-    {"verbs": ["*"], "nonResourceURLs": ["*"]},
-]
-AGGREGATION_NEEDS_ADMIN: Final = "must have cluster-admin privileges to use the aggregationRule"
 _ATTRIBUTES: Final = (
     ("APIGroups", "apiGroups"), ("Resources", "resources"), ("NonResourceURLs", "nonResourceURLs"),
     ("ResourceNames", "resourceNames"), ("Verbs", "verbs"),
@@ -109,17 +104,15 @@ def escalation_error(
     groups: Sequence[str],
     owner_rules: Sequence[Rule],
     wanted_rules: Iterable[Rule],
-    resolution_error: str = "",
 ) -> str:
-    """Why a user may not grant these rules, or an empty text. `resolution_error`: what went wrong finding their own."""
+    """Why a user may not grant these rules, or an empty text."""
     covered, missing = rules_cover(owner_rules, wanted_rules)
     if covered:
         return ""
     lines = sorted({describe(rule) for rule in compact(missing)})
     shown = " ".join(go_quote(group) for group in groups)
     head = f"user {go_quote(username)} (groups=[{shown}]) is attempting to grant RBAC permissions not currently held:\n"
-    tail = f"; resolution errors: [{resolution_error}]" if resolution_error else ""
-    return head + "\n".join(lines) + tail
+    return head + "\n".join(lines)
 
 
 def compact(rules: Iterable[Rule]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The kinds of resource.k8s.io: devices, who offers them and who asks for them."""
+"""The kinds of resource.k8s.io: ResourceSlices, DeviceClasses, ResourceClaims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResourceClaims and their templates. What is asked for cannot change; what was given is in the status.
+"""ResourceClaims and their templates. The spec is immutable; the allocation is in the status.
 
 Fields of features that are off in this release (tolerations, distinctAttribute, capacity requests, binding conditions,
 shares) are dropped before anything looks at them.
@@ -26,16 +26,7 @@ from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.core.nodeselectors import validate_node_selector
 from jobrelay.kinds.core.pod.claims import validate_template_metadata
 from jobrelay.kinds.generation import keep, keep_metadata
-from jobrelay.kinds.resource.checks import (
-    MAX_CONFIGS,
-    device_configuration,
-    each,
-    each_once,
-    fully_qualified_name,
-    pool_name,
-    raw_object,
-    selectors,
-)
+from jobrelay.kinds.resource import checks
 from jobrelay.kinds.storage.csi import driver_name
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -49,7 +40,6 @@ MAX_DATA: Final = 10 * 1024
 MAX_INTERFACE_NAME: Final = 256
 MAX_HARDWARE_ADDRESS: Final = 128
 MAX_IPS: Final = 16
-ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 _V1: Final = "io.k8s.api.resource.v1."
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -82,11 +72,6 @@ def _drop_disabled(spec: dict[str, Any]) -> None:
         constraint.pop("distinctAttribute", None)
 
 
-def wants_admin_access(spec: dict[str, Any]) -> bool:
-    """Whether a claim asks for devices in use; only namespaces with ADMIN_LABEL set to "true" may hold such claims."""
-    return any(request.get("adminAccess") for request in _exact_requests(spec))
-
-
 def _names(spec: dict[str, Any]) -> dict[str, set[str]]:
     return {
         request["name"]: {alternative["name"] for alternative in request.get("firstAvailable") or ()}
@@ -101,21 +86,23 @@ def _validate_spec(spec: dict[str, Any], path: Path) -> list[FieldError]:
         errors = _references(item.get("requests") or [], names, place.child("requests"))
         if item.get("matchAttribute") is None:
             return [*errors, required(place.child("matchAttribute"))]
-        return errors + fully_qualified_name(item["matchAttribute"], place.child("matchAttribute"))
+        return errors + checks.fully_qualified_name(item["matchAttribute"], place.child("matchAttribute"))
 
     def config(item: dict[str, Any], place: Path) -> list[FieldError]:
         errors = _references(item.get("requests") or [], names, place.child("requests"))
-        return errors + device_configuration(item, place)
+        return errors + checks.device_configuration(item, place)
 
     path = path.child("devices")
     requests = devices.get("requests") or []
-    errors = each_once(requests, MAX_REQUESTS, _validate_request, path.child("requests"), lambda item: item["name"])
-    errors += each(devices.get("constraints") or [], MAX_CONSTRAINTS, constraint, path.child("constraints"))
-    return errors + each(devices.get("config") or [], MAX_CONFIGS, config, path.child("config"))
+    errors = checks.each_once(
+        requests, MAX_REQUESTS, _validate_request, path.child("requests"), lambda item: item["name"]
+    )
+    errors += checks.each(devices.get("constraints") or [], MAX_CONSTRAINTS, constraint, path.child("constraints"))
+    return errors + checks.each(devices.get("config") or [], checks.MAX_CONFIGS, config, path.child("config"))
 
 
 def _references(items: list[str], names: dict[str, set[str]], path: Path) -> list[FieldError]:
-    return each_once(items, MAX_REQUESTS, lambda name, place: _validate_reference(name, names, place), path)
+    return checks.each_once(items, MAX_REQUESTS, lambda name, place: _validate_reference(name, names, place), path)
 
 
 def _validate_reference(name: str, names: dict[str, set[str]], path: Path) -> list[FieldError]:
@@ -141,13 +128,13 @@ def _validate_request(request: dict[str, Any], path: Path) -> list[FieldError]:
         return dns_label(item["name"], place.child("name")) + _validate_exact(item, place)
 
     place = path.child("firstAvailable")
-    return errors + each_once(alternatives, MAX_ALTERNATIVES, alternative, place, lambda item: item["name"])
+    return errors + checks.each_once(alternatives, MAX_ALTERNATIVES, alternative, place, lambda item: item["name"])
 
 
 def _validate_exact(request: dict[str, Any], path: Path) -> list[FieldError]:
     name, place = request["deviceClassName"], path.child("deviceClassName")
     errors = dns_subdomain(name, place) if name else [required(place)]
-    errors += selectors(request.get("selectors") or [], path.child("selectors"))
+    errors += checks.selectors(request.get("selectors") or [], path.child("selectors"))
     mode, count = request["allocationMode"], request.get("count", 0)
     if mode == "All":
         if count:
@@ -217,9 +204,9 @@ def validate_status(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     status, before = new["status"], old.get("status") or {}
     reserved, path = status.get("reservedFor") or [], _STATUS.child("reservedFor")
-    errors += each_once(reserved, MAX_RESERVED, _validate_consumer, path, lambda item: item["uid"])
+    errors += checks.each_once(reserved, MAX_RESERVED, _validate_consumer, path, lambda item: item["uid"])
     allocated = _allocated(status)
-    errors += each_once(
+    errors += checks.each_once(
         status.get("devices") or [],
         -1,
         lambda device, place: _validate_device(device, allocated, place),
@@ -254,11 +241,11 @@ def _validate_allocation(allocation: dict[str, Any], names: dict[str, set[str]],
         if source and source not in ("FromClaim", "FromClass"):
             errors.append(not_supported(place.child("source"), source, ("FromClaim", "FromClass")))
         errors += _references(item.get("requests") or [], names, place.child("requests"))
-        return errors + device_configuration(item, place)
+        return errors + checks.device_configuration(item, place)
 
     devices, place = allocation.get("devices") or {}, path.child("devices")
-    errors = each(devices.get("results") or [], MAX_RESULTS, result, place.child("results"))
-    errors += each(devices.get("config") or [], 2 * MAX_CONFIGS, config, place.child("config"))
+    errors = checks.each(devices.get("results") or [], MAX_RESULTS, result, place.child("results"))
+    errors += checks.each(devices.get("config") or [], 2 * checks.MAX_CONFIGS, config, place.child("config"))
     if allocation.get("nodeSelector") is not None:
         errors += validate_node_selector(allocation["nodeSelector"], path.child("nodeSelector"))
     return errors
@@ -266,7 +253,7 @@ def _validate_allocation(allocation: dict[str, Any], names: dict[str, set[str]],
 
 def _validate_device_name(device: dict[str, Any], path: Path) -> list[FieldError]:
     errors = driver_name(device["driver"], path.child("driver"))
-    errors += pool_name(device["pool"], path.child("pool"))
+    errors += checks.pool_name(device["pool"], path.child("pool"))
     return errors + dns_label(device["device"], path.child("device"))
 
 
@@ -280,7 +267,7 @@ def _validate_device(device: dict[str, Any], allocated: set[str], path: Path) ->
         errors.append(too_many(path.child("conditions"), len(conditions), MAX_CONDITIONS))
     errors += validate_conditions(conditions, path.child("conditions"))
     if device.get("data") is not None:
-        errors += raw_object(device["data"], path.child("data"), MAX_DATA)
+        errors += checks.raw_object(device["data"], path.child("data"), MAX_DATA)
     network = device.get("networkData")
     return errors + (_validate_network(network, path.child("networkData")) if network is not None else [])
 
@@ -291,7 +278,9 @@ def _validate_network(network: dict[str, Any], path: Path) -> list[FieldError]:
         if size(network.get(name, "")) > limit:
             errors.append(too_long(path.child(name), limit))
     ips = network.get("ips") or []
-    return errors + each_once(ips, MAX_IPS, lambda ip, place: is_valid_interface_address(place, ip), path.child("ips"))
+    return errors + checks.each_once(
+        ips, MAX_IPS, lambda ip, place: is_valid_interface_address(place, ip), path.child("ips")
+    )
 
 
 def validate_template(obj: Obj) -> list[FieldError]:

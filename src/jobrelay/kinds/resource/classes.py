@@ -1,4 +1,4 @@
-"""DeviceClasses: named kinds of devices, by selector, with configuration for whoever asks for one."""
+"""DeviceClasses: named sets of devices, by selector, with default configuration."""
 
 from __future__ import annotations
 

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import (
-    FieldError,
-    Path,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
+from jobrelay.apimachinery import field
+from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.meta import (
     validate_immutable_field,
     validate_label_name,
@@ -45,9 +37,9 @@ def validate(obj: Obj) -> list[FieldError]:
     errors += _validate_driver(obj["provisioner"], Path("provisioner"))
     errors += _validate_parameters(obj.get("parameters") or {})
     if obj["reclaimPolicy"] and obj["reclaimPolicy"] not in RECLAIM_POLICIES:
-        errors.append(not_supported(Path("reclaimPolicy"), obj["reclaimPolicy"], RECLAIM_POLICIES))
+        errors.append(field.not_supported(Path("reclaimPolicy"), obj["reclaimPolicy"], RECLAIM_POLICIES))
     if obj["volumeBindingMode"] not in BINDING_MODES:
-        errors.append(not_supported(Path("volumeBindingMode"), obj["volumeBindingMode"], BINDING_MODES))
+        errors.append(field.not_supported(Path("volumeBindingMode"), obj["volumeBindingMode"], BINDING_MODES))
     return errors + _validate_topologies(obj.get("allowedTopologies") or [])
 
 
@@ -59,16 +51,16 @@ def protect(obj: Obj) -> None:
 
 
 def _validate_driver(name: str, path: Path) -> list[FieldError]:
-    return qualified_name(name.lower(), path) if name else [required(path)]
+    return qualified_name(name.lower(), path) if name else [field.required(path)]
 
 
 def _validate_parameters(parameters: dict[str, str]) -> list[FieldError]:
     path = Path("parameters")
     if len(parameters) > MAX_PARAMETERS:
-        return [too_long(path, MAX_PARAMETERS)]
-    errors = [invalid(path, key, "field can not be empty.") for key in parameters if not key]
+        return [field.too_long(path, MAX_PARAMETERS)]
+    errors = [field.invalid(path, key, "field can not be empty.") for key in parameters if not key]
     if sum(size(key) + size(value) for key, value in parameters.items()) > MAX_PARAMETERS_SIZE:
-        errors.append(too_long(path, MAX_PARAMETERS_SIZE))
+        errors.append(field.too_long(path, MAX_PARAMETERS_SIZE))
     return errors
 
 
@@ -82,17 +74,17 @@ def _validate_topologies(terms: list[dict[str, Any]]) -> list[FieldError]:
         for j, requirement in enumerate(term.get("matchLabelExpressions") or ()):
             errors += _validate_requirement(requirement, path.index(j))
             if requirement["key"] in values:
-                errors.append(duplicate(path.index(j).child("key"), requirement["key"]))
+                errors.append(field.duplicate(path.index(j).child("key"), requirement["key"]))
             values[requirement["key"]] = set(requirement.get("values") or ())
-        errors += [duplicate(path, "") for other in seen if other == values]
+        errors += [field.duplicate(path, "") for other in seen if other == values]
         seen.append(values)
     return errors
 
 
 def _validate_requirement(requirement: dict[str, Any], path: Path) -> list[FieldError]:
     values = requirement.get("values") or []
-    errors = [] if values else [required(path.child("values"))]
-    errors += [duplicate(path.child("values").index(i), v) for i, v in enumerate(values) if v in values[:i]]
+    errors = [] if values else [field.required(path.child("values"))]
+    errors += [field.duplicate(path.child("values").index(i), v) for i, v in enumerate(values) if v in values[:i]]
     return errors + validate_label_name(requirement["key"], path.child("key"))
 
 
@@ -100,7 +92,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate(new) + validate_object_meta_update(new["metadata"], old["metadata"])
     for name in ("parameters", "provisioner", "reclaimPolicy"):
         if (new.get(name) or None) != (old.get(name) or None):
-            errors.append(forbidden(Path(name), f"updates to {name} are forbidden."))
+            errors.append(field.forbidden(Path(name), f"updates to {name} are forbidden."))
     return errors + validate_immutable_field(
         new["volumeBindingMode"], old.get("volumeBindingMode"), Path("volumeBindingMode")
     )
@@ -120,7 +112,7 @@ def validate_attributes_class(obj: Obj) -> list[FieldError]:
     errors += _validate_driver(obj["driverName"], Path("driverName"))
     errors += _validate_parameters(obj.get("parameters") or {})
     if not obj.get("parameters"):
-        errors.append(required(Path("parameters"), "must contain at least one key/value pair"))
+        errors.append(field.required(Path("parameters"), "must contain at least one key/value pair"))
     return errors
 
 
@@ -128,7 +120,7 @@ def validate_attributes_class_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     for name in ("driverName", "parameters"):
         if (new.get(name) or None) != (old.get(name) or None):
-            errors.append(forbidden(Path(name), f"updates to {name} are forbidden."))
+            errors.append(field.forbidden(Path(name), f"updates to {name} are forbidden."))
     return errors + validate_attributes_class(new)
 
 

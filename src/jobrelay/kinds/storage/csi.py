@@ -1,20 +1,12 @@
-"""What CSI drivers tell the cluster: the driver itself, where it runs, how much room it has."""
+"""CSIDrivers, CSINodes and CSIStorageCapacities."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery import quantity
+from jobrelay.apimachinery import meta, quantity
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_long
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.apimachinery.meta import (
-    IMMUTABLE,
-    validate_immutable_field,
-    validate_label_selector,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
@@ -51,7 +43,7 @@ def default_driver(obj: Obj) -> None:
 
 
 def validate_driver(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
     return errors + _validate_driver_spec(obj["spec"])
 
 
@@ -99,9 +91,9 @@ def _validate_token_requests(requests: Any) -> list[FieldError]:
 
 
 def validate_driver_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"]) + _validate_driver_spec(new["spec"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"]) + _validate_driver_spec(new["spec"])
     for name, field in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
-        errors += validate_immutable_field(new["spec"].get(name), old["spec"].get(name), _SPEC.child(field))
+        errors += meta.validate_immutable_field(new["spec"].get(name), old["spec"].get(name), _SPEC.child(field))
     return errors
 
 
@@ -124,7 +116,7 @@ def driver_name(name: str, path: Path) -> list[FieldError]:
 
 
 def validate_node(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
     names: set[str] = set()
     for i, driver in enumerate(obj["spec"].get("drivers") or ()):
         path = _SPEC.child("drivers").index(i)
@@ -141,7 +133,7 @@ def _validate_node_driver(driver: dict[str, Any], path: Path, names: set[str]) -
         errors.append(invalid(path.child("nodeID"), node_id, f"must be {MAX_NODE_ID} characters or less"))
     count = (driver.get("allocatable") or {}).get("count")
     if count is not None:
-        errors += validate_non_negative(count, path.child("allocatable", "count"))
+        errors += meta.validate_non_negative(count, path.child("allocatable", "count"))
     if driver["name"] in names:
         errors.append(duplicate(path.child("name"), driver["name"]))
     names.add(driver["name"])
@@ -164,13 +156,13 @@ def validate_node_update(new: Obj, old: Obj) -> list[FieldError]:
             fixed = {key: value for key, value in after.items() if key != "allocatable"}
             if fixed != {key: value for key, value in before.items() if key != "allocatable"}:
                 shown = struct_value(fixed, "io.k8s.api.storage.v1.CSINodeDriver")
-                errors.append(invalid(_SPEC.child("drivers"), shown, IMMUTABLE))
+                errors.append(invalid(_SPEC.child("drivers"), shown, meta.IMMUTABLE))
     return errors
 
 
 def validate_capacity(obj: Obj, *, allow_invalid_values: bool = False) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
-    errors += validate_label_selector(
+    errors = meta.validate_object_meta(obj["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors += meta.validate_label_selector(
         obj.get("nodeTopology"), Path("nodeTopology"), allow_invalid_values=allow_invalid_values
     )
     name = obj["storageClassName"]
@@ -181,14 +173,14 @@ def validate_capacity(obj: Obj, *, allow_invalid_values: bool = False) -> list[F
 
 
 def validate_capacity_update(new: Obj, old: Obj) -> list[FieldError]:
-    lenient = bool(validate_label_selector(old.get("nodeTopology"), Path("nodeTopology")))
+    lenient = bool(meta.validate_label_selector(old.get("nodeTopology"), Path("nodeTopology")))
     errors = validate_capacity(new, allow_invalid_values=lenient)
-    errors += validate_object_meta_update(new["metadata"], old["metadata"])
+    errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
     if new.get("nodeTopology") != old.get("nodeTopology"):
         shown = struct_value(new.get("nodeTopology"), LABEL_SELECTOR)
-        errors.append(invalid(Path("nodeTopology"), shown, IMMUTABLE))
+        errors.append(invalid(Path("nodeTopology"), shown, meta.IMMUTABLE))
     if new["storageClassName"] != old["storageClassName"]:
-        errors.append(invalid(Path("storageClassName"), new["storageClassName"], IMMUTABLE))
+        errors.append(invalid(Path("storageClassName"), new["storageClassName"], meta.IMMUTABLE))
     return errors
 
 

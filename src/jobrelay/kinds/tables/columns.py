@@ -87,7 +87,7 @@ class TableSpec:
 
 
 def at(path: str, default: Any = "") -> Cell:
-    """A cell that shows what stands at a dotted path."""
+    """A cell that shows the value at a dotted path."""
     steps = path.split(".")
 
     def cell(obj: Obj, now: dt.datetime) -> Any:
@@ -100,7 +100,7 @@ def at(path: str, default: Any = "") -> Cell:
 
 
 def count(path: str) -> Cell:
-    """A cell that shows how many items stand at a dotted path."""
+    """A cell that shows the number of items at a dotted path."""
     find = at(path, ())
     return lambda obj, now: len(find(obj, now))
 

@@ -1,7 +1,7 @@
 """The pod table. Its Status column sums up phase, reasons, conditions and container states in one word.
 
-Init containers are read in order up to the first that is not done; only then do the ordinary containers have a say, the
-last one first, so that the first container's state wins.
+Init containers are read in order up to the first that is not done; only then are the ordinary containers considered,
+the last one first, so that the first container's state wins.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _readiness_gates(pod: Obj, now: dt.datetime) -> str:
 
 
 def pod_conditions(pod: Obj) -> list[dict[str, str]]:
-    """The row condition by which clients can tell finished pods."""
+    """The row condition of finished pods."""
     phase = (pod.get("status") or {}).get("phase", "")
     return [_ROW_CONDITIONS[phase]] if phase in _ROW_CONDITIONS else []
 

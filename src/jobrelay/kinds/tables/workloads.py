@@ -5,19 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
+from jobrelay.kinds.tables import texts
 from jobrelay.kinds.tables.ages import between, since
 from jobrelay.kinds.tables.autoscaling import HORIZONTAL_POD_AUTOSCALERS
 from jobrelay.kinds.tables.columns import AGE, NAME, Cell, Column, Obj, TableSpec, at, col, count, wide
 from jobrelay.kinds.tables.core import CONTAINERS_TEXT, IMAGES_TEXT
-from jobrelay.kinds.tables.texts import (
-    NONE,
-    container_images,
-    container_names,
-    is_true,
-    labels_text,
-    selector_text,
-    true_or_false,
-)
 
 _JOB_WORDS: Final = (
     ("Suspended", "Suspended"),
@@ -29,14 +21,14 @@ _JOB_WORDS: Final = (
 def _containers(path: str) -> tuple[Column, Column]:
     find: Cell = at(path, {})
     return (
-        wide("Containers", lambda obj, now: container_names(find(obj, now)), text=CONTAINERS_TEXT),
-        wide("Images", lambda obj, now: container_images(find(obj, now)), text=IMAGES_TEXT),
+        wide("Containers", lambda obj, now: texts.container_names(find(obj, now)), text=CONTAINERS_TEXT),
+        wide("Images", lambda obj, now: texts.container_images(find(obj, now)), text=IMAGES_TEXT),
     )
 
 
 def _selector(path: str, doc: str, **rest: Any) -> Column:
     find: Cell = at(path, None)
-    return wide("Selector", lambda obj, now: selector_text(find(obj, now)), doc, **rest)
+    return wide("Selector", lambda obj, now: texts.selector_text(find(obj, now)), doc, **rest)
 
 
 _TEMPLATE: Final = _containers("spec.template.spec")
@@ -44,13 +36,13 @@ _TEMPLATE: Final = _containers("spec.template.spec")
 
 def _job_status(job: Obj, now: dt.datetime) -> str:
     conditions = (job.get("status") or {}).get("conditions")
-    if is_true(conditions, "Complete"):
+    if texts.is_true(conditions, "Complete"):
         return "Complete"
-    if is_true(conditions, "Failed"):
+    if texts.is_true(conditions, "Failed"):
         return "Failed"
     if job["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    return next((word for kind, word in _JOB_WORDS if is_true(conditions, kind)), "Running")
+    return next((word for kind, word in _JOB_WORDS if texts.is_true(conditions, kind)), "Running")
 
 
 def _completions(job: Obj, now: dt.datetime) -> str:
@@ -71,7 +63,7 @@ def _job_duration(job: Obj, now: dt.datetime) -> str:
 
 def _last_schedule(cron_job: Obj, now: dt.datetime) -> str:
     last = (cron_job.get("status") or {}).get("lastScheduleTime")
-    return since(last, now) if last else NONE
+    return since(last, now) if last else texts.NONE
 
 
 def _number(path: str) -> Cell:
@@ -85,7 +77,7 @@ def _ready_of_desired(obj: Obj, now: dt.datetime) -> str:
 def _controller(revision: Obj, now: dt.datetime) -> str:
     owner = next((ref for ref in revision["metadata"].get("ownerReferences") or () if ref.get("controller")), None)
     if owner is None:
-        return NONE
+        return texts.NONE
     group = owner["apiVersion"].rpartition("/")[0]
     kind = f"{owner['kind']}.{group}" if group else owner["kind"]
     return f"{kind.lower()}/{owner['name']}"
@@ -112,10 +104,10 @@ _CRON_JOBS: Final = TableSpec(
     (
         NAME,
         col("Schedule", "spec.schedule", "batch.v1.CronJobSpec.schedule"),
-        col("Timezone", at("spec.timeZone", NONE), "batch.v1.CronJobSpec.timeZone"),
+        col("Timezone", at("spec.timeZone", texts.NONE), "batch.v1.CronJobSpec.timeZone"),
         col(
             "Suspend",
-            lambda obj, now: true_or_false(obj["spec"].get("suspend")),
+            lambda obj, now: texts.true_or_false(obj["spec"].get("suspend")),
             "batch.v1.CronJobSpec.suspend",
             type="boolean",
         ),
@@ -158,7 +150,7 @@ _DAEMON_SETS: Final = TableSpec(
         col("Available", _number("status.numberAvailable"), "apps.v1.DaemonSetStatus.numberAvailable", type="integer"),
         col(
             "Node Selector",
-            lambda obj, now: labels_text(at("spec.template.spec.nodeSelector", {})(obj, now)),
+            lambda obj, now: texts.labels_text(at("spec.template.spec.nodeSelector", {})(obj, now)),
             "core.v1.PodSpec.nodeSelector",
         ),
         AGE,
@@ -224,7 +216,7 @@ _REPLICATION_CONTROLLERS: Final = TableSpec(
         *_TEMPLATE,
         wide(
             "Selector",
-            lambda obj, now: labels_text(obj["spec"].get("selector")),
+            lambda obj, now: texts.labels_text(obj["spec"].get("selector")),
             "core.v1.ReplicationControllerSpec.selector",
         ),
     )

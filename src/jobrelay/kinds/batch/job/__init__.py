@@ -1,4 +1,4 @@
-"""batch/v1 Jobs: defaults, checks, and the rules for what may be said about their status."""
+"""batch/v1 Jobs: defaults, validation, and the rules for writes to their status."""
 
 from jobrelay.kinds.batch.job.indexes import IndexesError, parse_indexes
 from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER

@@ -39,7 +39,7 @@ def default_counts(spec: dict[str, Any]) -> None:
 
 
 def default_policy_conditions(spec: dict[str, Any]) -> None:
-    """Patterns of a pod failure policy mean a condition that is true unless they say otherwise."""
+    """Condition patterns of a pod failure policy default to status True."""
     policy = spec.get("podFailurePolicy")
     if policy is None:
         return

@@ -1,9 +1,9 @@
 """Index lists such as `0,2-5,9`: how `completedIndexes`, `failedIndexes` and `succeededIndexes` are written.
 
 A list is a row of intervals in strictly increasing order, every index below the Job's completions. It is read in two
-ways. The API server checks it (`parse_indexes`); errors are the server's own words, because they end up in field
-errors. Who works with a stored one takes what there is (`Indexes.parse`): a fragment that is out of order or no
-interval is skipped, and what lies beyond the Job's completions is forgotten, which is how an Indexed Job shrinks.
+ways. The API server checks it (`parse_indexes`); errors have the server's texts, because they become field errors.
+Controllers read a stored list leniently (`Indexes.parse`): a fragment that is out of order or no interval is skipped,
+and indexes beyond the Job's completions are dropped, which is how an Indexed Job is scaled down.
 
 Sets of indexes stay intervals all the way: `0-99999` is one pair of numbers, and a Job of that size costs what a small
 one does.
@@ -108,7 +108,7 @@ class Indexes:
 
     @classmethod
     def parse(cls, text: str, completions: int) -> Indexes:
-        """Read what a status or a rule says, as far as it lies below `completions`."""
+        """Reads the indexes of a status or a rule that are below `completions`."""
         found: list[Interval] = []
         for part in text.split(",") if text else ():
             limits = part.split("-")

@@ -1,9 +1,8 @@
-"""The rules for a write to a Job's status: what any controller, built in or external, may say about a Job.
+"""The rules for writes to a Job's status by any controller, built in or external.
 
-Each rule has a number (S1 to S34), the field that its error names, the error's text, what it means in plain words,
-and a check. Most rules look only at what a write changes, so that old bad data does not block unrelated writes, and
-so that a spec change which makes the status outdated for a moment is not fatal. `RULES` is in the order in which
-errors are told.
+Each rule has a number (S1 to S34), the field that its error names, the error's text, its meaning, and a check. Most
+rules concern only what a write changes, so that old bad data does not block unrelated writes, and so that a spec change
+which makes the status outdated for a moment is not fatal. `RULES` is in the order in which errors are told.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class StatusRule:
 
 
 def _when(broken: Callable[[StatusWrite], bool]) -> Check:
-    """A violation that is told without a value."""
+    """A violation that is reported without a value."""
     return lambda write, rule: [invalid(rule.path, NO_VALUE, rule.text)] if broken(write) else ()
 
 
@@ -281,5 +280,5 @@ def _interleaved(found: list[tuple[StatusRule, FieldError]], write: StatusWrite)
 
 
 def validate_job_status_update(new: Obj, old: Obj) -> list[FieldError]:
-    """What is wrong with a write to a Job's status; the metadata is not looked at."""
+    """The errors of a write to a Job's status; the metadata is not checked."""
     return [error for _, error in broken_rules(new, old)]

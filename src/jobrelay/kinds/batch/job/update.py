@@ -29,7 +29,7 @@ _FIXED: Final = (
 
 
 def validate_job_update(new: Obj, old: Obj) -> list[FieldError]:
-    """The checks of a create once more, then those against the stored Job. The spec's own errors are told twice."""
+    """The checks of a create, then those against the stored Job. Errors of the spec are reported twice."""
     spec, old_spec = new["spec"], old["spec"]
     old_labels = old_spec["template"]["metadata"].get("labels") or {}
     spec_errors = validate_job_spec(spec, _SPEC)

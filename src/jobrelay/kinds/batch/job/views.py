@@ -1,7 +1,7 @@
 """A Job's status as it is decoded straight from bytes and encoded again.
 
-Who counts with times reads them as times, who only hands them on leaves them texts: the type of a time is a parameter.
-A status that does not have this shape is refused on decoding; encoded, it leaves out what a server leaves out.
+The type of times is a parameter: datetimes for code that computes with them, strings for code that only copies them. A
+status of another shape fails to decode; encoding omits what a server omits.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class JobVersion:
 
 
 class StatusWrite:
-    """Two versions, and the questions that rules ask about their difference."""
+    """Two versions of a Job, and their differences as the rules need them."""
 
     __slots__ = ("new", "old")
 

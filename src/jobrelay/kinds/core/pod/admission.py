@@ -186,7 +186,7 @@ def _admit_priority(pod: Obj, classes: Sequence[Fields]) -> str:
 
 
 def default_toleration_seconds(pod: Obj) -> str:
-    """Pods leave a node that is not ready after five minutes, unless they say otherwise."""
+    """Adds the default tolerations: pods leave a node that is not ready after five minutes."""
     spec = pod["spec"]
     tolerations = spec.get("tolerations") or []
     added = [

@@ -211,7 +211,7 @@ def _default_host_ports(spec: Obj) -> None:
 
 
 def _default_status(status: Obj) -> None:
-    """podIP and podIPs say the same; podIP wins."""
+    """Keeps podIP and podIPs equal; podIP takes precedence."""
     address, listed = status.get("podIP"), status.get("podIPs") or []
     if address and (not listed or listed[0].get("ip") != address):
         status["podIPs"] = [{"ip": address}]

@@ -1,6 +1,7 @@
-"""Pod Security admission: the labels of a namespace say which standard its pods must meet or are warned about.
+"""Pod Security admission: the labels of a namespace name the standards that its pods must meet or are warned about.
 
-`enforce` refuses pods; `warn` warns about pods and about the templates of controllers; `audit` shows nowhere here.
+`enforce` refuses pods; `warn` warns about pods and about the templates of controllers; `audit` is checked but has no
+effect.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def admit_pod_security(
 
 
 def template_of(group: str, plural: str, obj: Obj) -> Obj | None:
-    """The pod template of a controller, for kinds that Pod Security looks at."""
+    """The pod template of an object, for kinds that Pod Security checks."""
     steps = _TEMPLATES.get((group, plural))
     if steps is None:
         return None

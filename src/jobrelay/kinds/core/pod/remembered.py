@@ -1,8 +1,8 @@
-"""Checks that remember the specs they had nothing to say about.
+"""Caches which specs passed a check.
 
 Batch users create the same template over and over: a controller for each of its runs, a user for each item of a sweep.
-To write a spec down and look it up costs a small part of checking it. Only silence is remembered, for a few hundred
-specs of ordinary size, so that a client cannot make the memory grow.
+Serialising a spec and looking it up costs a small part of checking it. Only specs without errors are cached, a few
+hundred of ordinary size, so that a client cannot make the cache grow.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def _warn_update(new: Obj, old: Obj) -> list[str]:
-    """The real server looks at the stored template here, and so do we."""
+    """The real server checks the stored template here."""
     return pod_template_warnings(old["spec"].get("template"), _TEMPLATE) if new["spec"] != old["spec"] else []
 
 

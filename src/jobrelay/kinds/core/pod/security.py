@@ -198,7 +198,7 @@ def _validate_seccomp_annotation(profile: str, path: Path) -> Errors:
 
 
 def validate_annotations_match_fields(annotations: Mapping[str, str], spec: Fields, path: Path) -> Errors:
-    """Where both the annotation and the field are set they must say the same."""
+    """The annotation and the field must be equal where both are set."""
     if not any(key.startswith((SECCOMP_POD, SECCOMP_CONTAINER, APPARMOR)) for key in annotations):
         return []
     errors: list[FieldError | None] = []

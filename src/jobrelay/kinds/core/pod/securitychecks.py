@@ -1,4 +1,4 @@
-"""The checks of the Pod Security Standards, with the words that a refused pod gets.
+"""The checks of the Pod Security Standards, with the real server's error texts.
 
 A check is a function of the annotations, the spec and the minor version of the standard; it returns what is forbidden
 and who set it, or None. `BASELINE` and `RESTRICTED` list them in the order in which they are reported; a restricted

@@ -10,6 +10,7 @@ from typing import Final
 from jobrelay.apimachinery.field import Path, forbidden, invalid, not_found, not_supported, required
 from jobrelay.apimachinery.meta import validate_annotations, validate_labels
 from jobrelay.apimachinery.names import is_in_range, name_is_dns_label, name_is_dns_subdomain
+from jobrelay.kinds.core.pod import scheduling
 from jobrelay.kinds.core.pod.affinity import validate_affinity
 from jobrelay.kinds.core.pod.common import MIRROR_ANNOTATION, Errors, Fields, dns_label, invalid_each, visit_containers
 from jobrelay.kinds.core.pod.containers import (
@@ -20,16 +21,6 @@ from jobrelay.kinds.core.pod.containers import (
 )
 from jobrelay.kinds.core.pod.remembered import remember_silence
 from jobrelay.kinds.core.pod.resources import validate_container_resources, validate_pod_resources
-from jobrelay.kinds.core.pod.scheduling import (
-    validate_dns_config,
-    validate_host_aliases,
-    validate_hostname_override,
-    validate_readiness_gates,
-    validate_resource_claims,
-    validate_scheduling_gates,
-    validate_tolerations,
-    validate_topology_spread,
-)
 from jobrelay.kinds.core.pod.security import (
     validate_annotations_match_fields,
     validate_pod_security_context,
@@ -60,7 +51,7 @@ def validate_pod_template_spec(template: Fields, path: Path) -> Errors:
 
 
 def validate_pod_annotations(annotations: Mapping[str, str], spec: Fields, path: Path) -> Errors:
-    """The annotations that mean something to pods."""
+    """Validates the annotations that have a meaning for pods."""
     errors: Errors = []
     if not annotations:
         return errors
@@ -80,7 +71,7 @@ def _validate_tolerations_annotation(text: str, path: Path) -> Errors:
         tolerations = json.loads(text)
     except ValueError as error:
         return [invalid(path, _TOLERATIONS_ANNOTATION, str(error))]
-    return validate_tolerations(tolerations, path.child(_TOLERATIONS_ANNOTATION))
+    return scheduling.validate_tolerations(tolerations, path.child(_TOLERATIONS_ANNOTATION))
 
 
 def _is_int32(text: str) -> bool:
@@ -98,7 +89,7 @@ def validate_pod_spec(spec: Fields, path: Path, metadata: Fields | None = None) 
     errors += found
     claims = spec.get("resourceClaims") or ()
     claim_names = {claim["name"] for claim in claims if claim.get("name")}
-    errors += validate_resource_claims(claims, metadata, path.child("resourceClaims"))
+    errors += scheduling.validate_resource_claims(claims, metadata, path.child("resourceClaims"))
     around = PodContext(spec, volumes, claim_names)
     containers = spec.get("containers") or ()
     errors += validate_containers(containers, around, path.child("containers"))
@@ -112,15 +103,15 @@ def validate_pod_spec(spec: Fields, path: Path, metadata: Fields | None = None) 
     errors += validate_labels(spec.get("nodeSelector"), path.child("nodeSelector"))
     errors += validate_pod_security_context(spec, path.child("securityContext"))
     errors += validate_affinity(spec.get("affinity"), path.child("affinity"))
-    errors += validate_dns_config(spec, path.child("dnsConfig"))
-    errors += validate_readiness_gates(spec.get("readinessGates") or (), path.child("readinessGates"))
-    errors += validate_scheduling_gates(spec.get("schedulingGates") or (), path.child("schedulingGates"))
+    errors += scheduling.validate_dns_config(spec, path.child("dnsConfig"))
+    errors += scheduling.validate_readiness_gates(spec.get("readinessGates") or (), path.child("readinessGates"))
+    errors += scheduling.validate_scheduling_gates(spec.get("schedulingGates") or (), path.child("schedulingGates"))
     spread = spec.get("topologySpreadConstraints") or ()
-    errors += validate_topology_spread(spread, path.child("topologySpreadConstraints"))
+    errors += scheduling.validate_topology_spread(spread, path.child("topologySpreadConstraints"))
     errors += validate_host_process(spec, path)
     if spec.get("hostUsers") is False:
         errors += _validate_user_namespace(spec, path)
-    errors += validate_hostname_override(spec, path)
+    errors += scheduling.validate_hostname_override(spec, path)
     errors += _validate_names_and_numbers(spec, path)
     errors += validate_os(spec, path)
     errors += _validate_workload(spec.get("workloadRef"), path.child("workloadRef"))
@@ -173,8 +164,8 @@ def _validate_names_and_numbers(spec: Fields, path: Path) -> Errors:
     for name in ("hostname", "subdomain"):
         if value := spec.get(name):
             errors += dns_label(value, path.child(name))
-    errors += validate_tolerations(spec.get("tolerations") or (), path.child("tolerations"))
-    errors += validate_host_aliases(spec.get("hostAliases") or (), path.child("hostAliases"))
+    errors += scheduling.validate_tolerations(spec.get("tolerations") or (), path.child("tolerations"))
+    errors += scheduling.validate_host_aliases(spec.get("hostAliases") or (), path.child("hostAliases"))
     if value := spec.get("priorityClassName"):
         errors += invalid_each(path.child("priorityClassName"), value, name_is_dns_subdomain(value, False))
     runtime = spec.get("runtimeClassName")

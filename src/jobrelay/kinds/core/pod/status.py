@@ -1,4 +1,4 @@
-"""The status of a pod: what writers of the status may say."""
+"""Validation of writes to the status of a pod."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeral
 
 
 def prepare_status_update(new: Obj, old: Obj) -> None:
-    """Only the status is taken, and what writers that do not know newer fields left out is kept."""
+    """Takes only the status; newer fields that older writers omit are kept."""
     new["spec"] = old["spec"]
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"):
         if name in old["metadata"]:

@@ -1,4 +1,4 @@
-"""Which container a request for logs, exec or attach means, and the options of a request for logs."""
+"""The container of a request for logs, exec or attach, and the options of a request for logs."""
 
 from __future__ import annotations
 

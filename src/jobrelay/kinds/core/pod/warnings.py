@@ -40,7 +40,7 @@ _SELECTS_NOTHING: Final = "a null labelSelector results in matching no pod"
 
 
 def pod_template_warnings(template: Fields | None, path: Path, old: Fields | None = None) -> list[str]:
-    """Warnings about a template that stands at `path`. What was stored before does not matter."""
+    """Warnings about the pod template at `path`, whatever was stored before."""
     if template is None:
         return []
     spec, metadata = template.get("spec") or {}, template.get("metadata") or {}
@@ -83,9 +83,7 @@ _bare_pod_warnings = remember_silence(lambda spec, path: pod_spec_warnings(spec,
 
 
 def pod_warnings(pod: Fields) -> list[str]:
-    """What a client is told about the spec of a pod; annotations that the Job controller gives it say nothing about
-    that.
-    """
+    """Warnings about the spec of a pod; annotations that the Job controller sets are ignored."""
     metadata = pod["metadata"]
     if all(key.startswith("batch.kubernetes.io/") for key in metadata.get("annotations") or ()):
         return _bare_pod_warnings(pod["spec"], Path())
@@ -188,7 +186,7 @@ def _container_warnings(spec: Fields, annotations: Mapping[str, str], path: Path
 
 
 def apparmor_from_annotation(annotation: str) -> dict[str, str] | None:
-    """The field that an old AppArmor annotation stands for."""
+    """The field that replaces an old AppArmor annotation."""
     if annotation in ("unconfined", "runtime/default"):
         return {"type": "Unconfined" if annotation == "unconfined" else "RuntimeDefault"}
     profile = annotation.removeprefix("localhost/")
