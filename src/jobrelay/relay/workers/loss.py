@@ -116,14 +116,12 @@ class LossRecord:
     async def _write(self) -> None:
         due = self._clock.now() - timedelta(seconds=MIN_DURATION)
         wanted = {worker: _text(loss) for worker, loss in self._losses.items() if loss.since <= due}
-        kept = self._losses.keys() | wanted.keys()
         changes: dict[str, str | None] = {
             worker: text for worker, text in wanted.items() if self._written.get(worker) != text
         }
-        changes |= {worker: None for worker in self._written if worker not in kept}
+        changes |= {worker: None for worker in self._written if worker not in self._losses}
         if changes:
-            found = await self._patch(changes)
-            self._written = found
+            self._written = await self._patch(changes)
 
     async def _patch(self, changes: Mapping[str, str | None]) -> dict[str, str]:
         patch = merge_patch({"data": changes})
