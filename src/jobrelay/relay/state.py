@@ -90,15 +90,15 @@ class RelayState:
     ) -> None:
         """Apply the addition or change of a mirror; `capacity` is that of its worker."""
         kind.index_mirror(worker, old, new)
-        original, uid = kind.original_of(new), origin_uid(new)
-        if old is not None and original is not None and kind.adapter.read(original).end is None:
+        uid = origin_uid(new)
+        if old is not None and self._load.worker_of(uid) is not None:
             self.record(uid).mirror_changed(self.clock.monotonic())
         if self._load.is_reserved(uid):
             mirror = kind.adapter.read(new)
             if mirror.started is not None:
                 self._starting.setdefault(worker, {})[new.uid] = _Starting(uid, mirror.active)
                 self._release(worker, new.uid, capacity)
-        self._judge(kind, worker, new, original)
+        self.judge_mirror(kind, worker, new)
 
     def mirror_deleted(self, kind: WorkloadKind, worker: str, mirror: Object) -> None:
         kind.index_mirror(worker, mirror, None)
@@ -107,9 +107,7 @@ class RelayState:
 
     def judge_mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> bool:
         """Whether a mirror is stale: it runs although its original is gone or has a newer run."""
-        return self._judge(kind, worker, mirror, kind.original_of(mirror))
-
-    def _judge(self, kind: WorkloadKind, worker: str, mirror: Object, original: Object | None) -> bool:
+        original = kind.original_of(mirror)
         to = assignment_of(original) if original is not None else None
         wrong = original is None or (to is not None and (to.cluster != worker or epoch_of(mirror) < to.epoch))
         stale = wrong and kind.adapter.read(mirror).end is None
