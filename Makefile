@@ -17,7 +17,7 @@ help:
 	@echo 'make test     the tests that need nothing but this clone'
 	@echo 'make lint     ruff, mypy, import-linter and a search for what is used nowhere'
 	@echo 'make types    mypy alone'
-	@echo 'make tables   write the tables of Kubernetes facts anew; needs Go'
+	@echo 'make tables   generate the tables of Kubernetes facts; needs Go'
 	@echo 'make deploy-files  generate deploy/'
 	@echo 'make reference     generate docs/reference/python.md from docstrings'
 	@echo 'make coverage      the tests, with the lines and branches of src that they do not reach'

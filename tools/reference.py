@@ -136,7 +136,7 @@ def _has_fields(cls: type) -> bool:
 
 def _fields(cls: type) -> Iterator[tuple[str, Any]]:
     for base in reversed(cls.__mro__):
-        for name, kind in vars(base).get("__annotations__", {}).items():
+        for name, kind in inspect.get_annotations(base).items():
             if not name.startswith("_"):
                 yield name, kind
 

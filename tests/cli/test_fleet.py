@@ -168,7 +168,10 @@ async def test_the_guide_is_true(tmp_path: pathlib.Path) -> None:
             elif line.startswith("jobrelay relay run"):
                 _try_relay(line, tmp_path, variables)
             elif not line.startswith("kubectl") or shutil.which("kubectl"):
-                done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+                done = subprocess.run(
+                    ["sh", "-c", line],
+                    cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120, check=False,
+                )  # fmt: skip
                 assert done.returncode == 0, (line, done.stdout, done.stderr)
         assert await finished(folder, "train") == "Complete"
 
