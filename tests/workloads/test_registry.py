@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from jobrelay.cli.errors import Failure
+from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.kube import Resource
 from jobrelay.kube.resource import JOBS
 from jobrelay.workloads import AdapterConflict, JobAdapter, load_adapters
@@ -83,10 +85,23 @@ def test_two_adapters_for_one_kind_are_an_error_that_names_both(points: list[tup
     assert str(caught.value) == f"two workload adapters are for {both}"
 
 
-def test_an_installed_package_brings_its_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    about = tmp_path / "pi_adapter-1.0.dist-info"
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    """Put a package with this adapter on the path."""
+    about = folder / "my_adapter-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: pi-adapter\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[jobrelay.workloads]\npi = {__name__}:PiAdapter\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-adapter\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[jobrelay.workloads]\nmine = {__name__}:{target}\n")
+    monkeypatch.syspath_prepend(folder)
+
+
+def test_an_installed_package_brings_its_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "PiAdapter")
     assert [adapter.resource for adapter in load_adapters()] == [JOBS, PIS]
+
+
+def test_the_command_does_not_start_with_two_adapters_for_one_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, "JobAdapter")
+    with pytest.raises(Failure, match=r"two workload adapters are for jobs\.batch: the built-in one and mine "):
+        Tuning().check()
