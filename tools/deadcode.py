@@ -32,7 +32,6 @@ DATA_BASES = {"Struct", "TypedDict", "NamedTuple"}
 """Bases whose fields are part of a format."""
 DOCUMENTS = [
     ROOT / "docs/reference/python.md",
-    ROOT / "docs/reference/scripted-pods.md",
     ROOT / "docs/guides/testing.md",
 ]
 CODE = re.compile(r"```python\n.*?```|`[^`\n]+`", re.DOTALL)

@@ -313,16 +313,6 @@ def is_domain_prefixed_path(path: Path, value: str) -> list[FieldError]:
     return errors
 
 
-def is_domain_prefixed_key(path: Path, value: str) -> list[FieldError]:
-    if not value:
-        return [required(path)]
-    if errors := is_qualified_name(value):
-        return [invalid(path, value, error) for error in errors]
-    if "/" not in value:
-        return [invalid(path, value, 'must be a domain-prefixed key (such as "acme.io/foo")')]
-    return []
-
-
 def _masked(name: str, prefix: bool) -> str:
     """A generateName may end in a dash, since something is put behind it."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name

@@ -25,8 +25,8 @@ from jobrelay.apimachinery.field import (
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
 from jobrelay.apimachinery.meta import validate_label_name, validate_object_meta, validate_object_meta_update
-from jobrelay.apimachinery.names import is_config_map_key, is_valid_label_value, name_is_dns_subdomain, size
-from jobrelay.kinds.core.checks import dns_label, unsupported_label
+from jobrelay.apimachinery.names import is_valid_label_value, name_is_dns_subdomain, size
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.resources import round_amounts, validate_amount
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
@@ -68,14 +68,12 @@ def prepare_create(node: Obj) -> None:
 
 def prepare_update(new: Obj, old: Obj) -> None:
     keep(new, old, "status")
-    if "configSource" not in old["spec"]:
-        new["spec"].pop("configSource", None)
+    new["spec"].pop("configSource", None)
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
     keep(new, old, "spec")
-    if "config" not in old["status"]:
-        new["status"].pop("config", None)
+    new["status"].pop("config", None)
 
 
 def validate(node: Obj) -> list[FieldError]:
@@ -168,11 +166,6 @@ def validate_changes(new: Obj, old: Obj) -> list[FieldError]:
             errors.append(duplicate(_STATUS.child("addresses").index(i), value))
         seen.append(address)
     errors += _validate_set_once(new["spec"], old["spec"])
-    if "configSource" in new["spec"]:
-        errors += _validate_config_source(new["spec"]["configSource"], _SPEC.child("configSource"), in_status=False)
-    for name in ("assigned", "active", "lastKnownGood"):
-        if source := (new["status"].get("config") or {}).get(name):
-            errors += _validate_config_source(source, _STATUS.child("config", name), in_status=True)
     errors += validate_taints(new["spec"].get("taints") or [], Path("metadata.taints"))
     if new["spec"].get("externalID", "") != old["spec"].get("externalID", ""):
         errors.append(forbidden(_SPEC.child("externalID"), "may not be updated"))
@@ -188,27 +181,6 @@ def _validate_set_once(new: dict[str, Any], old: dict[str, Any]) -> list[FieldEr
     if old.get("providerID") and old["providerID"] != new.get("providerID", ""):
         errors.append(forbidden(_SPEC.child("providerID"), _ID_ONCE))
     return errors
-
-
-def _validate_config_source(source: dict[str, Any], path: Path, *, in_status: bool) -> list[FieldError]:
-    """A reference to a kubelet's configuration: unused since 1.24, checked where old objects still have it."""
-    reference = source.get("configMap")
-    if reference is None:
-        value = struct_value(source, "io.k8s.api.core.v1.NodeConfigSource")
-        return [invalid(path, value, "exactly one reference subfield must be non-nil")]
-    at = path.child("configMap")
-    errors: list[FieldError] = []
-    for name in ("uid", "resourceVersion"):
-        if in_status and not reference.get(name):
-            errors.append(required(at.child(name)))
-        elif not in_status and reference.get(name):
-            errors.append(forbidden(at.child(name), f"{name} must not be set in spec"))
-    namespace, name, key = (reference.get(field, "") for field in ("namespace", "name", "kubeletConfigKey"))
-    errors += dns_label(namespace, at.child("namespace")) if namespace else [required(at.child("namespace"))]
-    named = [invalid(at.child("name"), name, text) for text in name_is_dns_subdomain(name, False)]
-    errors += named if name else [required(at.child("name"))]
-    keyed = [invalid(at.child("kubeletConfigKey"), key, text) for text in is_config_map_key(key)]
-    return errors + (keyed if key else [required(at.child("kubeletConfigKey"))])
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:

@@ -36,12 +36,11 @@ _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 class PodContext:
     """What a container's checks need to know of its pod."""
 
-    __slots__ = ("claim_names", "grace", "host_users", "os", "restart_policy", "volumes")
+    __slots__ = ("claim_names", "grace", "host_users", "restart_policy", "volumes")
 
     def __init__(self, spec: Fields, volumes: Volumes, claim_names: set[str]) -> None:
         self.volumes, self.claim_names = volumes, claim_names
         self.grace: int | None = spec.get("terminationGracePeriodSeconds")
-        self.os: Fields | None = spec.get("os")
         self.restart_policy: str = spec.get("restartPolicy", "")
         self.host_users = spec.get("hostUsers") is not False
 
@@ -145,7 +144,7 @@ def _validate_common(container: Fields, around: PodContext, path: Path) -> Error
 def _validate_hooks(container: Fields, around: PodContext, path: Path) -> Errors:
     errors: Errors = []
     if container.get("lifecycle") is not None:
-        errors += validate_lifecycle(container["lifecycle"], around.grace, path.child("lifecycle"), around.os)
+        errors += validate_lifecycle(container["lifecycle"], around.grace, path.child("lifecycle"))
     return errors + validate_probes(container, around.grace, path)
 
 

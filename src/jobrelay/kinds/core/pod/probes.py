@@ -10,16 +10,6 @@ from jobrelay.apimachinery.names import is_http_header_name, is_valid_port_name,
 from jobrelay.kinds.core.pod.common import Errors, Fields, invalid_each
 
 _COUNTS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
-_REALTIME: Final = tuple(f"SIGRTMAX-{n}" for n in range(1, 15)) + tuple(f"SIGRTMIN+{n}" for n in range(1, 16))
-_LINUX_SIGNALS: Final = tuple(sorted((
-    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
-    "SIGIOT",
-    "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGSEGV", "SIGSTKFLT", "SIGSTOP", "SIGSYS",
-    "SIGTERM",
-    "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGWINCH", "SIGXCPU",
-    "SIGXFSZ",
-    "SIGRTMIN", "SIGRTMAX", *_REALTIME,
-)))  # fmt: skip
 
 
 def validate_port(port: Any, path: Path) -> Errors:
@@ -104,20 +94,11 @@ def validate_probes(container: Fields, grace: int | None, path: Path) -> Errors:
     return errors
 
 
-def validate_lifecycle(lifecycle: Fields, grace: int | None, path: Path, os: Fields | None) -> Errors:
+def validate_lifecycle(lifecycle: Fields, grace: int | None, path: Path) -> Errors:
     errors: Errors = []
     for name in ("postStart", "preStop"):
         if lifecycle.get(name) is not None:
             errors += _validate_handler(
                 lifecycle[name], ("exec", "httpGet", "tcpSocket", "sleep"), grace, path.child(name)
             )
-    if lifecycle.get("stopSignal") is not None:
-        errors += _validate_stop_signal(lifecycle["stopSignal"], path.child("stopSignal"), os)
     return errors
-
-
-def _validate_stop_signal(signal: str, path: Path, os: Fields | None) -> Errors:
-    if os is None:
-        return [forbidden(path, "may not be set for containers with empty `spec.os.name`")]
-    known = {"windows": ("SIGKILL", "SIGTERM"), "linux": _LINUX_SIGNALS}.get(os.get("name", ""))
-    return [] if known is None or signal in known else [not_supported(path, signal, known)]

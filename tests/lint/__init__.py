@@ -1,0 +1,1 @@
+"""Tests of the checks that `make lint` runs."""
