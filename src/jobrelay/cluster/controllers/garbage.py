@@ -61,21 +61,11 @@ class _Thin(msgspec.Struct):
 _THIN = msgspec.json.Decoder(_Thin)
 
 
-_NOTHING = _Metadata()
-
-
 def _thin(raw: bytes) -> _Metadata:
     return _THIN.decode(raw).metadata
 
 
-def _may_matter(raw: bytes) -> bool:
-    """Objects without these bytes have no owners and are not being deleted, so they need not be decoded."""
-    return b'"ownerReferences"' in raw or b'"deletionTimestamp"' in raw
-
-
 class GarbageCollector:
-    """Collects the garbage of one cluster."""
-
     def __init__(self, services: ServerContext) -> None:
         self._services, self._store = services, services.store
         self._dependents: dict[str, set[Ref]] = {}
@@ -102,7 +92,10 @@ class GarbageCollector:
 
     def _index(self, ref: Ref, after: Item | None) -> None:
         known = self._owners.get(ref, [])
-        metadata = _thin(after.raw) if after is not None and _may_matter(after.raw) else _NOTHING
+        raw = after.raw if after is not None else b""
+        # An object without these bytes has no owners and is not being deleted, so it need not be decoded.
+        relevant = b'"ownerReferences"' in raw or b'"deletionTimestamp"' in raw
+        metadata = _thin(raw) if relevant else _Metadata()
         owners = metadata.owner_references
         if owners != known:
             self._relate(ref, known, owners)

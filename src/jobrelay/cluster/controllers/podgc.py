@@ -45,8 +45,6 @@ def set_up(context: ControllerContext) -> None:
 
 
 class PodGarbageCollector:
-    """Finds and removes such pods."""
-
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._pods: Cache = context.cache(PODS)

@@ -29,8 +29,6 @@ def set_up(context: ControllerContext) -> None:
 
 
 class CronJobController:
-    """Reconciles all CronJobs."""
-
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._cronjobs, self._jobs = context.cache(CRONJOBS), context.cache(JOBS)
