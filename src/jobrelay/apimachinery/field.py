@@ -26,12 +26,7 @@ ERROR_TEXTS: Final = {
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
 }
-_WITHOUT_VALUE: Final = {
-    "FieldValueRequired",
-    "FieldValueForbidden",
-    "FieldValueTooLong",
-    "InternalError",
-}
+_WITHOUT_VALUE: Final = {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"}
 NO_VALUE: Final = object()
 
 

@@ -24,10 +24,7 @@ SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 REINVOCATION_POLICIES: Final = ("IfNeeded", "Never")
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
-_SWITCHES: Final = (
-    ("failurePolicy", FAILURE_POLICIES),
-    ("matchPolicy", MATCH_POLICIES),
-)
+_SWITCHES: Final = (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES))
 
 
 @dataclass(frozen=True)

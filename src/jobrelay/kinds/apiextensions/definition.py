@@ -246,5 +246,5 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         unconditional_update=False,
         delete_returns_object=True,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
-    ),
+    )
 }

@@ -111,5 +111,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("spec",), ("metadata",))},
-    ),
+    )
 }

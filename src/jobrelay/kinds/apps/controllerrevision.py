@@ -39,6 +39,8 @@ def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
     return errors
 
 
-CONTROLLER_REVISION: Final = Strategy(
-    validate_create=_validate_create, update=UpdateStrategy(validate=_validate_update)
-)
+STRATEGIES: Final = {
+    ("apps", "controllerrevisions"): Strategy(
+        validate_create=_validate_create, update=UpdateStrategy(validate=_validate_update)
+    )
+}

@@ -20,12 +20,9 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.apps.deployment import parse_int64
-from jobrelay.kinds.core.pod import (
-    default_pod_template,
-    drop_disabled_template_fields,
-    pod_template_warnings,
-    validate_pod_template_spec,
-)
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
+from jobrelay.kinds.core.pod.warnings import pod_template_warnings
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.hidden import TEMPLATE_GENERATION
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
@@ -149,12 +146,14 @@ def _warn_update(new: Obj, old: Obj) -> list[str]:
     return pod_template_warnings(new["spec"]["template"], common.TEMPLATE, old["spec"]["template"])
 
 
-DAEMON_SET: Final = Strategy(
-    default=default_daemon_set,
-    prepare_create=_prepare_create,
-    validate_create=_validate_create,
-    warn_create=common.template_warnings,
-    update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
-    subresources={"status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
-    reset_fields=common.RESET,
-)
+STRATEGIES: Final = {
+    ("apps", "daemonsets"): Strategy(
+        default=default_daemon_set,
+        prepare_create=_prepare_create,
+        validate_create=_validate_create,
+        warn_create=common.template_warnings,
+        update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
+        subresources={"status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
+        reset_fields=common.RESET,
+    )
+}

@@ -11,7 +11,7 @@ from jobrelay.apimachinery.meta import validate_non_negative, validate_object_me
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
-from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.hidden import ROLLBACK_TO
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
@@ -146,12 +146,14 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
 _UPDATE: Final = UpdateStrategy(
     prepare=_prepare_update, validate=_validate_update, warn=common.changed_template_warnings
 )
-DEPLOYMENT: Final = Strategy(
-    default=default_deployment,
-    prepare_create=lambda obj: common.prepare_create(obj, "Deployment"),
-    validate_create=_validate_create,
-    warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
-    update=_UPDATE,
-    subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
-    reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},
-)
+STRATEGIES: Final = {
+    ("apps", "deployments"): Strategy(
+        default=default_deployment,
+        prepare_create=lambda obj: common.prepare_create(obj, "Deployment"),
+        validate_create=_validate_create,
+        warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
+        update=_UPDATE,
+        subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
+        reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},
+    )
+}

@@ -9,7 +9,7 @@ from jobrelay.apimachinery.meta import validate_non_negative, validate_object_me
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
-from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -62,15 +62,17 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
 _UPDATE: Final = UpdateStrategy(
     prepare=prepare_update, validate=_validate_update, warn=common.changed_template_warnings
 )
-REPLICA_SET: Final = Strategy(
-    default=default_replica_set,
-    prepare_create=lambda obj: common.prepare_create(obj, "ReplicaSet"),
-    validate_create=_validate_create,
-    warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
-    update=_UPDATE,
-    subresources={
-        "scale": _UPDATE,
-        "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
-    },
-    reset_fields=common.RESET,
-)
+STRATEGIES: Final = {
+    ("apps", "replicasets"): Strategy(
+        default=default_replica_set,
+        prepare_create=lambda obj: common.prepare_create(obj, "ReplicaSet"),
+        validate_create=_validate_create,
+        warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
+        update=_UPDATE,
+        subresources={
+            "scale": _UPDATE,
+            "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
+        },
+        reset_fields=common.RESET,
+    )
+}

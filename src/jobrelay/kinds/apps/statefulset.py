@@ -12,7 +12,8 @@ from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
-from jobrelay.kinds.core.pod import default_pod_template, validate_pod_template_spec
+from jobrelay.kinds.core.pod.defaults import default_pod_template
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.generation import keep
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -191,15 +192,17 @@ _UPDATE: Final = UpdateStrategy(
     validate=_validate_update,
     warn=lambda new, old: common.changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
 )
-STATEFUL_SET: Final = Strategy(
-    default=default_stateful_set,
-    prepare_create=_prepare_create,
-    validate_create=_validate_create,
-    warn_create=lambda obj: common.template_warnings(obj) + _claim_warnings(obj),
-    update=_UPDATE,
-    subresources={
-        "scale": _UPDATE,
-        "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
-    },
-    reset_fields=common.RESET,
-)
+STRATEGIES: Final = {
+    ("apps", "statefulsets"): Strategy(
+        default=default_stateful_set,
+        prepare_create=_prepare_create,
+        validate_create=_validate_create,
+        warn_create=lambda obj: common.template_warnings(obj) + _claim_warnings(obj),
+        update=_UPDATE,
+        subresources={
+            "scale": _UPDATE,
+            "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
+        },
+        reset_fields=common.RESET,
+    )
+}

@@ -13,7 +13,7 @@ from jobrelay.kinds.batch.job.defaults import default_policy_conditions
 from jobrelay.kinds.batch.job.policies import settle_policies
 from jobrelay.kinds.batch.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.batch.job.validation import validate_unselected_job_spec
-from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 

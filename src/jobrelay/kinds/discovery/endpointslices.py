@@ -158,5 +158,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         validate_create=validate,
         warn_create=warnings,
         update=UpdateStrategy(prepare_update, validate_update, lambda new, old: _address_warnings(new)),
-    ),
+    )
 }

@@ -184,6 +184,4 @@ def _url_error(url: str) -> str:
     return "wildcard can only do suffix matching" if stars > 1 or (stars == 1 and not url.endswith("/*")) else ""
 
 
-STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
-    (GROUP, "flowschemas"): strategy(default_schema, validate_schema),
-}
+STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {(GROUP, "flowschemas"): strategy(default_schema, validate_schema)}

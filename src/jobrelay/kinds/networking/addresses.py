@@ -92,8 +92,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         update=UpdateStrategy(validate=validate_cidr_update),
         subresources={
             "status": UpdateStrategy(
-                prepare_cidr_status,
-                lambda new, old: validate_object_meta_update(new["metadata"], old["metadata"]),
+                prepare_cidr_status, lambda new, old: validate_object_meta_update(new["metadata"], old["metadata"])
             )
         },
     ),

@@ -154,5 +154,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
             validate_update,
             lambda new, old: warnings(new),
         ),
-    ),
+    )
 }

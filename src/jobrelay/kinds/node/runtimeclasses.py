@@ -65,5 +65,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         update=UpdateStrategy(validate=validate_update, warn=lambda new, old: warnings(new)),
         unconditional_update=False,
         create_on_update=True,
-    ),
+    )
 }

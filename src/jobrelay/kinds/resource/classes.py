@@ -50,5 +50,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate,
         update=UpdateStrategy(prepare_update, validate_update),
-    ),
+    )
 }

@@ -182,11 +182,7 @@ def warnings(obj: Obj) -> list[str]:
 
 def fields(obj: Obj) -> dict[str, str]:
     spec = obj["spec"]
-    return {
-        **metadata_fields(obj),
-        "spec.nodeName": spec.get("nodeName") or "",
-        "spec.driver": spec["driver"],
-    }
+    return {**metadata_fields(obj), "spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec["driver"]}
 
 
 def _unsupported_field(label: str, kind: str) -> str:
@@ -203,5 +199,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         fields=fields,
         field_labels=frozenset({"metadata.name", "spec.nodeName", "spec.driver"}),
         unsupported_field=_unsupported_field,
-    ),
+    )
 }

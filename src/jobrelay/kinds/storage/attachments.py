@@ -88,5 +88,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         subresources={"status": UpdateStrategy(prepare_status, validate_update)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
-    ),
+    )
 }

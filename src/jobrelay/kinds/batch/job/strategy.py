@@ -11,7 +11,8 @@ from jobrelay.kinds.batch.job.names import CONTROLLER_UID, JOB_NAME, LEGACY_CONT
 from jobrelay.kinds.batch.job.policies import settle_policies, spec_changed
 from jobrelay.kinds.batch.job.update import validate_job_update, validate_status_write
 from jobrelay.kinds.batch.job.validation import LIMIT_FOR_MANY, MANY_COMPLETIONS, validate_job
-from jobrelay.kinds.core.pod import drop_disabled_template_fields, pod_template_warnings
+from jobrelay.kinds.core.pod.defaults import drop_disabled_template_fields
+from jobrelay.kinds.core.pod.warnings import pod_template_warnings
 from jobrelay.kinds.generation import bump_generation, keep, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 

@@ -18,7 +18,7 @@ from jobrelay.kinds.batch.job.policies import (
     validate_replacement_policy,
     validate_success_policy,
 )
-from jobrelay.kinds.core.pod import validate_pod_template_spec
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.strategy import Obj
 
 MAX_MANAGED_BY: Final = 63
