@@ -15,17 +15,11 @@ from typing import Any, Final
 import msgspec
 
 ERROR_TEXTS: Final = {
-    "FieldValueNotFound": "Not found",
-    "FieldValueRequired": "Required value",
-    "FieldValueDuplicate": "Duplicate value",
-    "FieldValueInvalid": "Invalid value",
-    "FieldValueNotSupported": "Unsupported value",
-    "FieldValueForbidden": "Forbidden",
-    "FieldValueTooLong": "Too long",
-    "FieldValueTooMany": "Too many",
-    "InternalError": "Internal error",
-    "FieldValueTypeInvalid": "Invalid value",
-}
+    "FieldValueNotFound": "Not found", "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value", "FieldValueInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value", "FieldValueForbidden": "Forbidden", "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many", "InternalError": "Internal error", "FieldValueTypeInvalid": "Invalid value",
+}  # fmt: skip
 _WITHOUT_VALUE: Final = {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"}
 NO_VALUE: Final = object()
 

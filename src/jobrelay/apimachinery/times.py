@@ -19,18 +19,10 @@ UTC: Final = dt.UTC
 _WRITTEN: Final = "%04d-%02d-%02dT%02d:%02d:%02dZ"
 
 _PARTS: Final = (
-    ("2006", re.compile(r"\d{4}")),
-    ("-", re.compile(r"-")),
-    ("01", re.compile(r"\d{2}")),
-    ("-", re.compile(r"-")),
-    ("02", re.compile(r"\d{2}")),
-    ("T", re.compile(r"T")),
-    ("15", re.compile(r"\d{1,2}")),
-    (":", re.compile(r":")),
-    ("04", re.compile(r"\d{2}")),
-    (":", re.compile(r":")),
-    ("05", re.compile(r"\d{2}")),
-)
+    ("2006", re.compile(r"\d{4}")), ("-", re.compile(r"-")), ("01", re.compile(r"\d{2}")), ("-", re.compile(r"-")),
+    ("02", re.compile(r"\d{2}")), ("T", re.compile(r"T")), ("15", re.compile(r"\d{1,2}")), (":", re.compile(r":")),
+    ("04", re.compile(r"\d{2}")), (":", re.compile(r":")), ("05", re.compile(r"\d{2}")),
+)  # fmt: skip
 _ZONE = re.compile(r"Z|[+-]\d{2}:\d{2}")
 _SECOND_FRACTION = re.compile(r"[.,]\d+")
 _MICRO_FRACTION = re.compile(r"\.\d{6}")

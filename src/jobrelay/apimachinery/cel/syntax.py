@@ -25,27 +25,10 @@ _TOKEN = re.compile(
     |(?P<op>==|!=|<=|>=|&&|\|\||[<>+\-*/%!?:.,()\[\]{}])""",
     re.VERBOSE,
 )
-RESERVED: Final = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+RESERVED: Final = frozenset({
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+    "namespace", "return", "var", "void", "while",
+})  # fmt: skip
 _START: Final = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
@@ -148,14 +131,8 @@ _RELATIONS: Final = {"==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": 
 _SUMS: Final = {"+": "_+_", "-": "_-_"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _ONE_VARIABLE: Final = {
-    "all": (2,),
-    "exists": (2,),
-    "exists_one": (2,),
-    "existsOne": (2,),
-    "map": (2, 3),
-    "filter": (2,),
-    "sortBy": (2,),
-}
+    "all": (2,), "exists": (2,), "exists_one": (2,), "existsOne": (2,), "map": (2, 3), "filter": (2,), "sortBy": (2,),
+}  # fmt: skip
 _TWO_VARIABLES: Final = {
     "all": (3,), "exists": (3,), "existsOne": (3,), "exists_one": (3,), "transformList": (3, 4), "transformMap": (3, 4),
     "transformMapEntry": (3, 4),

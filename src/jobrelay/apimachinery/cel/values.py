@@ -178,28 +178,10 @@ def compare(a: Any, b: Any) -> int:
     return -1 if a < b else int(b < a)
 
 
-_UNNAMED: Final = frozenset(
-    [
-        "_+_",
-        "_-_",
-        "_*_",
-        "_/_",
-        "_%_",
-        "-_",
-        "!_",
-        "_<_",
-        "_<=_",
-        "_>_",
-        "_>=_",
-        "_[_]",
-        "@in",
-        "compare",
-        "startsWith",
-        "endsWith",
-        "contains",
-        "matches",
-    ]
-)
+_UNNAMED: Final = frozenset({
+    "_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in", "compare",
+    "startsWith", "endsWith", "contains", "matches",
+})  # fmt: skip
 
 
 def no_overload(function: str, *args: Any) -> CelError:

@@ -28,19 +28,10 @@ _EMBEDDED_API_VERSION: Final = (
 _EMBEDDED_KIND: Final = (
     f"kind is a string value representing the type of this object. In CamelCase. {_CONVENTIONS}#types-kinds"
 )
-_DROPPED: Final = frozenset(
-    {
-        "$schema",
-        "$ref",
-        "id",
-        "example",
-        "externalDocs",
-        "definitions",
-        "dependencies",
-        "patternProperties",
-        "additionalItems",
-    }
-)
+_DROPPED: Final = frozenset({
+    "$schema", "$ref", "id", "example", "externalDocs", "definitions", "dependencies", "patternProperties",
+    "additionalItems",
+})  # fmt: skip
 _LOGIC: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
 _EITHER: Final = ({"type": "integer"}, {"type": "string"})
 

@@ -19,32 +19,11 @@ from jobrelay.kinds.apiextensions.structuralchecks import unsupported
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
-_PLAIN: Final = frozenset(
-    [
-        "type",
-        "properties",
-        "items",
-        "description",
-        "format",
-        "title",
-        "required",
-        "enum",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "nullable",
-        "pattern",
-        "minItems",
-        "maxItems",
-        "x-kubernetes-int-or-string",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "example",
-        "externalDocs",
-    ]
-)
+_PLAIN: Final = frozenset({
+    "type", "properties", "items", "description", "format", "title", "required", "enum", "minimum", "maximum",
+    "minLength", "maxLength", "nullable", "pattern", "minItems", "maxItems", "x-kubernetes-int-or-string",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "example", "externalDocs",
+})  # fmt: skip
 _FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
 

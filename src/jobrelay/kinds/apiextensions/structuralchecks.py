@@ -23,28 +23,11 @@ _NESTED_EMPTY: Final = (
     ("x-kubernetes-list-type", "undefined"),
     ("x-kubernetes-map-type", "undefined"), ("x-kubernetes-validations", "empty"),
 )  # fmt: skip
-_PLAIN: Final = frozenset(
-    [
-        "description",
-        "type",
-        "format",
-        "title",
-        "properties",
-        "items",
-        "required",
-        "enum",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "default",
-        "nullable",
-        "additionalProperties",
-        "x-kubernetes-list-type",
-        "x-kubernetes-list-map-keys",
-        "x-kubernetes-map-type",
-    ]
-)
+_PLAIN: Final = frozenset({
+    "description", "type", "format", "title", "properties", "items", "required", "enum", "minimum", "maximum",
+    "minLength", "maxLength", "default", "nullable", "additionalProperties", "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
+})  # fmt: skip
 
 
 def unsupported(schema: Any) -> str:

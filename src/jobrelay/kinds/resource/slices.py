@@ -32,16 +32,9 @@ _SEMVER: Final = re.compile(
     re.ASCII,
 )
 _DISABLED_IN_DEVICE: Final = (
-    "taints",
-    "consumesCounters",
-    "nodeName",
-    "nodeSelector",
-    "allNodes",
-    "bindingConditions",
-    "bindingFailureConditions",
-    "bindsToNode",
-    "allowMultipleAllocations",
-)
+    "taints", "consumesCounters", "nodeName", "nodeSelector", "allNodes", "bindingConditions",
+    "bindingFailureConditions", "bindsToNode", "allowMultipleAllocations",
+)  # fmt: skip
 _ONE_OF: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 
 

@@ -22,13 +22,9 @@ TOKENS_IN_SECRETS: Final = (
 MAX_NODE_ID: Final = 256
 MAX_DRIVER_NAME: Final = 63
 _DRIVER_DEFAULTS: Final[dict[str, Any]] = {
-    "attachRequired": True,
-    "podInfoOnMount": False,
-    "storageCapacity": False,
-    "fsGroupPolicy": "ReadWriteOnceWithFSType",
-    "requiresRepublish": False,
-    "seLinuxMount": False,
-}
+    "attachRequired": True, "podInfoOnMount": False, "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType", "requiresRepublish": False, "seLinuxMount": False,
+}  # fmt: skip
 _SPEC: Final = Path("spec")
 _TEN_MINUTES: Final = 600
 
