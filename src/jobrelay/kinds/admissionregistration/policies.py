@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from jobrelay.apimachinery import jsonpath
+from jobrelay.apimachinery.cel.syntax import RESERVED
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_conditions, validate_label_selector, validate_object_meta
@@ -33,9 +34,7 @@ MAX_ANNOTATIONS: Final = 20
 MAX_VALUE_EXPRESSION: Final = 5 * 1024
 _SPEC: Final = Path("spec")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = re.compile(
-    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
-)
+_RESERVED: Final = RESERVED | {"true", "false", "null", "in"}
 _ONE_OF: Final = "validations or auditAnnotations must contain at least one item"
 _BOTH: Final = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
@@ -166,7 +165,7 @@ def _validate_variable(variable: dict[str, Any], path: Path, expressions: Expres
     name = variable["name"]
     if not name.strip():
         errors.append(required(path.child("name"), "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name) or _RESERVED.fullmatch(name):
+    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
     if not variable["expression"].strip():
         return [*errors, required(path.child("expression"), "expression is not specified")]
