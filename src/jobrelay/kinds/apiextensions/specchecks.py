@@ -216,9 +216,9 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequire
         errors += more
         if not more:
             rules = RuleCompiler(StructuralSchema(schema), total, is_resource=True, count=1)
-    found = schemachecks.SchemaErrors()
-    schemachecks.validate_schema(schema, where, schemachecks.SchemaScope(), demands.schema, rules, found, root=True)
-    errors += found.schema + found.rules
+    validator = schemachecks.SchemaValidator(demands.schema)
+    validator.validate(schema, where, schemachecks.SchemaScope(), rules, root=True)
+    errors += validator.errors + validator.rule_errors
     if problem and not errors:
         errors.append(fields.invalid(where, "", problem))
     return errors + total.errors(where)
