@@ -25,7 +25,7 @@ from jobrelay.kinds.admissionregistration.rules import (
     validate_rule,
 )
 from jobrelay.kinds.core.checks import dns_subdomain, qualified_name
-from jobrelay.kinds.generation import bump_generation, keep, keep_metadata, start_generation
+from jobrelay.kinds.generation import count_spec_changes, keep_all_but_status, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -64,16 +64,6 @@ def default_policy(obj: Obj) -> None:
 def prepare_create(obj: Obj) -> None:
     obj["status"] = {}
     start_generation(obj)
-
-
-def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
-
-
-def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep_metadata(new, old)
 
 
 def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
@@ -286,8 +276,8 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_policy,
         prepare_create=prepare_create,
         validate_create=validate_policy,
-        update=UpdateStrategy(prepare_update, validate_policy),
-        subresources={"status": UpdateStrategy(prepare_status, validate_status)},
+        update=UpdateStrategy(prepare_spec_update, validate_policy),
+        subresources={"status": UpdateStrategy(keep_all_but_status, validate_status)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("spec",), ("metadata",))},
     ),
@@ -295,10 +285,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=lambda obj: _default_match(obj["spec"].get("matchResources")),
         prepare_create=start_generation,
         validate_create=validate_binding,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
-            lambda new, old: validate_binding(new),
-        ),
+        update=UpdateStrategy(count_spec_changes, lambda new, old: validate_binding(new)),
         unconditional_update=False,
     ),
 }

@@ -23,7 +23,7 @@ from jobrelay.kinds.apps.deployment import parse_int64
 from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.core.pod.warnings import pod_template_warnings
-from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, keep_status
 from jobrelay.kinds.hidden import TEMPLATE_GENERATION
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -64,10 +64,10 @@ def _prepare_create(daemon_set: Obj) -> None:
 
 def _prepare_update(new: Obj, old: Obj) -> None:
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
-    keep(new, old, "status")
+    keep_status(new, old)
     template_changed = new["spec"]["template"] != old["spec"]["template"]
     _set_generation(new, _generation(old) + (1 if template_changed else 0))
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_create(daemon_set: Obj) -> list[FieldError]:
@@ -136,7 +136,7 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     _set_generation(new, _generation(old))
 
 

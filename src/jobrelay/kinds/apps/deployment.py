@@ -12,7 +12,7 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
 from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
-from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.generation import bump_generation, keep, keep_spec, keep_status
 from jobrelay.kinds.hidden import ROLLBACK_TO
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -66,14 +66,14 @@ def _normalize_rollback(metadata: dict[str, Any]) -> None:
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
     annotations, before = new["metadata"].get("annotations"), old["metadata"].get("annotations")
     bump_generation(new, old, changed=new["spec"] != old["spec"] or (annotations or {}) != (before or {}))
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     keep(new["metadata"], old["metadata"], "labels")
 
 

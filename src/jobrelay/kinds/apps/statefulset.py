@@ -14,7 +14,7 @@ from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
 from jobrelay.kinds.core.pod.defaults import default_pod_template
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
@@ -199,10 +199,7 @@ STRATEGIES: Final = {
         validate_create=_validate_create,
         warn_create=lambda obj: common.template_warnings(obj) + _claim_warnings(obj),
         update=_UPDATE,
-        subresources={
-            "scale": _UPDATE,
-            "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
-        },
+        subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=keep_spec, validate=_validate_status)},
         reset_fields=common.RESET,
     )
 }

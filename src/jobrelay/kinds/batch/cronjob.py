@@ -14,7 +14,7 @@ from jobrelay.kinds.batch.job.policies import settle_policies
 from jobrelay.kinds.batch.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.batch.job.validation import validate_unselected_job_spec
 from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 POLICIES: Final = ("Allow", "Forbid", "Replace")
@@ -46,10 +46,10 @@ def _prepare_create(cron_job: Obj) -> None:
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(_template(new), _template(old))
     settle_policies(new["spec"]["jobTemplate"]["spec"])
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_create(cron_job: Obj) -> list[FieldError]:
@@ -146,7 +146,7 @@ CRON_JOB: Final = Strategy(
     warn_create=_warn_create,
     canonicalize=lambda cron_job: settle_policies(cron_job["spec"]["jobTemplate"]["spec"]),
     update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
-    subresources={"status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"))},
+    subresources={"status": UpdateStrategy(prepare=keep_spec)},
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {("batch", "cronjobs"): CRON_JOB}

@@ -22,7 +22,7 @@ from jobrelay.apimachinery.names import is_dns1123_label, is_dns1123_subdomain, 
 from jobrelay.kinds.context import request_time, requester
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.tlspair import pem_blocks
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 USAGES: Final = (
@@ -56,12 +56,12 @@ def prepare_create(request: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep(new, old, "status")
+    keep_spec(new, old)
+    keep_status(new, old)
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     for kind in _DECISIONS:
         indexes = [[i for i, c in enumerate(_conditions(r)) if c.get("type") == kind] for r in (new, old)]
         if len(indexes[0]) == len(indexes[1]):
@@ -73,7 +73,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 def prepare_approval(new: Obj, old: Obj) -> None:
     _fill_times(new, old)
     conditions = _conditions(new)
-    keep(new, old, "spec")
+    keep_spec(new, old)
     new["status"] = {key: value for key, value in old["status"].items() if key != "conditions"}
     if conditions:
         new["status"]["conditions"] = conditions

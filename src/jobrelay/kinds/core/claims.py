@@ -23,7 +23,7 @@ from jobrelay.kinds.core.resources import (
     validate_basic_amount,
     validate_positive,
 )
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep, keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -65,7 +65,7 @@ def prepare_create(claim: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     _prepare_sources(new["spec"], old["spec"])
 
 
@@ -259,7 +259,7 @@ STRATEGIES: Final = {
         validate_create=validate,
         warn_create=warnings,
         update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
-        subresources={"status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status)},
+        subresources={"status": UpdateStrategy(keep_spec, validate_status)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,
     )

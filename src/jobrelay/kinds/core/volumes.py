@@ -26,7 +26,7 @@ from jobrelay.kinds.core.claims import (
 from jobrelay.kinds.core.nodeselectors import BETA_TO_STABLE, bad_values, node_selector_warnings, validate_node_selector
 from jobrelay.kinds.core.resources import round_amounts, validate_basic_amount, validate_positive
 from jobrelay.kinds.core.volumesources import SOURCES, validate_sources
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 PROTECTION: Final = "kubernetes.io/pv-protection"
@@ -74,7 +74,7 @@ def prepare_create(volume: Obj) -> None:
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     field = "lastPhaseTransitionTime"
     status, before = new["status"], old["status"]
     if status.get("phase") == before.get("phase"):
@@ -233,9 +233,7 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warnings,
-        update=UpdateStrategy(
-            lambda new, old: keep(new, old, "status"), validate_update, lambda new, old: warnings(new)
-        ),
+        update=UpdateStrategy(keep_status, validate_update, lambda new, old: warnings(new)),
         subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,

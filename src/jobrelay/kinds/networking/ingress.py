@@ -20,7 +20,7 @@ from jobrelay.apimachinery.names import (
     size,
 )
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
@@ -36,11 +36,6 @@ _SPEC: Final = Path("spec")
 def prepare_create(obj: Obj) -> None:
     obj["status"] = {"loadBalancer": {}}
     start_generation(obj)
-
-
-def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
 
 
 def validate(obj: Obj, old: Obj | None = None) -> list[FieldError]:
@@ -259,18 +254,14 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warnings,
-        update=UpdateStrategy(prepare_update, validate_update),
-        subresources={
-            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)
-        },
+        update=UpdateStrategy(prepare_spec_update, validate_update),
+        subresources={"status": UpdateStrategy(keep_spec, validate_status, status_warnings)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
     ),
     ("networking.k8s.io", "ingressclasses"): Strategy(
         default=default_class,
         prepare_create=start_generation,
         validate_create=validate_class,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]), validate_class_update
-        ),
+        update=UpdateStrategy(count_spec_changes, validate_class_update),
     ),
 }

@@ -11,7 +11,7 @@ from jobrelay.apimachinery.gostruct import json_value
 from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_valid_port_name, is_valid_port_num, name_is_dns_subdomain
-from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.generation import count_spec_changes, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
@@ -149,10 +149,6 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=start_generation,
         validate_create=validate,
         warn_create=warnings,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
-            validate_update,
-            lambda new, old: warnings(new),
-        ),
+        update=UpdateStrategy(count_spec_changes, validate_update, lambda new, old: warnings(new)),
     )
 }

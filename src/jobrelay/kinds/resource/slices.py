@@ -15,7 +15,7 @@ from jobrelay.apimachinery.meta import validate_immutable_field, validate_object
 from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.core.nodeselectors import validate_node_selector
-from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.generation import count_spec_changes, start_generation
 from jobrelay.kinds.resource.checks import each_once, pool_name, qualified_name
 from jobrelay.kinds.storage.csi import driver_name
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
@@ -55,7 +55,7 @@ def prepare_create(obj: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
     _drop_disabled(new)
 
 

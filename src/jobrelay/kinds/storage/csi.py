@@ -10,7 +10,7 @@ from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
-from jobrelay.kinds.generation import bump_generation
+from jobrelay.kinds.generation import count_spec_changes
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
@@ -197,11 +197,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_driver,
         validate_create=validate_driver,
         warn_create=driver_warnings,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
-            validate_driver_update,
-            _driver_update_warnings,
-        ),
+        update=UpdateStrategy(count_spec_changes, validate_driver_update, _driver_update_warnings),
         unconditional_update=False,
     ),
     ("storage.k8s.io", "csinodes"): Strategy(

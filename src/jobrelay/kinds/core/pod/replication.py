@@ -10,7 +10,7 @@ from jobrelay.apimachinery.names import is_dns1123_label, is_long_name
 from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.core.pod.warnings import pod_template_warnings
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import bump_generation, count_spec_changes, keep_spec, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
@@ -81,9 +81,9 @@ def _warn_create(obj: Obj) -> list[str]:
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(new["spec"].get("template"), old["spec"].get("template"))
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
@@ -96,7 +96,7 @@ def _warn_update(new: Obj, old: Obj) -> list[str]:
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     bump_generation(new, old, changed=False)
 
 
