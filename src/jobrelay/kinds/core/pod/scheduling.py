@@ -15,18 +15,9 @@ from jobrelay.apimachinery.names import (
     name_is_dns_subdomain,
     size,
 )
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain, qualified_name
 from jobrelay.kinds.core.pod.affinity import validate_label_keys
-from jobrelay.kinds.core.pod.common import (
-    CORE,
-    MIRROR_ANNOTATION,
-    WHOLE,
-    Errors,
-    Fields,
-    dns_label,
-    dns_subdomain,
-    invalid_each,
-    qualified_name,
-)
+from jobrelay.kinds.core.pod.common import CORE, MIRROR_ANNOTATION, WHOLE, Errors, Fields, invalid_each
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MAX_NAMESERVERS: Final = 3

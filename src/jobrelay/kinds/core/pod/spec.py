@@ -10,9 +10,10 @@ from typing import Final
 from jobrelay.apimachinery.field import Path, forbidden, invalid, not_found, not_supported, required
 from jobrelay.apimachinery.meta import validate_annotations, validate_labels
 from jobrelay.apimachinery.names import is_in_range, name_is_dns_label, name_is_dns_subdomain
+from jobrelay.kinds.core.checks import dns_label
 from jobrelay.kinds.core.pod import scheduling
 from jobrelay.kinds.core.pod.affinity import validate_affinity
-from jobrelay.kinds.core.pod.common import MIRROR_ANNOTATION, Errors, Fields, dns_label, invalid_each, visit_containers
+from jobrelay.kinds.core.pod.common import MIRROR_ANNOTATION, Errors, Fields, invalid_each, visit_containers
 from jobrelay.kinds.core.pod.containers import (
     PodContext,
     validate_containers,

@@ -10,7 +10,8 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta_update
 from jobrelay.apimachinery.names import is_valid_user_id, name_is_dns_subdomain
-from jobrelay.kinds.core.pod.common import CORE, Errors, Fields, invalid_each, qualified_name
+from jobrelay.kinds.core.checks import qualified_name
+from jobrelay.kinds.core.pod.common import CORE, Errors, Fields, invalid_each
 from jobrelay.kinds.core.pod.lifecycle import Obj, validate_annotation_updates
 
 STATUS: Final = Path("status")
