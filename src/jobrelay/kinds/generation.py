@@ -20,7 +20,7 @@ def bump_generation(new: Obj, old: Obj, *, changed: bool) -> None:
 
 
 def keep(new: Obj, old: Obj, field: str) -> None:
-    """Takes a top-level field from the stored object, also when it is absent there."""
+    """Takes a field from the stored object, also when it is absent there."""
     if field in old:
         new[field] = old[field]
     else:

@@ -51,3 +51,8 @@ def port_number(value: int, path: Path) -> list[FieldError]:
 def port_number_or_name(value: int | str, path: Path) -> list[FieldError]:
     texts = is_valid_port_num(value) if isinstance(value, int) else is_valid_port_name(value)
     return [invalid(path, value, text) for text in texts]
+
+
+def lone_wildcard(values: list[str], path: Path, words: str) -> list[FieldError]:
+    alone = "*" not in values or len(values) == 1
+    return [] if alone else [invalid(path, values, f"if '*' is present, must not specify other {words}")]

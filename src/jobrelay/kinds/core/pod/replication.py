@@ -7,6 +7,7 @@ from typing import Any, Final
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_dns1123_label, is_long_name
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.core.pod.warnings import pod_template_warnings
@@ -123,10 +124,6 @@ def _fields(obj: Obj) -> dict[str, str]:
     }
 
 
-def _unsupported_field(label: str, kind: str) -> str:
-    return f"field label not supported: {label}"
-
-
 _UPDATE: Final = UpdateStrategy(_prepare_update, _validate_update, _warn_update)
 REPLICATION_CONTROLLERS: Final = Strategy(
     default=_default,
@@ -137,7 +134,7 @@ REPLICATION_CONTROLLERS: Final = Strategy(
     subresources={"scale": _UPDATE, "status": UpdateStrategy(_prepare_status, _validate_status)},
     fields=_fields,
     field_labels=frozenset({"metadata.name", "metadata.namespace", "status.replicas"}),
-    unsupported_field=_unsupported_field,
+    unsupported_field=unsupported_label,
     default_propagation="Orphan",
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )

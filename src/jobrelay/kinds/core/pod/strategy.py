@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.field import Path
 from jobrelay.apimachinery.names import is_dns1123_label
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.pod.common import all_containers
 from jobrelay.kinds.core.pod.defaults import default_pod, drop_disabled_fields
 from jobrelay.kinds.core.pod.lifecycle import (
@@ -186,10 +187,6 @@ def pod_fields(pod: Obj) -> dict[str, str]:
     }
 
 
-def _unsupported_field(label: str, kind: str) -> str:
-    return f"field label not supported: {label}"
-
-
 PODS: Final = Strategy(
     default=default_pod,
     prepare_create=_prepare_create,
@@ -204,7 +201,7 @@ PODS: Final = Strategy(
     },
     fields=pod_fields,
     field_labels=_FIELD_LABELS,
-    unsupported_field=_unsupported_field,
+    unsupported_field=unsupported_label,
     reset_fields={
         "": (("status",),),
         "status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
