@@ -184,9 +184,8 @@ def _validate_owner_reference(reference: Mapping[str, Any], path: Path) -> list[
     missing = (name for name in ("kind", "name", "uid") if not reference.get(name))
     errors.extend(invalid(path.child(name), "", "must not be empty") for name in missing)
     if (api_version, kind) == ("v1", "Event"):
-        errors.append(
-            invalid(path, json_value(_ordered(reference)), "/v1, Kind=Event is disallowed from being an owner")
-        )
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        errors.append(invalid(path, json_value(_ordered(reference)), detail))
     return errors
 
 
@@ -217,9 +216,8 @@ def _no_new_finalizers(new: Sequence[str], old: Sequence[str], path: Path) -> li
     if not extra:
         return []
     shown = ", ".join(go_quote(name) for name in extra)
-    return [forbidden(
-        path, f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
-    )]  # fmt: skip
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    return [forbidden(path, detail)]
 
 
 def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
@@ -291,9 +289,8 @@ def validate_label_selector_requirement(
             errors.append(required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            errors.append(
-                forbidden(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-            )
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            errors.append(forbidden(path.child("values"), detail))
     else:
         errors.append(invalid(path.child("operator"), operator, "not a valid selector operator"))
     errors += validate_label_name(requirement.get("key", ""), path.child("key"))

@@ -272,9 +272,8 @@ def is_valid_percent(value: str) -> list[str]:
 def is_http_header_name(value: str) -> list[str]:
     if _header(value):
         return []
-    return [
-        regex_error("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER_FMT, "X-Header-Name")
-    ]
+    text = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return [regex_error(text, _HEADER_FMT, "X-Header-Name")]
 
 
 def is_fully_qualified_name(path: Path, name: str) -> list[FieldError]:

@@ -163,9 +163,8 @@ def names_errors(names: Obj, path: Path) -> list[FieldError]:
             errors.append(fields.invalid(path.child(name), names[name], detail))
     errors += _labels(names.get("shortNames"), path.child("shortNames"))
     if names.get("kind") and names["kind"] == names.get("listKind"):
-        errors.append(
-            fields.invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same")
-        )
+        detail = "kind and listKind may not be the same"
+        errors.append(fields.invalid(path.child("listKind"), names["listKind"], detail))
     return errors + _labels(names.get("categories"), path.child("categories"))
 
 

@@ -109,9 +109,8 @@ def _policy_errors(spec: common.Spec) -> list[FieldError]:
     errors: list[FieldError] = []
     management = spec["podManagementPolicy"]
     if management not in ("OrderedReady", "Parallel"):
-        errors.append(
-            invalid(common.SPEC.child("podManagementPolicy"), management, "must be 'OrderedReady' or 'Parallel'")
-        )
+        detail = "must be 'OrderedReady' or 'Parallel'"
+        errors.append(invalid(common.SPEC.child("podManagementPolicy"), management, detail))
     errors += _strategy_errors(spec["updateStrategy"], common.SPEC.child("updateStrategy"))
     policy, path = (
         spec["persistentVolumeClaimRetentionPolicy"],

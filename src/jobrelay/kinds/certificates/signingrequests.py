@@ -144,9 +144,8 @@ def validate_signer_name(name: str, path: Path) -> list[FieldError]:
         return [field.required(path)]
     domain, slash, rest = name.partition("/")
     if not slash or "/" in rest:
-        return [
-            field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
-        ]
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [field.invalid(path, name, detail)]
     errors = [field.too_long(path, 253)] if size(domain) > 253 else []
     errors += _first_bad_label(domain, is_dns1123_label, path)
     if "." not in domain:
@@ -228,22 +227,17 @@ def validate_change(new: Obj, old: Obj, *, approving: bool = False, issuing: boo
     found = {kind: [[c for c in _conditions(r) if c.get("type") == kind] for r in (new, old)] for kind in _FINAL}
     for kind, (after, before) in found.items():
         if len(after) < len(before):
-            errors.append(
-                field.forbidden(_CONDITIONS, f"updates may not remove a condition of type {field.go_quote(kind)}")
-            )
+            detail = f"updates may not remove a condition of type {field.go_quote(kind)}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
     for kind in () if approving else _DECISIONS:
         after, before = found[kind]
         if len(after) > len(before):
-            errors.append(
-                field.forbidden(_CONDITIONS, f"updates may not add a condition of type {field.go_quote(kind)}")
-            )
+            detail = f"updates may not add a condition of type {field.go_quote(kind)}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
         elif len(after) == len(before) and after != before:
             shown = difference(before, after, "[io.k8s.api.certificates.v1.CertificateSigningRequestCondition")
-            errors.append(
-                field.forbidden(
-                    _CONDITIONS, f"updates may not modify a condition of type {field.go_quote(kind)}\n{shown}"
-                )
-            )
+            detail = f"updates may not modify a condition of type {field.go_quote(kind)}\n{shown}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
     chains = [request["status"].get("certificate") or "" for request in (new, old)]
     if chains[0] != chains[1]:
         if not issuing:

@@ -100,9 +100,8 @@ def validate_taints(taints: list[dict[str, Any]], path: Path) -> list[FieldError
             errors.append(not_supported(at.child("effect"), effect, TAINT_EFFECTS))
         if (effect, key) in seen:
             value = struct_value(taint, "io.k8s.api.core.v1.Taint")
-            errors.append(
-                FieldError("FieldValueDuplicate", str(at), value, "taints must be unique by key and effect pair")
-            )
+            detail = "taints must be unique by key and effect pair"
+            errors.append(FieldError("FieldValueDuplicate", str(at), value, detail))
         seen.add((effect, key))
     return errors
 

@@ -87,9 +87,8 @@ def _validate_type(spec: dict[str, Any]) -> list[FieldError]:
     if not spec.get("ports") and not headless(spec) and kind != "ExternalName":
         errors.append(required(_SPEC.child("ports")))
     if kind in ("LoadBalancer", "NodePort") and headless(spec):
-        errors.append(
-            invalid(_SPEC.child("clusterIPs").index(0), "None", f"may not be set to 'None' for {kind} services")
-        )
+        detail = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid(_SPEC.child("clusterIPs").index(0), "None", detail))
     if kind == "ExternalName":
         given = [field for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field)]
         errors += [forbidden(_SPEC.child(field), _NOT_FOR_NAMES) for field in given]

@@ -86,9 +86,8 @@ def _validate_pool(pool: dict[str, Any]) -> list[FieldError]:
     path = _SPEC.child("pool")
     errors = pool_name(pool["name"], path.child("name"))
     if pool["resourceSliceCount"] <= 0:
-        errors.append(
-            invalid(path.child("resourceSliceCount"), pool["resourceSliceCount"], "must be greater than zero")
-        )
+        detail = "must be greater than zero"
+        errors.append(invalid(path.child("resourceSliceCount"), pool["resourceSliceCount"], detail))
     if pool["generation"] < 0:
         text = "must be greater than or equal to zero"
         errors.append(invalid(path.child("generation"), pool["generation"], text))

@@ -76,13 +76,11 @@ def _validate_token_requests(requests: Any) -> list[FieldError]:
         audiences.add(request["audience"])
         seconds = request.get("expirationSeconds")
         if seconds is not None and seconds < _TEN_MINUTES:
-            errors.append(
-                invalid(path.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")
-            )
+            detail = "may not specify a duration less than 10 minutes"
+            errors.append(invalid(path.child("expirationSeconds"), seconds, detail))
         if seconds is not None and seconds > 1 << 32:
-            errors.append(
-                invalid(path.child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds")
-            )
+            detail = "may not specify a duration larger than 2^32 seconds"
+            errors.append(invalid(path.child("expirationSeconds"), seconds, detail))
     return errors
 
 

@@ -126,9 +126,8 @@ def validate_dns_config(spec: Fields, path: Path) -> Errors:
     errors: Errors = []
     servers, searches = config.get("nameservers") or [], config.get("searches") or []
     if len(servers) > _MAX_NAMESERVERS:
-        errors.append(
-            invalid(path.child("nameservers"), servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
-        )
+        detail = f"must not have more than {_MAX_NAMESERVERS} nameservers"
+        errors.append(invalid(path.child("nameservers"), servers, detail))
     for i, server in enumerate(servers):
         errors += is_valid_ip_for_legacy_field(path.child("nameservers").index(i), server)
     at = path.child("searches")

@@ -163,9 +163,8 @@ def _validate_host_ip(status: Fields) -> Errors:
     addresses = status.get("hostIPs") or ()
     if not addresses or addresses[0].get("ip", "") == status.get("hostIP", ""):
         return []
-    return [
-        invalid(STATUS.child("hostIPs").index(0).child("ip"), addresses[0].get("ip", ""), "must be equal to `hostIP`")
-    ]
+    detail = "must be equal to `hostIP`"
+    return [invalid(STATUS.child("hostIPs").index(0).child("ip"), addresses[0].get("ip", ""), detail)]
 
 
 def _validate_ips(status: Fields, stored: Fields, name: str) -> Errors:
