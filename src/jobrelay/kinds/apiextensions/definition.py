@@ -122,9 +122,8 @@ def _status_errors(crd: Obj) -> list[FieldError]:
         if name in missing:
             detail = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                "spec.versions until "
-                f"a storage migration ensures no data remains persisted in {name} and removes {name} from "
-                "status.storedVersions"
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
             )
             errors.append(field.invalid(path.index(index), name, detail))
     return errors

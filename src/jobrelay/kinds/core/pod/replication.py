@@ -74,9 +74,8 @@ def _warn_create(obj: Obj) -> list[str]:
     warnings = []
     if texts := is_dns1123_label(obj["metadata"].get("name", "")):
         warnings.append(
-            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a "
-            "DNS label is"
-            f" recommended: [{' '.join(texts)}]"
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
+            f"label is recommended: [{' '.join(texts)}]"
         )
     return warnings + pod_template_warnings(obj["spec"].get("template"), _TEMPLATE)
 
