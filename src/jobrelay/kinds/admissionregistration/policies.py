@@ -16,14 +16,8 @@ from jobrelay.apimachinery.names import (
     name_is_dns_subdomain,
     name_is_path_segment,
 )
+from jobrelay.kinds.admissionregistration import rules
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
-from jobrelay.kinds.admissionregistration.rules import (
-    FAILURE_POLICIES,
-    MATCH_POLICIES,
-    default_rule,
-    validate_match_conditions,
-    validate_rule,
-)
 from jobrelay.kinds.core.checks import dns_subdomain, qualified_name
 from jobrelay.kinds.generation import count_spec_changes, keep_all_but_status, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
@@ -52,7 +46,7 @@ def _default_match(match: dict[str, Any] | None) -> None:
             match[name] = {}
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in match.get(name) or ():
-            default_rule(rule)
+            rules.default_rule(rule)
 
 
 def default_policy(obj: Obj) -> None:
@@ -71,8 +65,8 @@ def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
         obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
     )
     spec = obj["spec"]
-    if spec["failurePolicy"] not in FAILURE_POLICIES:
-        errors.append(not_supported(_SPEC.child("failurePolicy"), spec["failurePolicy"], FAILURE_POLICIES))
+    if spec["failurePolicy"] not in rules.FAILURE_POLICIES:
+        errors.append(not_supported(_SPEC.child("failurePolicy"), spec["failurePolicy"], rules.FAILURE_POLICIES))
     if spec.get("paramKind") is not None:
         errors += _validate_param_kind(spec["paramKind"], _SPEC.child("paramKind"))
     match, path = spec.get("matchConstraints"), _SPEC.child("matchConstraints")
@@ -83,7 +77,7 @@ def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
         errors += [] if match.get("resourceRules") else [required(path.child("resourceRules"))]
     if old is None or any(spec.get(name) != old["spec"].get(name) for name in ("paramKind", "matchConditions")):
         conditions, params = spec.get("matchConditions") or [], spec.get("paramKind") is not None
-        errors += validate_match_conditions(conditions, _SPEC.child("matchConditions"), params=params)
+        errors += rules.validate_match_conditions(conditions, _SPEC.child("matchConditions"), params=params)
     variables = spec.get("variables") or []
     expressions = ExpressionCompiler(params=spec.get("paramKind") is not None, composed=bool(variables))
     for i, variable in enumerate(variables):
@@ -191,8 +185,8 @@ def _validate_api_version(value: str, path: Path) -> list[FieldError]:
 
 def _validate_match(match: dict[str, Any], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    if match["matchPolicy"] not in MATCH_POLICIES:
-        errors.append(not_supported(path.child("matchPolicy"), match["matchPolicy"], MATCH_POLICIES))
+    if match["matchPolicy"] not in rules.MATCH_POLICIES:
+        errors.append(not_supported(path.child("matchPolicy"), match["matchPolicy"], rules.MATCH_POLICIES))
     for name in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(match[name], path.child(name))
     for name in ("resourceRules", "excludeResourceRules"):
@@ -208,7 +202,7 @@ def _validate_named_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
         place = path.child("resourceNames").index(i)
         errors += [invalid(place, name, text) for text in name_is_path_segment(name, False)]
         errors += [duplicate(place, name)] if name in names[:i] else []
-    return errors + validate_rule(rule, path)
+    return errors + rules.validate_rule(rule, path)
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:

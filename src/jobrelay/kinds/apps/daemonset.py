@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.apimachinery.meta import (
-    validate_label_selector,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps import common
@@ -71,12 +66,12 @@ def _prepare_update(new: Obj, old: Obj) -> None:
 
 
 def _validate_create(daemon_set: Obj) -> list[FieldError]:
-    errors = validate_object_meta(daemon_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(daemon_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
     return errors + _spec_errors(daemon_set)
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     errors += common.immutable_selector(new["spec"], old["spec"])
     return errors + _spec_errors(new)
 
@@ -86,16 +81,16 @@ def _spec_errors(daemon_set: Obj) -> list[FieldError]:
     errors = _selector_errors(spec)
     errors += validate_pod_template_spec(spec["template"], common.TEMPLATE)
     errors += common.long_running_errors(spec["template"]["spec"], "DaemonSet")
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
-    errors += validate_non_negative(_generation(daemon_set), common.SPEC.child("templateGeneration"))
+    errors += meta.validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
+    errors += meta.validate_non_negative(_generation(daemon_set), common.SPEC.child("templateGeneration"))
     errors += _strategy_errors(spec["updateStrategy"], common.SPEC.child("updateStrategy"))
-    return errors + validate_non_negative(spec["revisionHistoryLimit"], common.SPEC.child("revisionHistoryLimit"))
+    return errors + meta.validate_non_negative(spec["revisionHistoryLimit"], common.SPEC.child("revisionHistoryLimit"))
 
 
 def _selector_errors(spec: common.Spec) -> list[FieldError]:
     selector, path = spec.get("selector"), common.SPEC.child("selector")
     labels = spec["template"]["metadata"].get("labels")
-    errors = [] if selector is None else validate_label_selector(selector, path)
+    errors = [] if selector is None else meta.validate_label_selector(selector, path)
     try:
         matches = selector is not None and selector_from_object(selector).matches(labels or {})
     except SelectorError:
@@ -131,7 +126,7 @@ def _rolling_errors(rolling: dict[str, Any], path: Path) -> list[FieldError]:
 
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     return errors + common.counter_errors(new["status"], _COUNTERS) + common.decremented(new, old)
 
 

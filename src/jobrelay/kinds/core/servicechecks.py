@@ -12,14 +12,7 @@ from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, 
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.ips import is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_labels
-from jobrelay.kinds.core.checks import (
-    PROTOCOLS,
-    dns_label,
-    dns_subdomain,
-    port_number,
-    port_number_or_name,
-    qualified_name,
-)
+from jobrelay.kinds.core import checks
 from jobrelay.kinds.core.endpoints import validate_endpoint_ip
 from jobrelay.kinds.strategy import Obj
 
@@ -94,7 +87,7 @@ def _validate_type(spec: dict[str, Any]) -> list[FieldError]:
         errors += [forbidden(_SPEC.child(field), _NOT_FOR_NAMES) for field in given]
         name = spec.get("externalName", "").removesuffix(".")
         at = _SPEC.child("externalName")
-        errors += dns_subdomain(name, at) if name else [required(at)]
+        errors += checks.dns_subdomain(name, at) if name else [required(at)]
     return errors
 
 
@@ -102,18 +95,18 @@ def _validate_port(port: dict[str, Any], path: Path, names: set[str], *, name_re
     errors: list[FieldError] = []
     name, protocol = port.get("name", ""), port.get("protocol", "")
     if name:
-        errors += dns_label(name, path.child("name"))
+        errors += checks.dns_label(name, path.child("name"))
         if name in names:
             errors.append(duplicate(path.child("name"), name))
         names.add(name)
     elif name_required:
         errors.append(required(path.child("name")))
-    errors += port_number(port.get("port", 0), path.child("port"))
-    if protocol not in PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), protocol, PROTOCOLS))
-    errors += port_number_or_name(port.get("targetPort", 0), path.child("targetPort"))
+    errors += checks.port_number(port.get("port", 0), path.child("port"))
+    if protocol not in checks.PROTOCOLS:
+        errors.append(not_supported(path.child("protocol"), protocol, checks.PROTOCOLS))
+    errors += checks.port_number_or_name(port.get("targetPort", 0), path.child("targetPort"))
     if "appProtocol" in port:
-        errors += qualified_name(port["appProtocol"], path.child("appProtocol"))
+        errors += checks.qualified_name(port["appProtocol"], path.child("appProtocol"))
     return errors
 
 
@@ -261,7 +254,7 @@ def validate_load_balancer_class(spec: dict[str, Any], old: dict[str, Any] | Non
     if old is not None and balanced and old.get("type") == "LoadBalancer" and old.get("loadBalancerClass") != name:
         errors.append(invalid(at, name, "may not change once set"))
     if name is not None:
-        errors += qualified_name(name, at) if balanced else [forbidden(at, _LOAD_BALANCER_ONLY)]
+        errors += checks.qualified_name(name, at) if balanced else [forbidden(at, _LOAD_BALANCER_ONLY)]
     return errors
 
 
@@ -279,7 +272,7 @@ def _validate_traffic(spec: dict[str, Any]) -> list[FieldError]:
             text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
             errors.append(invalid(at, port, text))
     else:
-        errors += port_number(port, at) if port else [required(at)]
+        errors += checks.port_number(port, at) if port else [required(at)]
     inside = spec.get("internalTrafficPolicy")
     if inside is not None and inside not in TRAFFIC_POLICIES:
         errors.append(not_supported(_SPEC.child("internalTrafficPolicy"), inside, TRAFFIC_POLICIES))
