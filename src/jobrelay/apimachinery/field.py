@@ -163,6 +163,11 @@ def not_supported(path: Path, value: Any, supported: Sequence[str]) -> FieldErro
     return FieldError("FieldValueNotSupported", str(path), value, detail)
 
 
+def one_of(path: Path, value: Any, options: Sequence[str]) -> list[FieldError]:
+    """The error of a value that is none of the options."""
+    return [] if value in options else [not_supported(path, value, options)]
+
+
 def too_long(path: Path, limit: int) -> FieldError:
     return FieldError(
         "FieldValueTooLong", str(path), "", f"may not be more than {limit} byte{'' if limit == 1 else 's'}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery import jsonpath
 from jobrelay.apimachinery.cel.syntax import RESERVED
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_conditions, validate_label_selector, validate_object_meta
 from jobrelay.apimachinery.names import (
@@ -65,8 +65,7 @@ def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
         obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
     )
     spec = obj["spec"]
-    if spec["failurePolicy"] not in rules.FAILURE_POLICIES:
-        errors.append(not_supported(_SPEC.child("failurePolicy"), spec["failurePolicy"], rules.FAILURE_POLICIES))
+    errors += one_of(_SPEC.child("failurePolicy"), spec["failurePolicy"], rules.FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
         errors += _validate_param_kind(spec["paramKind"], _SPEC.child("paramKind"))
     match, path = spec.get("matchConstraints"), _SPEC.child("matchConstraints")
@@ -185,8 +184,7 @@ def _validate_api_version(value: str, path: Path) -> list[FieldError]:
 
 def _validate_match(match: dict[str, Any], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    if match["matchPolicy"] not in rules.MATCH_POLICIES:
-        errors.append(not_supported(path.child("matchPolicy"), match["matchPolicy"], rules.MATCH_POLICIES))
+    errors += one_of(path.child("matchPolicy"), match["matchPolicy"], rules.MATCH_POLICIES)
     for name in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(match[name], path.child(name))
     for name in ("resourceRules", "excludeResourceRules"):

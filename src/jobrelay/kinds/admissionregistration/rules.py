@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, one_of, required, too_many
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 from jobrelay.kinds.core.checks import lone_wildcard, qualified_name
 
@@ -25,8 +25,7 @@ def validate_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
     errors = [] if operations else [required(place)]
     errors += lone_wildcard(operations, place, "operations")
     for i, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            errors.append(not_supported(place.index(i), operation, OPERATIONS))
+        errors += one_of(place.index(i), operation, OPERATIONS)
     for field, words in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
         values = rule.get(field) or []
         errors += [] if values else [required(path.child(field))]
@@ -34,8 +33,7 @@ def validate_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
         if field == "apiVersions":
             errors += [required(path.child(field).index(i)) for i, value in enumerate(values) if not value]
     errors += _validate_resources(rule.get("resources") or [], path.child("resources"))
-    if rule["scope"] not in SCOPES:
-        errors.append(not_supported(path.child("scope"), rule["scope"], SCOPES))
+    errors += one_of(path.child("scope"), rule["scope"], SCOPES)
     return errors
 
 

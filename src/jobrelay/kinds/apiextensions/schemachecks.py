@@ -184,8 +184,7 @@ def _extensions(schema: Schema, path: Path, options: SchemaRequirements, errors:
     map_type, list_type = schema.get("x-kubernetes-map-type"), schema.get("x-kubernetes-list-type")
     if map_type is not None:
         errors += _typed(schema, "object", "x-kubernetes-map-type", path)
-        if map_type not in ("atomic", "granular"):
-            errors.append(fields.not_supported(path.child("x-kubernetes-map-type"), map_type, ("atomic", "granular")))
+        errors += fields.one_of(path.child("x-kubernetes-map-type"), map_type, ("atomic", "granular"))
     if list_type is not None:
         wrong = _typed(schema, "array", "x-kubernetes-list-type", path)
         errors += wrong

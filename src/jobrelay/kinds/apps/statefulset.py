@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery import meta
-from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, one_of
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_label
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
@@ -117,8 +117,7 @@ def _policy_errors(spec: common.Spec) -> list[FieldError]:
         common.SPEC.child("persistentVolumeClaimRetentionPolicy"),
     )
     for name in ("whenDeleted", "whenScaled"):
-        if policy[name] not in ("Retain", "Delete"):
-            errors.append(not_supported(path.child(name), policy[name], ("Retain", "Delete")))
+        errors += one_of(path.child(name), policy[name], ("Retain", "Delete"))
     return errors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery.cron import ScheduleError, check_schedule, is_zone_name, zone_problem
-from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, json_value, struct_value
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
@@ -75,8 +75,7 @@ def _spec_errors(spec: Spec, old: Spec | None) -> list[FieldError]:
     errors += validate_non_negative(spec.get("startingDeadlineSeconds", 0), _SPEC.child("startingDeadlineSeconds"))
     if "timeZone" in spec and (old is None or old.get("timeZone") != spec["timeZone"]):
         errors += _zone_errors(spec["timeZone"], _SPEC.child("timeZone"))
-    if spec["concurrencyPolicy"] not in POLICIES:
-        errors.append(not_supported(_SPEC.child("concurrencyPolicy"), spec["concurrencyPolicy"], POLICIES))
+    errors += one_of(_SPEC.child("concurrencyPolicy"), spec["concurrencyPolicy"], POLICIES)
     errors += _job_template_errors(spec["jobTemplate"]["spec"])
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += validate_non_negative(spec.get(name, 0), _SPEC.child(name))

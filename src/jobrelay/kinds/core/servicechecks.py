@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.ips import is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_labels
@@ -57,8 +57,7 @@ def validate_service(service: Obj, old: Obj | None) -> list[FieldError]:
     errors += _validate_affinity(spec)
     errors += validate_cluster_ips(service, old)
     errors += _validate_external_ips(spec, (old or {}).get("spec") or {})
-    if spec.get("type", "") not in TYPES:
-        errors.append(not_supported(_SPEC.child("type"), spec.get("type", ""), TYPES))
+    errors += one_of(_SPEC.child("type"), spec.get("type", ""), TYPES)
     errors += _validate_unique_ports(spec, ports)
     errors += _validate_source_ranges(service, old)
     errors += _validate_load_balancer(spec)
@@ -102,8 +101,7 @@ def _validate_port(port: dict[str, Any], path: Path, names: set[str], *, name_re
     elif name_required:
         errors.append(required(path.child("name")))
     errors += checks.port_number(port.get("port", 0), path.child("port"))
-    if protocol not in checks.PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), protocol, checks.PROTOCOLS))
+    errors += one_of(path.child("protocol"), protocol, checks.PROTOCOLS)
     errors += checks.port_number_or_name(port.get("targetPort", 0), path.child("targetPort"))
     if "appProtocol" in port:
         errors += checks.qualified_name(port["appProtocol"], path.child("appProtocol"))
@@ -155,8 +153,7 @@ def _validate_families(spec: dict[str, Any]) -> list[FieldError]:
     errors: list[FieldError] = []
     families, at = spec.get("ipFamilies") or [], _SPEC.child("ipFamilies")
     for i, family in enumerate(families):
-        if family not in FAMILIES:
-            errors.append(not_supported(at.index(i), family, FAMILIES))
+        errors += one_of(at.index(i), family, FAMILIES)
         if family in families[:i]:
             errors.append(duplicate(at.index(i), family))
     policy = spec.get("ipFamilyPolicy")

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, one_of, required
 from jobrelay.apimachinery.gostruct import json_value
 from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
@@ -54,15 +54,13 @@ def _validate_spec(spec: dict[str, Any], lenient: bool) -> list[FieldError]:
         text = "may not specify more than two policyTypes"
         return [*errors, invalid(_SPEC.child("policyTypes"), json_value(types), text)]
     for i, kind in enumerate(types):
-        if kind not in POLICY_TYPES:
-            errors.append(not_supported(_SPEC.child("policyTypes").index(i), kind, POLICY_TYPES))
+        errors += one_of(_SPEC.child("policyTypes").index(i), kind, POLICY_TYPES)
     return errors
 
 
 def _validate_port(port: dict[str, Any], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    if port["protocol"] not in PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), port["protocol"], PROTOCOLS))
+    errors += one_of(path.child("protocol"), port["protocol"], PROTOCOLS)
     number, end, place = port.get("port"), port.get("endPort"), path.child("endPort")
     if number is None:
         if end is not None:

@@ -32,8 +32,7 @@ def validate(obj: Obj) -> list[FieldError]:
     errors += _validate_parameters(obj.get("parameters") or {})
     if obj["reclaimPolicy"] and obj["reclaimPolicy"] not in RECLAIM_POLICIES:
         errors.append(field.not_supported(Path("reclaimPolicy"), obj["reclaimPolicy"], RECLAIM_POLICIES))
-    if obj["volumeBindingMode"] not in BINDING_MODES:
-        errors.append(field.not_supported(Path("volumeBindingMode"), obj["volumeBindingMode"], BINDING_MODES))
+    errors += field.one_of(Path("volumeBindingMode"), obj["volumeBindingMode"], BINDING_MODES)
     return errors + _validate_topologies(obj.get("allowedTopologies") or [])
 
 

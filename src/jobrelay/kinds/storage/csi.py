@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery import meta, quantity
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_long
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, one_of, required, too_long
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name
@@ -45,8 +45,7 @@ def validate_driver(obj: Obj) -> list[FieldError]:
 
 def _validate_driver_spec(spec: dict[str, Any]) -> list[FieldError]:
     errors: list[FieldError] = []
-    if spec["fsGroupPolicy"] not in FS_GROUP_POLICIES:
-        errors.append(not_supported(_SPEC.child("fsGroupPolicy"), spec["fsGroupPolicy"], FS_GROUP_POLICIES))
+    errors += one_of(_SPEC.child("fsGroupPolicy"), spec["fsGroupPolicy"], FS_GROUP_POLICIES)
     errors += _validate_token_requests(spec.get("tokenRequests") or ())
     modes = _SPEC.child("volumeLifecycleModes")
     errors += [
