@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobrelay.apimachinery.decode import DecodeError
-from jobrelay.kinds.apps import apply_scale, scale_of, validate_scale
+from jobrelay.kinds.apps.scale import apply_scale, scale_of, validate_scale
 from jobrelay.kinds.strategy import Obj
 
 from .workloads import create, hooks, read, texts, update, workload

@@ -19,7 +19,7 @@ from jobrelay.apimachinery.meta import validate_object_meta, validate_object_met
 from jobrelay.apimachinery.names import name_is_path_segment
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds import registry
-from jobrelay.kinds.context import RequestContext, UserInfo, current
+from jobrelay.kinds.context import RequestContext, RequestUser, current
 from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create, begin_update
 from jobrelay.kinds.strategy import Strategy
 
@@ -86,7 +86,7 @@ def masked(obj: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['plural']}-{case.get('sub', '')}")
 def test_real_answer(case: dict[str, Any]) -> None:
-    current.set(RequestContext(requester=UserInfo("admin", "admin", ("system:masters", "system:authenticated"))))
+    current.set(RequestContext(requester=RequestUser("admin", "admin", ("system:masters", "system:authenticated"))))
     strategy = registry.strategy(group_of(case), case["plural"])
     new = read(case, "new")
     strategy.default(new)

@@ -12,7 +12,8 @@ from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds import registry
 from jobrelay.kinds.bootstrap import bootstrap, policy
-from jobrelay.kinds.rbac import STRATEGIES, rules
+from jobrelay.kinds.rbac import rules
+from jobrelay.kinds.rbac.roles import STRATEGIES
 
 FULL_AUTHORITY: list[dict[str, Any]] = [
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},

@@ -18,7 +18,7 @@ from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.authorization import reviews
 from jobrelay.kinds.certificates import signingrequests
-from jobrelay.kinds.context import RequestContext, UserInfo, current
+from jobrelay.kinds.context import RequestContext, RequestUser, current
 from jobrelay.kinds.coordination import leases
 from jobrelay.kinds.core.tlspair import key_pair_error
 from jobrelay.kinds.events import events
@@ -38,7 +38,7 @@ def read(api_version: str, kind: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def request_of_alice() -> Iterator[None]:
-    token = current.set(RequestContext(NOW, UserInfo("alice", "u1", ("g",), {"k": ("v",)})))
+    token = current.set(RequestContext(NOW, RequestUser("alice", "u1", ("g",), {"k": ("v",)})))
     yield
     current.reset(token)
 

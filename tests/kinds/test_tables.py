@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.tables import crd_table, default_table, table_for
+from jobrelay.kinds.tables import crd_table, table_for
 from jobrelay.kinds.tables.ages import human_duration
+from jobrelay.kinds.tables.columns import PLAIN
 
 NOW = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 META = {"name": "a", "creationTimestamp": "2024-01-02T11:58:30Z"}
@@ -62,8 +63,8 @@ def test_every_served_kind_can_define_its_columns() -> None:
 
 
 def test_a_kind_without_columns_of_its_own_shows_when_it_was_created() -> None:
-    assert table_for("example.com", "widgets") is default_table
-    assert default_table.cells({"metadata": META}, NOW) == ["a", "2024-01-02T11:58:30Z"]
+    assert table_for("example.com", "widgets") is PLAIN
+    assert PLAIN.cells({"metadata": META}, NOW) == ["a", "2024-01-02T11:58:30Z"]
 
 
 @pytest.mark.parametrize(

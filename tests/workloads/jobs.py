@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.kinds.batch.job import broken_rules
+from jobrelay.kinds.batch.job.status import broken_rules
 from jobrelay.kube import Object
 from jobrelay.workloads import JobAdapter, MirrorParameters
 from tests.kinds.workloads import create

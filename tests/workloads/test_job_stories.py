@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobrelay.apimachinery.patch.merge import apply_merge_patch
-from jobrelay.kinds.batch.job import broken_rules
+from jobrelay.kinds.batch.job.status import broken_rules
 from jobrelay.workloads import status_patch
 from tests.kinds.workloads import is_finished
 

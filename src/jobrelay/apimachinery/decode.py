@@ -128,10 +128,11 @@ def _compiled(kind: str, go: str, name: str, elem: Type | None) -> Decoder:
         return _map(go, elem)
     if kind in _LIMITS:
         return _integer(kind, go)
+    if kind in _AS_IS:
+        return _exactly(_AS_IS[kind], go)
     return {
-        "s": _string, "b": _bool, "f64": _float, "bytes": _bytes, "Time": _time, "MicroTime": _micro_time,
-        "Duration": _duration, "Quantity": _quantity, "IntOrString": _int_or_string, "Raw": _raw, "Fields": _raw,
-        "union": _union(name),
+        "f64": _float, "bytes": _bytes, "Time": _time, "MicroTime": _micro_time, "Duration": _duration,
+        "Quantity": _quantity, "IntOrString": _int_or_string, "Raw": _raw, "Fields": _raw, "union": _union(name),
     }[kind](go)  # fmt: skip
 
 
@@ -334,22 +335,13 @@ def _map(go: str, elem: Type) -> Decoder:
     return decode_map
 
 
-def _string(go: str) -> Decoder:
-    def decode_string(value: Any, trail: Trail, notes: Notes) -> Any:
-        if type(value) is not str:
+def _exactly(wanted: type, go: str) -> Decoder:
+    def decode_exactly(value: Any, trail: Trail, notes: Notes) -> Any:
+        if type(value) is not wanted:
             raise DecodeError(json_kind(value), go)
         return value
 
-    return decode_string
-
-
-def _bool(go: str) -> Decoder:
-    def decode_bool(value: Any, trail: Trail, notes: Notes) -> Any:
-        if type(value) is not bool:
-            raise DecodeError(json_kind(value), go)
-        return value
-
-    return decode_bool
+    return decode_exactly
 
 
 def _integer(kind: str, go: str) -> Decoder:

@@ -15,23 +15,12 @@ from typing import Any, Final
 import msgspec
 
 ERROR_TEXTS: Final = {
-    "FieldValueNotFound": "Not found",
-    "FieldValueRequired": "Required value",
-    "FieldValueDuplicate": "Duplicate value",
-    "FieldValueInvalid": "Invalid value",
-    "FieldValueNotSupported": "Unsupported value",
-    "FieldValueForbidden": "Forbidden",
-    "FieldValueTooLong": "Too long",
-    "FieldValueTooMany": "Too many",
-    "InternalError": "Internal error",
-    "FieldValueTypeInvalid": "Invalid value",
-}
-_WITHOUT_VALUE: Final = {
-    "FieldValueRequired",
-    "FieldValueForbidden",
-    "FieldValueTooLong",
-    "InternalError",
-}
+    "FieldValueNotFound": "Not found", "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value", "FieldValueInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value", "FieldValueForbidden": "Forbidden", "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many", "InternalError": "Internal error", "FieldValueTypeInvalid": "Invalid value",
+}  # fmt: skip
+_WITHOUT_VALUE: Final = {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"}
 NO_VALUE: Final = object()
 
 
@@ -172,6 +161,11 @@ def not_supported(path: Path, value: Any, supported: Sequence[str]) -> FieldErro
     """`supported` is printed in the order given; pass it sorted where Kubernetes sorts."""
     detail = "supported values: " + ", ".join(go_quote(v) for v in supported) if supported else ""
     return FieldError("FieldValueNotSupported", str(path), value, detail)
+
+
+def one_of(path: Path, value: Any, options: Sequence[str]) -> list[FieldError]:
+    """The error of a value that is none of the options."""
+    return [] if value in options else [not_supported(path, value, options)]
 
 
 def too_long(path: Path, limit: int) -> FieldError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final, Self
 
 import msgspec
@@ -226,11 +227,7 @@ class _Scanner:
             raise self.stop("looking for beginning of value")
 
     def object(self, depth: int) -> None:
-        self.at += 1
-        if self.peek() == "}":
-            self.at += 1
-            return
-        while True:
+        for _ in self.elements("}", "after object key:value pair"):
             if self.peek() != '"':
                 raise self.stop("looking for beginning of object key string")
             self.string()
@@ -238,28 +235,24 @@ class _Scanner:
                 raise self.stop("after object key")
             self.at += 1
             self.value(depth + 1)
-            char = self.peek()
-            if char == "}":
-                self.at += 1
-                return
-            if char != ",":
-                raise self.stop("after object key:value pair")
-            self.at += 1
 
     def array(self, depth: int) -> None:
-        self.at += 1
-        if self.peek() == "]":
-            self.at += 1
-            return
-        while True:
+        for _ in self.elements("]", "after array element"):
             self.value(depth + 1)
+
+    def elements(self, close: str, where: str) -> Iterator[None]:
+        """Once before each element up to the closing bracket."""
+        self.at += 1
+        empty = self.peek() == close
+        while not empty:
+            yield
             char = self.peek()
-            if char == "]":
-                self.at += 1
-                return
+            if char == close:
+                break
             if char != ",":
-                raise self.stop("after array element")
+                raise self.stop(where)
             self.at += 1
+        self.at += 1
 
     def string(self) -> None:
         self.at += 1

@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from jobrelay.apimachinery.field import (
     FieldError,
     Path,
@@ -20,6 +18,7 @@ from jobrelay.apimachinery.field import (
     required,
     too_long,
 )
+from jobrelay.apimachinery.gostruct import json_value
 from jobrelay.apimachinery.names import (
     NameFn,
     is_qualified_name,
@@ -167,7 +166,7 @@ def validate_owner_references(references: Sequence[Mapping[str, Any]], path: Pat
             this = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
                 errors.append(invalid(
-                    path, _raw([_ordered(r) for r in references]),
+                    path, json_value([_ordered(r) for r in references]),
                     'Only one reference can have Controller set to true. Found "true" in references for'
                     f" {controller} and {this}",
                 ))  # fmt: skip
@@ -185,17 +184,13 @@ def _validate_owner_reference(reference: Mapping[str, Any], path: Path) -> list[
     missing = (name for name in ("kind", "name", "uid") if not reference.get(name))
     errors.extend(invalid(path.child(name), "", "must not be empty") for name in missing)
     if (api_version, kind) == ("v1", "Event"):
-        errors.append(invalid(path, _raw(_ordered(reference)), "/v1, Kind=Event is disallowed from being an owner"))
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        errors.append(invalid(path, json_value(_ordered(reference)), detail))
     return errors
 
 
 def _ordered(reference: Mapping[str, Any]) -> dict[str, Any]:
     return {name: reference[name] for name in _OWNER_FIELDS if name in reference}
-
-
-def _raw(value: Any) -> msgspec.Raw:
-    """A value that an error shows with its fields in the order given."""
-    return msgspec.Raw(msgspec.json.encode(value))
 
 
 def validate_finalizers(finalizers: Sequence[str], path: Path) -> list[FieldError]:
@@ -221,9 +216,8 @@ def _no_new_finalizers(new: Sequence[str], old: Sequence[str], path: Path) -> li
     if not extra:
         return []
     shown = ", ".join(go_quote(name) for name in extra)
-    return [forbidden(
-        path, f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
-    )]  # fmt: skip
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    return [forbidden(path, detail)]
 
 
 def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
@@ -295,9 +289,8 @@ def validate_label_selector_requirement(
             errors.append(required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            errors.append(
-                forbidden(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-            )
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            errors.append(forbidden(path.child("values"), detail))
     else:
         errors.append(invalid(path.child("operator"), operator, "not a valid selector operator"))
     errors += validate_label_name(requirement.get("key", ""), path.child("key"))

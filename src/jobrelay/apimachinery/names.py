@@ -72,9 +72,8 @@ def _subdomain_errors(value: str, too_long: str) -> list[str]:
     errors = [too_long] if size(value) > SUBDOMAIN_MAX else []
     if not _subdomain(value):
         errors.append(regex_error(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
-            "must start"
-            " and end with an alphanumeric character", _SUBDOMAIN_FMT, "example.com",
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+            "start and end with an alphanumeric character", _SUBDOMAIN_FMT, "example.com",
         ))  # fmt: skip
     return errors
 
@@ -85,9 +84,8 @@ def is_dns1123_label(value: str) -> list[str]:
     errors = [max_length_error(LABEL_MAX)] if size(value) > LABEL_MAX else []
     if not _label(value):
         errors.append("must not contain dots" if _subdomain(value) else regex_error(
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-            "start and end"
-            " with an alphanumeric character", _LABEL_FMT, "my-name", "123-abc",
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+            "end with an alphanumeric character", _LABEL_FMT, "my-name", "123-abc",
         ))  # fmt: skip
     return errors
 
@@ -109,9 +107,8 @@ def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
     errors = [max_length_error(SUBDOMAIN_MAX)] if size(value) > SUBDOMAIN_MAX else []
     if not _underscore(value):
         errors.append(regex_error(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
-            "and must"
-            " start and end with an alphanumeric character", _UNDERSCORE_FMT, "example.com",
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+            "must start and end with an alphanumeric character", _UNDERSCORE_FMT, "example.com",
         ))  # fmt: skip
     return errors
 
@@ -130,9 +127,8 @@ def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
     errors = [max_length_error(SUBDOMAIN_MAX)] if size(value) > SUBDOMAIN_MAX else []
     if not _wildcard(value):
         errors.append(regex_error(
-            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
-            "consist of"
-            " lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
+            "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
             _WILDCARD_FMT, "*.example.com",
         ))  # fmt: skip
     return errors
@@ -155,9 +151,8 @@ def _qualified_name_errors(value: str) -> list[str]:
         return []
     parts = value.split("/")
     if len(parts) > 2:
-        return [
-            f"a valid label key {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_KEY_TEXT} {example}"]
     errors = []
     if len(parts) == 2:
         if not parts[0]:
@@ -183,9 +178,8 @@ def is_valid_label_value(value: str) -> list[str]:
     errors = [max_bytes_error(LABEL_MAX)] if size(value) > LABEL_MAX else []
     if not _value(value):
         errors.append(regex_error(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-            "must start"
-            " and end with an alphanumeric character", _VALUE_FMT, "MyValue", "my_value", "12345",
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+            "start and end with an alphanumeric character", _VALUE_FMT, "MyValue", "my_value", "12345",
         ))  # fmt: skip
     return errors
 
@@ -208,9 +202,8 @@ def is_config_map_key(value: str) -> list[str]:
 
 def is_env_var_name(value: str) -> list[str]:
     errors = [] if _env(value) else [regex_error(
-        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and "
-        "must not"
-        " start with a digit", _ENV_FMT, "my.env-name", "MY_ENV.NAME", "MyEnvName1",
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
+        "not start with a digit", _ENV_FMT, "my.env-name", "MY_ENV.NAME", "MyEnvName1",
     )]  # fmt: skip
     return errors + _no_parent_directory(value)
 
@@ -228,8 +221,7 @@ def is_c_identifier(value: str) -> list[str]:
         return []
     return [regex_error(
         "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
-        "characters"
-        " or '_'", _C_IDENTIFIER_FMT, "my_name", "MY_NAME", "MyName",
+        "characters or '_'", _C_IDENTIFIER_FMT, "my_name", "MY_NAME", "MyName",
     )]  # fmt: skip
 
 
@@ -262,19 +254,15 @@ def is_valid_port_name(value: str) -> list[str]:
 def is_valid_percent(value: str) -> list[str]:
     if _percent(value):
         return []
-    return [
-        regex_error(
-            "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT_FMT, "1%", "93%"
-        )
-    ]
+    text = "a valid percent string must be a numeric string followed by an ending '%'"
+    return [regex_error(text, _PERCENT_FMT, "1%", "93%")]
 
 
 def is_http_header_name(value: str) -> list[str]:
     if _header(value):
         return []
-    return [
-        regex_error("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER_FMT, "X-Header-Name")
-    ]
+    text = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return [regex_error(text, _HEADER_FMT, "X-Header-Name")]
 
 
 def is_fully_qualified_name(path: Path, name: str) -> list[FieldError]:

@@ -19,18 +19,10 @@ UTC: Final = dt.UTC
 _WRITTEN: Final = "%04d-%02d-%02dT%02d:%02d:%02dZ"
 
 _PARTS: Final = (
-    ("2006", re.compile(r"\d{4}")),
-    ("-", re.compile(r"-")),
-    ("01", re.compile(r"\d{2}")),
-    ("-", re.compile(r"-")),
-    ("02", re.compile(r"\d{2}")),
-    ("T", re.compile(r"T")),
-    ("15", re.compile(r"\d{1,2}")),
-    (":", re.compile(r":")),
-    ("04", re.compile(r"\d{2}")),
-    (":", re.compile(r":")),
-    ("05", re.compile(r"\d{2}")),
-)
+    ("2006", re.compile(r"\d{4}")), ("-", re.compile(r"-")), ("01", re.compile(r"\d{2}")), ("-", re.compile(r"-")),
+    ("02", re.compile(r"\d{2}")), ("T", re.compile(r"T")), ("15", re.compile(r"\d{1,2}")), (":", re.compile(r":")),
+    ("04", re.compile(r"\d{2}")), (":", re.compile(r":")), ("05", re.compile(r"\d{2}")),
+)  # fmt: skip
 _ZONE = re.compile(r"Z|[+-]\d{2}:\d{2}")
 _SECOND_FRACTION = re.compile(r"[.,]\d+")
 _MICRO_FRACTION = re.compile(r"\.\d{6}")
@@ -100,10 +92,6 @@ def parse_time(text: str) -> dt.datetime:
     return _parse(text, RFC3339, micro=False)
 
 
-def parse_micro_time(text: str) -> dt.datetime:
-    return _parse(text, MICRO, micro=True)
-
-
 _CANONICAL = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
 
 
@@ -114,7 +102,7 @@ def canonical_time(text: str) -> str:
 
 
 def canonical_micro_time(text: str) -> str:
-    return format_micro_time(parse_micro_time(text))
+    return format_micro_time(_parse(text, MICRO, micro=True))
 
 
 def format_time(time: dt.datetime) -> str:
@@ -128,15 +116,8 @@ def format_micro_time(time: dt.datetime) -> str:
 
 
 _UNITS: Final = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "μs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
+    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9,
+}  # fmt: skip
 _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 

@@ -17,14 +17,9 @@ import msgspec
 
 SCALARS: Final = {"s": "string", "b": "bool", "i32": "int32", "i64": "int64", "f64": "float64", "bytes": "[]uint8"}
 SPECIALS: Final = {
-    "Time": "v1.Time",
-    "MicroTime": "v1.MicroTime",
-    "Duration": "v1.Duration",
-    "Quantity": "resource.Quantity",
-    "IntOrString": "intstr.IntOrString",
-    "Raw": "runtime.RawExtension",
-    "Fields": "v1.FieldsV1",
-}
+    "Time": "v1.Time", "MicroTime": "v1.MicroTime", "Duration": "v1.Duration", "Quantity": "resource.Quantity",
+    "IntOrString": "intstr.IntOrString", "Raw": "runtime.RawExtension", "Fields": "v1.FieldsV1",
+}  # fmt: skip
 _APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 UNIONS: Final = {
     _APIEXTENSIONS + name

@@ -17,7 +17,7 @@ from jobrelay.apimachinery.times import UTC, format_time
 
 
 @dataclass(frozen=True, slots=True)
-class UserInfo:
+class RequestUser:
     """The user of a request, as authenticated."""
 
     username: str = ""
@@ -31,7 +31,7 @@ class RequestContext:
     """One request: its time (None: now) and its sender."""
 
     time: dt.datetime | None = None
-    requester: UserInfo = UserInfo()
+    requester: RequestUser = RequestUser()
 
 
 current: Final[ContextVar[RequestContext]] = ContextVar("request", default=RequestContext())  # noqa: B039 (frozen)
@@ -42,5 +42,5 @@ def request_time() -> str:
     return format_time(current.get().time or dt.datetime.now(UTC))
 
 
-def requester() -> UserInfo:
+def requester() -> RequestUser:
     return current.get().requester

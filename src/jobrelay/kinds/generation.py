@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jobrelay.kinds.strategy import Obj
 
 
@@ -22,19 +20,37 @@ def bump_generation(new: Obj, old: Obj, *, changed: bool) -> None:
 
 
 def keep(new: Obj, old: Obj, field: str) -> None:
-    """Takes a top-level field from the stored object, also when it is absent there."""
-    value: Any = old.get(field)
+    """Takes a field from the stored object, also when it is absent there."""
     if field in old:
-        new[field] = value
+        new[field] = old[field]
     else:
         new.pop(field, None)
+
+
+def keep_spec(new: Obj, old: Obj) -> None:
+    keep(new, old, "spec")
+
+
+def keep_status(new: Obj, old: Obj) -> None:
+    keep(new, old, "status")
+
+
+def count_spec_changes(new: Obj, old: Obj) -> None:
+    bump_generation(new, old, changed=new["spec"] != old["spec"])
+
+
+def prepare_spec_update(new: Obj, old: Obj) -> None:
+    """What an update of most kinds with a status does."""
+    keep_status(new, old)
+    count_spec_changes(new, old)
 
 
 _FIXED_BY_STATUS = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
 
 
-def keep_metadata(new: Obj, old: Obj) -> None:
-    """What a write to the status of some kinds leaves alone: all metadata but managedFields."""
+def keep_all_but_status(new: Obj, old: Obj) -> None:
+    """What a write to the status of some kinds leaves alone: the spec and all metadata but managedFields."""
+    keep_spec(new, old)
     for name in _FIXED_BY_STATUS:
         if name in old["metadata"]:
             new["metadata"][name] = old["metadata"][name]

@@ -18,26 +18,30 @@ from jobrelay.kinds.strategy import Obj, Strategy
 Conversion = tuple[str, Callable[[Obj], Obj], Callable[[Obj], Obj]]
 
 MODULES: Final[dict[str, tuple[str, ...]]] = {
-    "": ("core.strategies", "core.pod"),
-    "batch": ("batch.job", "batch.cronjob"),
-    "apps": ("apps",),
+    "": (
+        "core.pod.strategy", "core.claims", "core.configmaps", "core.endpoints", "core.events", "core.limitranges",
+        "core.namespaces", "core.nodes", "core.resourcequotas", "core.secrets", "core.serviceaccounts",
+        "core.services", "core.volumes",
+    ),
+    "batch": ("batch.job.strategy", "batch.cronjob"),
+    "apps": ("apps.deployment", "apps.replicaset", "apps.statefulset", "apps.daemonset", "apps.controllerrevision"),
     "autoscaling": ("autoscaling",),
-    "policy": ("policy",),
-    "rbac.authorization.k8s.io": ("rbac",),
-    "coordination.k8s.io": ("coordination",),
-    "scheduling.k8s.io": ("scheduling",),
-    "events.k8s.io": ("events",),
-    "certificates.k8s.io": ("certificates",),
-    "storage.k8s.io": ("storage",),
-    "networking.k8s.io": ("networking",),
-    "node.k8s.io": ("node",),
-    "discovery.k8s.io": ("discovery",),
-    "resource.k8s.io": ("resource",),
-    "admissionregistration.k8s.io": ("admissionregistration",),
-    "flowcontrol.apiserver.k8s.io": ("flowcontrol",),
-    "apiregistration.k8s.io": ("apiregistration",),
+    "policy": ("policy.poddisruptionbudget",),
+    "rbac.authorization.k8s.io": ("rbac.roles",),
+    "coordination.k8s.io": ("coordination.leases",),
+    "scheduling.k8s.io": ("scheduling.priorityclasses",),
+    "events.k8s.io": ("events.events",),
+    "certificates.k8s.io": ("certificates.signingrequests",),
+    "storage.k8s.io": ("storage.classes", "storage.csi", "storage.attachments"),
+    "networking.k8s.io": ("networking.ingress", "networking.networkpolicy", "networking.addresses"),
+    "node.k8s.io": ("node.runtimeclasses",),
+    "discovery.k8s.io": ("discovery.endpointslices",),
+    "resource.k8s.io": ("resource.classes", "resource.claims", "resource.slices"),
+    "admissionregistration.k8s.io": ("admissionregistration.webhooks", "admissionregistration.policies"),
+    "flowcontrol.apiserver.k8s.io": ("flowcontrol.flowschemas", "flowcontrol.prioritylevels"),
+    "apiregistration.k8s.io": ("apiregistration.apiservices",),
     "apiextensions.k8s.io": ("apiextensions.definition",),
-}
+}  # fmt: skip
 
 
 @functools.cache

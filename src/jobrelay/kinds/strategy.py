@@ -20,27 +20,11 @@ from jobrelay.apimachinery.field import FieldError
 Obj = dict[str, Any]
 
 
-def _nothing(obj: Obj) -> None:
+def _unchanged(*objects: Obj) -> None:
     return None
 
 
-def _nothing_either(new: Obj, old: Obj) -> None:
-    return None
-
-
-def _no_errors(obj: Obj) -> list[FieldError]:
-    return []
-
-
-def _no_update_errors(new: Obj, old: Obj) -> list[FieldError]:
-    return []
-
-
-def _no_warnings(obj: Obj) -> list[str]:
-    return []
-
-
-def _no_update_warnings(new: Obj, old: Obj) -> list[str]:
+def _nothing_found(*objects: Obj) -> list[Any]:
     return []
 
 
@@ -54,9 +38,9 @@ def metadata_fields(obj: Obj) -> dict[str, str]:
 class UpdateStrategy:
     """The hooks for one kind of update: of the object itself, of its status, or of another subresource."""
 
-    prepare: Callable[[Obj, Obj], None] = _nothing_either
-    validate: Callable[[Obj, Obj], list[FieldError]] = _no_update_errors
-    warn: Callable[[Obj, Obj], list[str]] = _no_update_warnings
+    prepare: Callable[[Obj, Obj], None] = _unchanged
+    validate: Callable[[Obj, Obj], list[FieldError]] = _nothing_found
+    warn: Callable[[Obj, Obj], list[str]] = _nothing_found
 
     def review(self, new: Obj, old: Obj) -> tuple[list[FieldError], list[str]]:
         """The errors of an update and, if there are none, its warnings."""
@@ -76,12 +60,12 @@ class Strategy:
     looks at all of the metadata, more strictly than is done for every kind.
     """
 
-    default: Callable[[Obj], None] = _nothing
-    prepare_create: Callable[[Obj], None] = _nothing
-    validate_create: Callable[[Obj], list[FieldError]] = _no_errors
+    default: Callable[[Obj], None] = _unchanged
+    prepare_create: Callable[[Obj], None] = _unchanged
+    validate_create: Callable[[Obj], list[FieldError]] = _nothing_found
     validates_metadata: bool = False
-    warn_create: Callable[[Obj], list[str]] = _no_warnings
-    canonicalize: Callable[[Obj], None] = _nothing
+    warn_create: Callable[[Obj], list[str]] = _nothing_found
+    canonicalize: Callable[[Obj], None] = _unchanged
     late_labels: bool = False
     update: UpdateStrategy = UpdateStrategy()
     subresources: Mapping[str, UpdateStrategy] = field(default_factory=dict)

@@ -20,8 +20,8 @@ from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.batch.job import validate_job_status_update
 from jobrelay.kinds.batch.job.indexes import Indexes
+from jobrelay.kinds.batch.job.status import validate_job_status_update
 from jobrelay.kube import FaultyTransport
 from jobrelay.kube.fault_injection import AnswerStatus, LoseReply, RefuseConnection
 from jobrelay.kube.transport import Request, Response, Transport

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.batch.job import STRATEGIES, managed_by_errors
+from jobrelay.kinds.batch.job.strategy import STRATEGIES
+from jobrelay.kinds.batch.job.validation import managed_by_errors
 from tests.kinds.workloads import UID, create, hooks, job, read, template, texts, update
 
 JOB = STRATEGIES[("batch", "jobs")]

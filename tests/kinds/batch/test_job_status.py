@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.kinds.batch.job import RULES, broken_rules, validate_job_status_update
+from jobrelay.kinds.batch.job.status import RULES, broken_rules, validate_job_status_update
 from jobrelay.kinds.batch.job.write import JobVersion, StatusWrite
 from tests.kinds.workloads import texts
 

@@ -13,8 +13,8 @@ from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.quantity import number
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.kinds.core.resources import round_amounts
-from jobrelay.kinds.core.strategies import STRATEGIES
 from jobrelay.kinds.deprecations import deprecation_warning
+from jobrelay.kinds.registry import strategy as strategy_of
 
 KINDS = {
     "configmaps": "ConfigMap", "secrets": "Secret", "serviceaccounts": "ServiceAccount", "namespaces": "Namespace",
@@ -32,18 +32,18 @@ def given_object(plural: str, **fields: Any) -> dict[str, Any]:
     kind = type_for_kind("v1", KINDS[plural])
     assert kind is not None
     made: dict[str, Any] = decode(fields, kind)
-    STRATEGIES["", plural].default(made)
+    strategy_of("", plural).default(made)
     return made
 
 
 def errors(plural: str, **fields: Any) -> list[str]:
-    strategy, made = STRATEGIES["", plural], given_object(plural, **fields)
+    strategy, made = strategy_of("", plural), given_object(plural, **fields)
     strategy.prepare_create(made)
     return [error.text() for error in strategy.validate_create(made)]
 
 
 def update_errors(plural: str, new: dict[str, Any], old: dict[str, Any], subresource: str = "") -> list[str]:
-    strategy = STRATEGIES["", plural]
+    strategy = strategy_of("", plural)
     update = strategy.subresources[subresource] if subresource else strategy.update
     update.prepare(new, old)
     return [error.text() for error in update.validate(new, old)]
@@ -116,20 +116,20 @@ def test_secret_type_cannot_change() -> None:
 
 def test_bad_tls_pair_is_a_warning_only() -> None:
     secret = given_object("secrets", type="kubernetes.io/tls", stringData={"tls.crt": "x", "tls.key": "y"})
-    strategy = STRATEGIES["", "secrets"]
+    strategy = strategy_of("", "secrets")
     assert strategy.validate_create(secret) == []
     assert strategy.warn_create(secret) == ["tls: failed to find any PEM data in certificate input"]
 
 
 def test_service_account_keeps_only_names_of_secrets() -> None:
     account = given_object("serviceaccounts", secrets=[{"name": "s", "namespace": "other"}, {"kind": "x"}])
-    STRATEGIES["", "serviceaccounts"].prepare_create(account)
+    strategy_of("", "serviceaccounts").prepare_create(account)
     assert account["secrets"] == [{"name": "s"}, {}]
 
 
 def test_new_namespace_is_active_labelled_and_held() -> None:
     namespace = given_object("namespaces", status={"phase": "Terminating"}, spec={"finalizers": ["a.b/c"]})
-    STRATEGIES["", "namespaces"].prepare_create(namespace)
+    strategy_of("", "namespaces").prepare_create(namespace)
     assert namespace["status"] == {"phase": "Active"}
     assert namespace["spec"] == {"finalizers": ["a.b/c", "kubernetes"]}
     assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
@@ -150,7 +150,7 @@ def test_namespace_phase_follows_deletion() -> None:
 
 def test_new_node_is_tainted_not_ready() -> None:
     node = given_object("nodes", spec={"podCIDR": "10.1.0.0/24"}, status={"capacity": {"cpu": "2"}})
-    STRATEGIES["", "nodes"].prepare_create(node)
+    strategy_of("", "nodes").prepare_create(node)
     assert node["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     assert node["spec"]["podCIDRs"] == ["10.1.0.0/24"]
     assert node["status"]["allocatable"] == {"cpu": "2"}
@@ -202,7 +202,7 @@ def test_limit_ratio_is_checked_against_bounds() -> None:
 
 def test_nameless_limit_range_is_named() -> None:
     limit_range = given_object("limitranges", metadata={"name": ""})
-    STRATEGIES["", "limitranges"].prepare_create(limit_range)
+    strategy_of("", "limitranges").prepare_create(limit_range)
     assert len(limit_range["metadata"]["name"]) == 36
 
 
@@ -219,7 +219,7 @@ def test_quota_counts_are_whole() -> None:
 
 def test_quota_warns_of_requests_above_limits() -> None:
     quota = given_object("resourcequotas", spec={"hard": {"cpu": "2", "limits.cpu": "1"}})
-    warned = STRATEGIES["", "resourcequotas"].warn_create(quota)
+    warned = strategy_of("", "resourcequotas").warn_create(quota)
     assert warned == ["ResourceQuota cpu (2) should be less than limits.cpu (1)"]
 
 

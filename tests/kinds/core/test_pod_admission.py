@@ -6,15 +6,10 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kinds.core.pod import (
-    ContainerError,
-    admit_pod,
-    bind_pod,
-    choose_container,
-    pod_grace_period,
-    validate_binding,
-    validate_log_options,
-)
+from jobrelay.kinds.core.pod.admission import admit_pod
+from jobrelay.kinds.core.pod.binding import bind_pod, validate_binding
+from jobrelay.kinds.core.pod.strategy import pod_grace_period
+from jobrelay.kinds.core.pod.streams import ContainerError, choose_container, validate_log_options
 
 ACCOUNT: dict[str, Any] = {"metadata": {"name": "default"}}
 NOW = "2024-01-01T00:00:00Z"

@@ -18,7 +18,10 @@ from jobrelay.apimachinery.field import Path as FieldPath
 from jobrelay.apimachinery.meta import validate_object_meta
 from jobrelay.apimachinery.names import name_is_path_segment
 from jobrelay.apimachinery.types import type_for_kind
-from jobrelay.kinds.core.pod import STRATEGIES, admit_pod, default_pod_template, validate_pod_template_spec
+from jobrelay.kinds.core.pod.admission import admit_pod
+from jobrelay.kinds.core.pod.defaults import default_pod_template
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
+from jobrelay.kinds.core.pod.strategy import STRATEGIES
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/pod_creates.json").read_text())
 PODS = STRATEGIES["", "pods"]

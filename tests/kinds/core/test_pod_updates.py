@@ -14,7 +14,8 @@ import pytest
 
 from jobrelay.apimachinery.decode import decode
 from jobrelay.apimachinery.types import type_for_kind
-from jobrelay.kinds.core.pod import STRATEGIES, admit_pod_update
+from jobrelay.kinds.core.pod.admission import admit_pod_update
+from jobrelay.kinds.core.pod.strategy import STRATEGIES
 
 DATA: dict[str, Any] = json.loads((Path(__file__).parent / "data/pod_updates.json").read_text())
 PODS = STRATEGIES["", "pods"]

@@ -7,15 +7,6 @@ from jobrelay.apimachinery.apply.scale import to_parent, to_scale
 from jobrelay.apimachinery.apply.schema import Schema, built_in_schema, custom_schema
 
 __all__ = [
-    "ApplyConflict",
-    "ManagedFieldsError",
-    "Schema",
-    "apply_object",
-    "built_in_schema",
-    "check_apply",
-    "custom_schema",
-    "restore_times",
-    "to_parent",
-    "to_scale",
-    "update_managed_fields",
-]
+    "ApplyConflict", "ManagedFieldsError", "Schema", "apply_object", "built_in_schema", "check_apply", "custom_schema",
+    "restore_times", "to_parent", "to_scale", "update_managed_fields",
+]  # fmt: skip

@@ -28,9 +28,7 @@ _UNTRACKED: Final = (
 _TYPE: Final = frozenset({"apiVersion", "kind"})
 _TEXTS: Final = frozenset({str})
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
-STRIPPED: Final = from_paths(
-    (("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in _UNTRACKED)),
-)
+STRIPPED: Final = from_paths((("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in _UNTRACKED)))
 _remembered: Final[dict[tuple[Any, ...], Fields]] = {}
 _EXCLUDED: Final[dict[ResetFields, Fields]] = {}
 

@@ -39,37 +39,12 @@ def scaled(count: int, factor: float) -> int:
 
 
 Estimate = tuple[int, Size | None]
-_NOMINAL: Final = frozenset(
-    [
-        "masked",
-        "prefixLength",
-        "family",
-        "isUnspecified",
-        "isLoopback",
-        "isLinkLocalMulticast",
-        "isLinkLocalUnicast",
-        "isGlobalUnicast",
-        "format.named",
-        "sign",
-        "asInteger",
-        "isInteger",
-        "asApproximateFloat",
-        "isGreaterThan",
-        "isLessThan",
-        "compareTo",
-        "add",
-        "sub",
-        "major",
-        "minor",
-        "patch",
-        "getScheme",
-        "getHostname",
-        "getHost",
-        "getPort",
-        "getEscapedPath",
-        "getQuery",
-    ]
-)
+_NOMINAL: Final = frozenset({
+    "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast",
+    "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan",
+    "isLessThan", "compareTo", "add", "sub", "major", "minor", "patch", "getScheme", "getHostname", "getHost",
+    "getPort", "getEscapedPath", "getQuery",
+})  # fmt: skip
 _TRAVERSALS: Final = frozenset({"isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"})
 _PARSERS: Final = frozenset({"cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"})
 _SETS: Final = {"sets.contains": 1, "sets.intersects": 1, "sets.equivalent": 2}

@@ -6,7 +6,7 @@ of a rule are reported at once and each only once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,28 +26,21 @@ from jobrelay.apimachinery.cel.syntax import (
     parse,
     render,
 )
-from jobrelay.apimachinery.cel.types import (
-    BOOL,
-    DYN,
-    ERROR,
-    INT,
-    STRING,
-    Bindings,
-    CelType,
-    list_of,
-    map_of,
-    optional_of,
-)
+from jobrelay.apimachinery.cel.types import BOOL, DYN, ERROR, INT, Bindings, CelType, list_of, map_of, optional_of
 from jobrelay.apimachinery.cel.values import CelError, Uint
 
 standard.declare_functions()
 texts.declare_functions()
 kubernetes.declare_functions()
 
-_LITERAL_ARGUMENTS: Final = frozenset({"matches", "duration", "timestamp"})
+_LITERAL_ARGUMENTS: Final[dict[str, Callable[[str], Any]]] = {
+    "matches": lambda pattern: standard.matches("", pattern),
+    "duration": standard.parse_duration,
+    "timestamp": standard.parse_timestamp,
+}
 _TYPE_NAMES: Final = ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "type")
 _LITERALS: Final[dict[type, CelType]] = {
-    bool: BOOL, int: INT, Uint: types.UINT, float: types.DOUBLE, str: STRING, bytes: types.BYTES,
+    bool: BOOL, int: INT, Uint: types.UINT, float: types.DOUBLE, str: types.STRING, bytes: types.BYTES,
     type(None): types.NULL,
 }  # fmt: skip
 
@@ -105,25 +98,8 @@ class _Checker:
         return ERROR
 
     def _check(self, expr: Expr) -> CelType:
-        made = self._type(expr)
-        self.types[id(expr)] = made
+        made = self.types[id(expr)] = _TYPES[type(expr)](self, expr)
         return made
-
-    def _type(self, expr: Expr) -> CelType:
-        if isinstance(expr, Literal):
-            return _LITERALS[type(expr.value)]
-        if isinstance(expr, Ident):
-            return self._identifier(expr)
-        if isinstance(expr, Select):
-            return self._select(expr)
-        if isinstance(expr, Call):
-            return self._call(expr)
-        if isinstance(expr, ListLiteral):
-            return self._list(expr)
-        if isinstance(expr, MapLiteral):
-            return self._map(expr)
-        assert isinstance(expr, Macro)
-        return self._macro(expr)
 
     def _fresh(self) -> CelType:
         self.free += 1
@@ -230,9 +206,8 @@ class _Checker:
         if isinstance(expr.target, Literal) and isinstance(args, ListLiteral):
             wanted, given = clause_count(expr.target.value), len(args.items)
             if given > wanted:
-                self.late.append(
-                    (expr.at, f"too many arguments supplied to string.format (expected {wanted}, got {given})")
-                )
+                message = f"too many arguments supplied to string.format (expected {wanted}, got {given})"
+                self.late.append((expr.at, message))
 
     def _no_overload(self, expr: Call, args: list[CelType]) -> CelType:
         shown = [self._shown(arg) for arg in args]
@@ -289,9 +264,8 @@ class _Checker:
     def _unwrapping_macro(self, expr: Macro, found: CelType) -> CelType:
         inner = found.params[0] if found.kind == "optional" else DYN
         if found.kind not in ("optional", "dyn", "error"):
-            return self._issue(
-                expr.at, f"found no matching overload for 'hasValue' applied to '{self._shown(found)}.()'"
-            )
+            message = f"found no matching overload for 'hasValue' applied to '{self._shown(found)}.()'"
+            return self._issue(expr.at, message)
         self.scopes.append({expr.variables[0]: inner})
         result = self._check(expr.args[0])
         self.scopes.pop()
@@ -304,11 +278,8 @@ class _Checker:
         if found.kind == "map":
             return list(found.params) if pair else [found.params[0]]
         if found.kind not in ("dyn", "error", "param"):
-            message = (
-                f"expression of type '{self._shown(found)}' cannot be range of a comprehension (must be "
-                "list, map, or dynamic)"
-            )
-            self._issue(expr.range.at, message)
+            message = "cannot be range of a comprehension (must be list, map, or dynamic)"
+            self._issue(expr.range.at, f"expression of type '{self._shown(found)}' {message}")
             return [ERROR] * len(expr.variables)
         return [DYN] * len(expr.variables)
 
@@ -327,13 +298,14 @@ class _Checker:
             self._check(expr.args[0])
             return found
         value = self._check(expr.args[-1])
-        made = list_of(value) if expr.name in ("map", "transformList") else map_of(self._map_key(expr), value)
+        made = (
+            list_of(value)
+            if expr.name in ("map", "transformList")
+            else map_of(self.scopes[-1][expr.variables[0]], value)
+        )
         if len(expr.args) == 2:
             self._require_test(expr, expr.args[0], made)
         return self.bindings.resolve(value) if expr.name == "transformMapEntry" else made
-
-    def _map_key(self, expr: Macro) -> CelType:
-        return self.scopes[-1][expr.variables[0]]
 
     def _require_test(self, macro: Macro, test: Expr, result: CelType) -> None:
         found = self._check(test)
@@ -345,23 +317,16 @@ class _Checker:
         for at, message in self.late:
             self._issue(at, message)
         for literal in self.lists:
-            groups = (
-                [literal.items]
-                if isinstance(literal, ListLiteral)
-                else [list(g) for g in zip(*literal.entries, strict=True)]
-            )
+            groups = [literal.items] if isinstance(literal, ListLiteral) else zip(*literal.entries, strict=True)
             for group in groups:
                 self._validate_group(group, literal.optional, final)
         for call in self.literal_calls:
             argument = call.args[-1]
-            if (
-                isinstance(argument, Literal)
-                and isinstance(argument.value, str)
-                and literal_problem(call.function, argument.value)
-            ):
+            text = argument.value if isinstance(argument, Literal) else None
+            if isinstance(text, str) and literal_problem(call.function, text):
                 self._issue(argument.at, f"invalid {call.function} argument")
 
-    def _validate_group(self, group: list[Expr], optional: frozenset[int], final: dict[int, CelType]) -> None:
+    def _validate_group(self, group: Iterable[Expr], optional: frozenset[int], final: dict[int, CelType]) -> None:
         first: CelType | None = None
         for index, item in enumerate(group):
             found = final[id(item)]
@@ -372,6 +337,12 @@ class _Checker:
             elif not first.same(found):
                 self._issue(item.at, f"expected type '{first}' but found '{found}'")
                 return
+
+
+_TYPES: Final[dict[type[Expr], Callable[[_Checker, Any], CelType]]] = {
+    Literal: lambda checker, expr: _LITERALS[type(expr.value)], Ident: _Checker._identifier, Select: _Checker._select,
+    Call: _Checker._call, ListLiteral: _Checker._list, MapLiteral: _Checker._map, Macro: _Checker._macro,
+}  # fmt: skip
 
 
 def qualified(expr: Expr) -> str:
@@ -395,12 +366,7 @@ def _rename(type_: CelType, names: dict[str, CelType]) -> CelType:
 def literal_problem(function: str, value: Any) -> bool:
     """Whether a constant argument is one that the function always refuses."""
     try:
-        if function == "matches":
-            standard.matches("", value)
-        elif function == "duration":
-            standard.parse_duration(value)
-        else:
-            standard.parse_timestamp(value)
+        _LITERAL_ARGUMENTS[function](value)
     except CelError:
         return True
     return False

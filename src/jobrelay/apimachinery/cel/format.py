@@ -10,16 +10,9 @@ from jobrelay.apimachinery.cel.values import CelError, Duration, Timestamp, Type
 
 _CLAUSE = re.compile(r"%(?:\.(\d*))?(.)?", re.DOTALL)
 _ESCAPES: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
     '"': '\\"',
-}
+}  # fmt: skip
 
 
 def quoted(text: str) -> str:

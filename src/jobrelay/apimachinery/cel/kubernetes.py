@@ -29,14 +29,6 @@ def _quantity(text: str) -> Opaque:
         raise CelError(str(error)) from None
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        quantity.parse(text)
-    except quantity.QuantityError:
-        return False
-    return True
-
-
 def _fits_int(value: Fraction) -> bool:
     return value.denominator == 1 and INT_MIN <= value <= INT_MAX
 
@@ -53,7 +45,7 @@ def _order(a: Any, b: Any) -> int:
 
 def _declare_quantity() -> None:
     declare("quantity", "(string) kubernetes.Quantity", _quantity)
-    declare("isQuantity", "(string) bool", _is_quantity)
+    declare("isQuantity", "(string) bool", _valid(quantity.parse))
     declare("sign", "kubernetes.Quantity.() int", lambda q: _order(q.value, 0))
     declare("asInteger", "kubernetes.Quantity.() int", _as_integer)
     declare("isInteger", "kubernetes.Quantity.() bool", lambda q: _fits_int(q.value))
@@ -62,17 +54,10 @@ def _declare_quantity() -> None:
         declare("isGreaterThan", f"{type_}.({type_}) bool", lambda a, b: a.value > b.value)
         declare("isLessThan", f"{type_}.({type_}) bool", lambda a, b: a.value < b.value)
         declare("compareTo", f"{type_}.({type_}) int", lambda a, b: _order(a.value, b.value))
-    declare(
-        "add",
-        "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity",
-        lambda a, b: Opaque(QUANTITY, a.value + b.value),
-    )
+    both = "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity"
+    declare("add", both, lambda a, b: Opaque(QUANTITY, a.value + b.value))
     declare("add", "kubernetes.Quantity.(int) kubernetes.Quantity", lambda a, b: Opaque(QUANTITY, a.value + b))
-    declare(
-        "sub",
-        "kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity",
-        lambda a, b: Opaque(QUANTITY, a.value - b.value),
-    )
+    declare("sub", both, lambda a, b: Opaque(QUANTITY, a.value - b.value))
     declare("sub", "kubernetes.Quantity.(int) kubernetes.Quantity", lambda a, b: Opaque(QUANTITY, a.value - b))
 
 
@@ -109,7 +94,7 @@ def _valid(parse: Callable[[str], Any]) -> Callable[[str], bool]:
     def valid(text: str) -> bool:
         try:
             parse(text)
-        except CelError:
+        except (CelError, quantity.QuantityError):
             return False
         return True
 
@@ -255,20 +240,17 @@ def _declare_formats() -> None:
     declare("validate", "kubernetes.NamedFormat.(string) optional(list(string))", _check_format)
 
 
-_SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?",
-    re.ASCII,
-)
+_NUMBER: Final = r"(0|[1-9]\d*)"
+_LABELS: Final = r"([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)"
+_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABELS})?(?:\+{_LABELS})?", re.ASCII)
 
 
 def _semver(text: str, tolerant: bool = False) -> Opaque:
     match = _SEMVER.fullmatch(_normalised(text) if tolerant else text)
     if match is None:
-        raise CelError(
-            "No Major.Minor.Patch elements found"
-            if text.count(".") < 2
-            else f"Invalid character(s) found in {go_quote(text)}"
-        )
+        if text.count(".") < 2:
+            raise CelError("No Major.Minor.Patch elements found")
+        raise CelError(f"Invalid character(s) found in {go_quote(text)}")
     numbers = tuple(int(part) for part in match.groups()[:3])
     release = match.group(4)
     parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in release.split(".")) if release else ()

@@ -31,21 +31,15 @@ class _Builder:
         self.types, self.overloads = checked.types, checked.overloads
 
     def make(self, expr: Expr) -> Eval:
-        if isinstance(expr, Literal):
-            value = expr.value
-            return lambda scope: value
-        if isinstance(expr, Ident):
-            return _identifier(expr.name)
-        if isinstance(expr, Select):
-            return self._select(expr)
-        if isinstance(expr, Call):
-            return self._call(expr)
-        if isinstance(expr, ListLiteral):
-            return self._list(expr)
-        if isinstance(expr, MapLiteral):
-            return self._map(expr)
-        assert isinstance(expr, Macro)
-        return self._macro(expr)
+        return _MAKERS[type(expr)](self, expr)
+
+    def _literal(self, expr: Literal) -> Eval:
+        value = expr.value
+        return lambda scope: value
+
+    def _identifier(self, expr: Ident) -> Eval:
+        name = expr.name
+        return lambda scope: scope[name] if name in scope else TypeValue(name)
 
     def _select(self, expr: Select) -> Eval:
         if self.types[id(expr)].kind == "type" and (name := qualified(expr)):
@@ -63,10 +57,8 @@ class _Builder:
         return select
 
     def _call(self, expr: Call) -> Eval:
-        if expr.function == "_&&_":
-            return _and(*map(self.make, expr.args))
-        if expr.function == "_||_":
-            return _or(*map(self.make, expr.args))
+        if expr.function in ("_&&_", "_||_"):
+            return _logical(*map(self.make, expr.args), decides=expr.function == "_||_")
         if expr.function == "_?_:_":
             return _conditional(*map(self.make, expr.args))
         if expr.function == "@in" and isinstance(expr.args[1], ListLiteral) and not expr.args[1].items:
@@ -123,15 +115,14 @@ class _Builder:
         return _LOOPS[expr.name](source, expr.variables, args)
 
 
+_MAKERS: Final[dict[type[Expr], Callable[[_Builder, Any], Eval]]] = {
+    Literal: _Builder._literal, Ident: _Builder._identifier, Select: _Builder._select, Call: _Builder._call,
+    ListLiteral: _Builder._list, MapLiteral: _Builder._map, Macro: _Builder._macro,
+}  # fmt: skip
+
+
 def _certain(type_: Any) -> bool:
     return type_.kind not in ("dyn", "param", "error") and all(_certain(param) for param in type_.params)
-
-
-def _identifier(name: str) -> Eval:
-    def read(scope: Scope) -> Any:
-        return scope[name] if name in scope else TypeValue(name)
-
-    return read
 
 
 def _invoke(function: str, overloads: list[Overload], args: list[Eval], *, known: bool) -> Eval:
@@ -150,11 +141,8 @@ def _invoke(function: str, overloads: list[Overload], args: list[Eval], *, known
 def get_field(value: Any, field: str) -> Any:
     """`value.field`."""
     if kind_of(value) != "map":
-        raise (
-            CelError(f"no such overload: {type_name(value)}.ref-key")
-            if kind_of(value) != "dyn"
-            else no_overload("select", value)
-        )
+        known = kind_of(value) != "dyn"
+        raise CelError(f"no such overload: {type_name(value)}.ref-key") if known else no_overload("select", value)
     if field not in value:
         raise CelError(f"no such key: {field}")
     return value[field]
@@ -182,32 +170,17 @@ def _bool(value: Any) -> bool:
     raise CelError("no such overload")
 
 
-def _and(left: Eval, right: Eval) -> Eval:
+def _logical(left: Eval, right: Eval, *, decides: bool) -> Eval:
+    """`||` is decided by a true, `&&` by a false, on either side."""
+
     def run(scope: Scope) -> bool:
         try:
-            if not _bool(left(scope)):
-                return False
+            if _bool(left(scope)) is decides:
+                return decides
         except CelError as error:
             try:
-                if not _bool(right(scope)):
-                    return False
-            except CelError:
-                pass
-            raise error
-        return _bool(right(scope))
-
-    return run
-
-
-def _or(left: Eval, right: Eval) -> Eval:
-    def run(scope: Scope) -> bool:
-        try:
-            if _bool(left(scope)):
-                return True
-        except CelError as error:
-            try:
-                if _bool(right(scope)):
-                    return True
+                if _bool(right(scope)) is decides:
+                    return decides
             except CelError:
                 pass
             raise error
@@ -291,31 +264,30 @@ def _filter(source: Eval, names: list[str], args: list[Eval]) -> Eval:
     return lambda scope: [found[-1] for inner, found in _rounds(source, names, scope) if _bool(args[0](inner))]
 
 
+def _chosen(source: Eval, names: list[str], args: list[Eval], scope: Scope) -> Any:
+    """The rounds of a loop that pass its test, the first of two arguments."""
+    rounds = _rounds(source, names, scope)
+    return rounds if len(args) == 1 else (found for found in rounds if _bool(args[0](found[0])))
+
+
 def _map_loop(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    body, test = args[-1], args[0] if len(args) == 2 else None
-    return lambda scope: [
-        body(inner) for inner, _ in _rounds(source, names, scope) if test is None or _bool(test(inner))
-    ]
+    body = args[-1]
+    return lambda scope: [body(inner) for inner, _ in _chosen(source, names, args, scope)]
 
 
 def _map_entries(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    body, test = args[-1], args[0] if len(args) == 2 else None
-    return lambda scope: {
-        found[0]: body(inner) for inner, found in _rounds(source, names, scope) if test is None or _bool(test(inner))
-    }
+    body = args[-1]
+    return lambda scope: {found[0]: body(inner) for inner, found in _chosen(source, names, args, scope)}
 
 
 def _merge_entries(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    body, test = args[-1], args[0] if len(args) == 2 else None
-
     def run(scope: Scope) -> Any:
         made: dict[Any, Any] = {}
-        for inner, _ in _rounds(source, names, scope):
-            if test is None or _bool(test(inner)):
-                for key, value in body(inner).items():
-                    if find_key(made, key) is not None:
-                        raise CelError(f"insert failed: key {key} already exists")
-                    made[key] = value
+        for inner, _ in _chosen(source, names, args, scope):
+            for key, value in args[-1](inner).items():
+                if find_key(made, key) is not None:
+                    raise CelError(f"insert failed: key {key} already exists")
+                made[key] = value
         return made
 
     return run

@@ -8,6 +8,7 @@ for the mistakes that people make: a missing operand, a missing parenthesis, a s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,34 +19,17 @@ _TOKEN = re.compile(
     |(?P<float>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?))
     |(?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])
     |(?P<int>0x[0-9a-fA-F]+|\d+)
-    |(?P<string>[bB]?[rR]?(?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)''')|[rR][bB]?(?:"[^"\n]*"|'[^'\n]*')|[bB][rR](?:"[^"\n]*"|'[^'\n]*')
-        |[bB]?(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+    |(?P<string>[bB]?[rR]?(?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)''')
+        |(?:[rR][bB]?|[bB][rR])(?:"[^"\n]*"|'[^'\n]*')|[bB]?(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
     |(?P<ident>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<quoted>`[A-Za-z0-9_.\-/ ]+`)
     |(?P<op>==|!=|<=|>=|&&|\|\||[<>+\-*/%!?:.,()\[\]{}])""",
     re.VERBOSE,
 )
-RESERVED: Final = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+RESERVED: Final = frozenset({
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+    "namespace", "return", "var", "void", "while",
+})  # fmt: skip
 _START: Final = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
@@ -144,18 +128,17 @@ def parse(source: str) -> Expr:
     return _CelParser(source).parse()
 
 
-_RELATIONS: Final = {"==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "in": "@in"}
-_SUMS: Final = {"+": "_+_", "-": "_-_"}
-_PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
+# Binary operators by precedence, the weakest first.
+_OPERATORS: Final[tuple[dict[str, str], ...]] = (
+    {"||": "_||_"},
+    {"&&": "_&&_"},
+    {"==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "in": "@in"},
+    {"+": "_+_", "-": "_-_"},
+    {"*": "_*_", "/": "_/_", "%": "_%_"},
+)
 _ONE_VARIABLE: Final = {
-    "all": (2,),
-    "exists": (2,),
-    "exists_one": (2,),
-    "existsOne": (2,),
-    "map": (2, 3),
-    "filter": (2,),
-    "sortBy": (2,),
-}
+    "all": (2,), "exists": (2,), "exists_one": (2,), "existsOne": (2,), "map": (2, 3), "filter": (2,), "sortBy": (2,),
+}  # fmt: skip
 _TWO_VARIABLES: Final = {
     "all": (3,), "exists": (3,), "existsOne": (3,), "exists_one": (3,), "transformList": (3, 4), "transformMap": (3, 4),
     "transformMapEntry": (3, 4),
@@ -193,7 +176,7 @@ class _CelParser:
         token = self.peek
         if token.kind != "end":
             what = "extraneous" if self.tokens[self.next + 1].kind == "end" else "mismatched"
-            self._fail(token, f"Syntax error: {what} input '{token.text}' expecting <EOF>")
+            raise self._failure(token, f"Syntax error: {what} input '{token.text}' expecting <EOF>")
         if self.issues:
             raise CelSyntaxError(self.issues)
         return expr
@@ -226,52 +209,25 @@ class _CelParser:
         self.issues.append((token.at, message))
         return CelSyntaxError(self.issues)
 
-    def _fail(self, token: CelToken, message: str) -> None:
-        raise self._failure(token, message)
-
     def _expr(self) -> Expr:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self._fail(self.peek, "max recursion depth exceeded")
-        condition = self._or()
+            raise self._failure(self.peek, "max recursion depth exceeded")
+        condition = self._operation()
         if operator := self._accept("?"):
-            yes = self._or()
+            yes = self._operation()
             self._expect(":")
             condition = Call(operator.at, "_?_:_", [condition, yes, self._expr()])
         self.depth -= 1
         return condition
 
-    def _or(self) -> Expr:
-        left = self._and()
-        while operator := self._accept("||"):
-            left = Call(operator.at, "_||_", [left, self._and()])
-        return left
-
-    def _and(self) -> Expr:
-        left = self._relation()
-        while operator := self._accept("&&"):
-            left = Call(operator.at, "_&&_", [left, self._relation()])
-        return left
-
-    def _relation(self) -> Expr:
-        left = self._sum()
-        while self._is(*_RELATIONS):
+    def _operation(self, level: int = 0) -> Expr:
+        if level == len(_OPERATORS):
+            return self._unary()
+        left = self._operation(level + 1)
+        while self._is(*_OPERATORS[level]):
             operator = self._take()
-            left = Call(operator.at, _RELATIONS[operator.text], [left, self._sum()])
-        return left
-
-    def _sum(self) -> Expr:
-        left = self._product()
-        while self._is(*_SUMS):
-            operator = self._take()
-            left = Call(operator.at, _SUMS[operator.text], [left, self._product()])
-        return left
-
-    def _product(self) -> Expr:
-        left = self._unary()
-        while self._is(*_PRODUCTS):
-            operator = self._take()
-            left = Call(operator.at, _PRODUCTS[operator.text], [left, self._unary()])
+            left = Call(operator.at, _OPERATORS[level][operator.text], [left, self._operation(level + 1)])
         return left
 
     def _unary(self) -> Expr:
@@ -307,9 +263,8 @@ class _CelParser:
         if name.kind == "quoted":
             return Select(dot.at, operand, name.text[1:-1], optional=optional)
         if name.kind != "ident":
-            self._fail(
-                name, f"Syntax error: no viable alternative at input '.{name.text if name.kind != 'end' else ''}'"
-            )
+            shown = name.text if name.kind != "end" else ""
+            raise self._failure(name, f"Syntax error: no viable alternative at input '.{shown}'")
         if opened := (None if optional else self._accept("(")):
             return self._method(opened, operand, name.text)
         return Select(dot.at, operand, name.text, optional=optional)
@@ -335,13 +290,15 @@ class _CelParser:
         return expr.name
 
     def _arguments(self) -> list[Expr]:
-        args: list[Expr] = []
-        while not self._is(")"):
-            args.append(self._expr())
+        return [self._expr() for _ in self._separated(")")]
+
+    def _separated(self, close: str) -> Iterator[None]:
+        """Once before each element of what commas separate and `close` ends."""
+        while not self._is(close):
+            yield
             if not self._accept(","):
                 break
-        self._expect(")")
-        return args
+        self._expect(close)
 
     def _primary(self) -> Expr:
         token = self._take()
@@ -377,7 +334,7 @@ class _CelParser:
         if token.text == "null":
             return Literal(token.at, None)
         if token.text == "in":
-            self._fail(token, f"Syntax error: extraneous input 'in' expecting {_START}")
+            raise self._failure(token, f"Syntax error: extraneous input 'in' expecting {_START}")
         if token.text in RESERVED:
             self.issues.append((token.at, f"reserved identifier: {token.text}"))
         if opened := self._accept("("):
@@ -399,27 +356,21 @@ class _CelParser:
     def _list(self, at: int) -> Expr:
         items: list[Expr] = []
         optional: set[int] = set()
-        while not self._is("]"):
+        for _ in self._separated("]"):
             if self._accept("?"):
                 optional.add(len(items))
             items.append(self._expr())
-            if not self._accept(","):
-                break
-        self._expect("]")
         return ListLiteral(at, items, frozenset(optional))
 
     def _map(self, at: int) -> Expr:
         entries: list[tuple[Expr, Expr]] = []
         optional: set[int] = set()
-        while not self._is("}"):
+        for _ in self._separated("}"):
             if self._accept("?"):
                 optional.add(len(entries))
             key = self._expr()
             self._expect(":")
             entries.append((key, self._expr()))
-            if not self._accept(","):
-                break
-        self._expect("}")
         return MapLiteral(at, entries, frozenset(optional))
 
     def _number(self, token: CelToken, at: int, sign: int) -> Expr:
@@ -429,7 +380,7 @@ class _CelParser:
         if token.kind == "uint":
             value = int(text[:-1], 0 if text.startswith("0x") else 10)
             if value >= 2**64:
-                self._fail(token, "invalid uint literal")
+                raise self._failure(token, "invalid uint literal")
             return Literal(at, Uint(value))
         value = sign * int(text, 16 if text.startswith("0x") else 10)
         if not -(2**63) <= value < 2**63:

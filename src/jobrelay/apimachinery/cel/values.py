@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from jobrelay.apimachinery.cel.literals import Uint
@@ -24,22 +25,11 @@ class CelError(ValueError):
     """An error of evaluation, in the Go engine's words."""
 
 
+@dataclass(frozen=True, order=True, slots=True)
 class Timestamp:
     """A moment, in nanoseconds since the epoch."""
 
-    __slots__ = ("ns",)
-
-    def __init__(self, ns: int) -> None:
-        self.ns = ns
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Timestamp) and other.ns == self.ns
-
-    def __lt__(self, other: Timestamp) -> bool:
-        return self.ns < other.ns
-
-    def __hash__(self) -> int:
-        return hash(self.ns)
+    ns: int
 
     def moment(self, zone: dt.tzinfo = dt.UTC) -> dt.datetime:
         return (_EPOCH + dt.timedelta(microseconds=self.ns // 1000)).astimezone(zone)
@@ -49,22 +39,11 @@ class Timestamp:
         return self.moment().strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0") + fraction + "Z"
 
 
+@dataclass(frozen=True, order=True, slots=True)
 class Duration:
     """A length of time, in nanoseconds."""
 
-    __slots__ = ("ns",)
-
-    def __init__(self, ns: int) -> None:
-        self.ns = ns
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Duration) and other.ns == self.ns
-
-    def __lt__(self, other: Duration) -> bool:
-        return self.ns < other.ns
-
-    def __hash__(self) -> int:
-        return hash(self.ns)
+    ns: int
 
 
 class CelOptional:
@@ -83,19 +62,11 @@ class CelOptional:
     __hash__ = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, slots=True)
 class TypeValue:
     """A type as a value: what `type(x)` gives and what `int` names."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypeValue) and other.name == self.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    name: str
 
 
 class Opaque:
@@ -155,15 +126,11 @@ def equal(a: Any, b: Any) -> bool:
     kind = kind_of(a)
     if kind != kind_of(b):
         return False
+    if kind in ("list", "map") and (same := getattr(a, "same", None)) is not None:
+        return bool(same(b))
     if kind == "list":
-        same = getattr(a, "same_list", None)
-        if same is not None:
-            return bool(same(b))
         return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
     if kind == "map":
-        same = getattr(a, "same_map", None)
-        if same is not None:
-            return bool(same(b))
         return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
     return bool(a == b)
 
@@ -178,28 +145,10 @@ def compare(a: Any, b: Any) -> int:
     return -1 if a < b else int(b < a)
 
 
-_UNNAMED: Final = frozenset(
-    [
-        "_+_",
-        "_-_",
-        "_*_",
-        "_/_",
-        "_%_",
-        "-_",
-        "!_",
-        "_<_",
-        "_<=_",
-        "_>_",
-        "_>=_",
-        "_[_]",
-        "@in",
-        "compare",
-        "startsWith",
-        "endsWith",
-        "contains",
-        "matches",
-    ]
-)
+_UNNAMED: Final = frozenset({
+    "_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in", "compare",
+    "startsWith", "endsWith", "contains", "matches",
+})  # fmt: skip
 
 
 def no_overload(function: str, *args: Any) -> CelError:

@@ -11,15 +11,6 @@ from jobrelay.apimachinery.patch.show import patched_text
 from jobrelay.apimachinery.patch.strategic import apply_strategic_patch, check_strategic_patch
 
 __all__ = [
-    "ConversionError",
-    "PatchError",
-    "apply_json_patch",
-    "apply_merge_patch",
-    "apply_strategic_patch",
-    "check_json_patch",
-    "check_merge_patch",
-    "check_strategic_patch",
-    "convert",
-    "go_format",
-    "patched_text",
-]
+    "ConversionError", "PatchError", "apply_json_patch", "apply_merge_patch", "apply_strategic_patch",
+    "check_json_patch", "check_merge_patch", "check_strategic_patch", "convert", "go_format", "patched_text",
+]  # fmt: skip

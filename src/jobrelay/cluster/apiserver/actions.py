@@ -20,7 +20,8 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
 from jobrelay.kinds.authentication import tokenrequests
-from jobrelay.kinds.core.pod import ContainerError, bind_pod, choose_container, validate_binding, validate_log_options
+from jobrelay.kinds.core.pod.binding import bind_pod, validate_binding
+from jobrelay.kinds.core.pod.streams import ContainerError, choose_container, validate_log_options
 from jobrelay.kinds.strategy import Obj
 
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())

@@ -25,11 +25,11 @@ from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields, update
-from jobrelay.kinds import apps
 from jobrelay.kinds.apiextensions import paths
 from jobrelay.kinds.apiextensions.paths import ObjectPathError
 from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of, scale_view
 from jobrelay.kinds.apiextensions.strategy import CustomKind
+from jobrelay.kinds.apps.scale import apply_scale, scale_of, validate_scale
 from jobrelay.kinds.strategy import Obj
 
 _SCALE: Final = ServedResource(
@@ -73,7 +73,7 @@ class ScaleHandler:
             raise errors.not_found(served.group, served.plural, request.info.name)
         obj = represent.stored(represent.outgoing(served, item.raw))
         if served.custom is None:
-            return apps.scale_of(obj)
+            return scale_of(obj)
         try:
             return crd_scale_of(obj, served.custom.scale)
         except ScaleError as error:
@@ -105,7 +105,7 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
         self._check(scale, old)
         new = copy.deepcopy(old)
         if custom is None:
-            apps.apply_scale(new, scale)
+            apply_scale(new, scale)
         else:
             crd_apply_scale(new, scale, custom.scale)
         managed = scale["metadata"].get("managedFields")
@@ -114,7 +114,7 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
 
     def _view(self, obj: Obj) -> Obj:
         if self.custom is None:
-            return apps.scale_of(obj)
+            return scale_of(obj)
         config = self.custom.scale
         try:
             view = scale_view(obj, config)
@@ -139,7 +139,7 @@ class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):
                 path = field.go_quote(self.custom.scale["specReplicasPath"])
                 raise errors.bad_request(f"the spec replicas field {path} cannot be empty")
             return
-        if found := apps.validate_scale(scale):
+        if found := validate_scale(scale):
             raise errors.invalid("autoscaling", "Scale", name, found)
         uid = metadata.get("uid", "")
         if uid and uid != old["metadata"]["uid"]:
@@ -165,7 +165,7 @@ def _match(request: ApiRequest, scale: Obj) -> None:
 
 def _written(served: ServedResource, obj: Obj) -> Obj:
     if served.custom is None:
-        return apps.scale_of(obj)
+        return scale_of(obj)
     try:
         return scale_view(obj, served.custom.scale)
     except ObjectPathError as error:

@@ -88,7 +88,7 @@ class ApiServer:
             return await self.nonresource.answer(request)
         if timeout := request.first("timeout"):
             _check_timeout(timeout)
-        requester = context.UserInfo(request.user.name, request.user.uid, request.user.groups, request.user.extra)
+        requester = context.RequestUser(request.user.name, request.user.uid, request.user.groups, request.user.extra)
         context.current.set(context.RequestContext(self.server.now(), requester))
         return await self._on_resource(request, request.info)
 

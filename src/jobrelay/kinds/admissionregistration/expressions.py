@@ -25,8 +25,7 @@ _GROUP_VERSION: Final = {"group": STRING, "version": STRING}
 _KIND: Final = object_type("kubernetes.GroupVersionKind", {**_GROUP_VERSION, "kind": STRING})
 _RESOURCE: Final = object_type("kubernetes.GroupVersionResource", {**_GROUP_VERSION, "resource": STRING})
 _USER: Final = object_type(
-    "kubernetes.UserInfo",
-    {"username": STRING, "uid": STRING, "groups": _STRINGS, "extra": map_of(STRING, _STRINGS)},
+    "kubernetes.UserInfo", {"username": STRING, "uid": STRING, "groups": _STRINGS, "extra": map_of(STRING, _STRINGS)}
 )
 _REQUEST: Final = object_type(
     "kubernetes.AdmissionRequest",

@@ -6,7 +6,8 @@ import re
 from typing import Any, Final
 
 from jobrelay.apimachinery import jsonpath
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.cel.syntax import RESERVED
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_conditions, validate_label_selector, validate_object_meta
 from jobrelay.apimachinery.names import (
@@ -15,16 +16,10 @@ from jobrelay.apimachinery.names import (
     name_is_dns_subdomain,
     name_is_path_segment,
 )
+from jobrelay.kinds.admissionregistration import rules
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
-from jobrelay.kinds.admissionregistration.rules import (
-    FAILURE_POLICIES,
-    MATCH_POLICIES,
-    default_rule,
-    validate_match_conditions,
-    validate_rule,
-)
 from jobrelay.kinds.core.checks import dns_subdomain, qualified_name
-from jobrelay.kinds.generation import bump_generation, keep, keep_metadata, start_generation
+from jobrelay.kinds.generation import count_spec_changes, keep_all_but_status, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -33,9 +28,7 @@ MAX_ANNOTATIONS: Final = 20
 MAX_VALUE_EXPRESSION: Final = 5 * 1024
 _SPEC: Final = Path("spec")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = re.compile(
-    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
-)
+_RESERVED: Final = RESERVED | {"true", "false", "null", "in"}
 _ONE_OF: Final = "validations or auditAnnotations must contain at least one item"
 _BOTH: Final = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
@@ -53,7 +46,7 @@ def _default_match(match: dict[str, Any] | None) -> None:
             match[name] = {}
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in match.get(name) or ():
-            default_rule(rule)
+            rules.default_rule(rule)
 
 
 def default_policy(obj: Obj) -> None:
@@ -67,23 +60,12 @@ def prepare_create(obj: Obj) -> None:
     start_generation(obj)
 
 
-def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
-
-
-def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep_metadata(new, old)
-
-
 def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
     errors = validate_object_meta(
         obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
     )
     spec = obj["spec"]
-    if spec["failurePolicy"] not in FAILURE_POLICIES:
-        errors.append(not_supported(_SPEC.child("failurePolicy"), spec["failurePolicy"], FAILURE_POLICIES))
+    errors += one_of(_SPEC.child("failurePolicy"), spec["failurePolicy"], rules.FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
         errors += _validate_param_kind(spec["paramKind"], _SPEC.child("paramKind"))
     match, path = spec.get("matchConstraints"), _SPEC.child("matchConstraints")
@@ -94,7 +76,7 @@ def validate_policy(obj: Obj, old: Obj | None = None) -> list[FieldError]:
         errors += [] if match.get("resourceRules") else [required(path.child("resourceRules"))]
     if old is None or any(spec.get(name) != old["spec"].get(name) for name in ("paramKind", "matchConditions")):
         conditions, params = spec.get("matchConditions") or [], spec.get("paramKind") is not None
-        errors += validate_match_conditions(conditions, _SPEC.child("matchConditions"), params=params)
+        errors += rules.validate_match_conditions(conditions, _SPEC.child("matchConditions"), params=params)
     variables = spec.get("variables") or []
     expressions = ExpressionCompiler(params=spec.get("paramKind") is not None, composed=bool(variables))
     for i, variable in enumerate(variables):
@@ -166,7 +148,7 @@ def _validate_variable(variable: dict[str, Any], path: Path, expressions: Expres
     name = variable["name"]
     if not name.strip():
         errors.append(required(path.child("name"), "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name) or _RESERVED.fullmatch(name):
+    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
     if not variable["expression"].strip():
         return [*errors, required(path.child("expression"), "expression is not specified")]
@@ -202,8 +184,7 @@ def _validate_api_version(value: str, path: Path) -> list[FieldError]:
 
 def _validate_match(match: dict[str, Any], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    if match["matchPolicy"] not in MATCH_POLICIES:
-        errors.append(not_supported(path.child("matchPolicy"), match["matchPolicy"], MATCH_POLICIES))
+    errors += one_of(path.child("matchPolicy"), match["matchPolicy"], rules.MATCH_POLICIES)
     for name in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(match[name], path.child(name))
     for name in ("resourceRules", "excludeResourceRules"):
@@ -219,7 +200,7 @@ def _validate_named_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
         place = path.child("resourceNames").index(i)
         errors += [invalid(place, name, text) for text in name_is_path_segment(name, False)]
         errors += [duplicate(place, name)] if name in names[:i] else []
-    return errors + validate_rule(rule, path)
+    return errors + rules.validate_rule(rule, path)
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:
@@ -287,8 +268,8 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_policy,
         prepare_create=prepare_create,
         validate_create=validate_policy,
-        update=UpdateStrategy(prepare_update, validate_policy),
-        subresources={"status": UpdateStrategy(prepare_status, validate_status)},
+        update=UpdateStrategy(prepare_spec_update, validate_policy),
+        subresources={"status": UpdateStrategy(keep_all_but_status, validate_status)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("spec",), ("metadata",))},
     ),
@@ -296,10 +277,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=lambda obj: _default_match(obj["spec"].get("matchResources")),
         prepare_create=start_generation,
         validate_create=validate_binding,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
-            lambda new, old: validate_binding(new),
-        ),
+        update=UpdateStrategy(count_spec_changes, lambda new, old: validate_binding(new)),
         unconditional_update=False,
     ),
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, one_of, required, too_many
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
-from jobrelay.kinds.core.checks import qualified_name
+from jobrelay.kinds.core.checks import lone_wildcard, qualified_name
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
 MATCH_POLICIES: Final = ("Equivalent", "Exact")
@@ -23,25 +23,18 @@ def default_rule(rule: dict[str, Any]) -> None:
 def validate_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
     operations, place = rule.get("operations") or [], path.child("operations")
     errors = [] if operations else [required(place)]
-    errors += _lone_wildcard(operations, place, "operations")
+    errors += lone_wildcard(operations, place, "operations")
     for i, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            errors.append(not_supported(place.index(i), operation, OPERATIONS))
+        errors += one_of(place.index(i), operation, OPERATIONS)
     for field, words in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
         values = rule.get(field) or []
         errors += [] if values else [required(path.child(field))]
-        errors += _lone_wildcard(values, path.child(field), words)
+        errors += lone_wildcard(values, path.child(field), words)
         if field == "apiVersions":
             errors += [required(path.child(field).index(i)) for i, value in enumerate(values) if not value]
     errors += _validate_resources(rule.get("resources") or [], path.child("resources"))
-    if rule["scope"] not in SCOPES:
-        errors.append(not_supported(path.child("scope"), rule["scope"], SCOPES))
+    errors += one_of(path.child("scope"), rule["scope"], SCOPES)
     return errors
-
-
-def _lone_wildcard(values: list[str], path: Path, words: str) -> list[FieldError]:
-    alone = "*" not in values or len(values) == 1
-    return [] if alone else [invalid(path, values, f"if '*' is present, must not specify other {words}")]
 
 
 def _validate_resources(resources: list[str], path: Path) -> list[FieldError]:

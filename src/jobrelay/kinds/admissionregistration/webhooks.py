@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta
 from jobrelay.apimachinery.names import is_dns1035_label, is_fully_qualified_name, name_is_dns_subdomain
 from jobrelay.kinds.admissionregistration.rules import (
@@ -24,10 +24,7 @@ SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 REINVOCATION_POLICIES: Final = ("IfNeeded", "Never")
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
-_SWITCHES: Final = (
-    ("failurePolicy", FAILURE_POLICIES),
-    ("matchPolicy", MATCH_POLICIES),
-)
+_SWITCHES: Final = (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES))
 
 
 @dataclass(frozen=True)
@@ -93,8 +90,7 @@ def _validate_hook(hook: dict[str, Any], rules: WebhookRequirements, path: Path)
     for i, rule in enumerate(hook.get("rules") or ()):
         errors += validate_rule(rule, path.child("rules").index(i))
     for name, values in _SWITCHES:
-        if hook[name] not in values:
-            errors.append(not_supported(path.child(name), hook[name], values))
+        errors += one_of(path.child(name), hook[name], values)
     effects = hook.get("sideEffects")
     if effects is None:
         text = "must specify one of " + ", ".join(rules.side_effects)
@@ -107,8 +103,7 @@ def _validate_hook(hook: dict[str, Any], rules: WebhookRequirements, path: Path)
     for name in _SELECTORS:
         errors += validate_label_selector(hook[name], path.child(name), allow_invalid_values=rules.bad_selector_values)
     policy = hook.get("reinvocationPolicy", "Never")
-    if policy not in REINVOCATION_POLICIES:
-        errors.append(not_supported(path.child("reinvocationPolicy"), policy, REINVOCATION_POLICIES))
+    errors += one_of(path.child("reinvocationPolicy"), policy, REINVOCATION_POLICIES)
     errors += _validate_client(hook["clientConfig"], path.child("clientConfig"))
     if rules.match_conditions:
         errors += validate_match_conditions(hook.get("matchConditions") or [], path.child("matchConditions"))

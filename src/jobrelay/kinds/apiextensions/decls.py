@@ -171,7 +171,7 @@ class ObjectView(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.raw)
 
-    def same_map(self, other: Any) -> bool:
+    def same(self, other: Any) -> bool:
         """Undeclared fields count too: they are compared as they are."""
         if len(self) != len(other) or any(
             key not in other or not equal(value, other[key]) for key, value in self.items()
@@ -221,7 +221,7 @@ class ListView(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.raw)
 
-    def same_list(self, other: Any) -> bool:
+    def same(self, other: Any) -> bool:
         if len(self.raw) != len(other):
             return False
         if self._node.list_type == "set":

@@ -18,7 +18,7 @@ from jobrelay.kinds.apiextensions.schemachecks import TYPES, SchemaRequirements,
 from jobrelay.kinds.apiextensions.specchecks import MAX_SELECTABLE, REVIEW_VERSIONS, SpecRequirements
 from jobrelay.kinds.apiextensions.structural import StructuralSchema
 from jobrelay.kinds.apiextensions.webhooks import ca_bundle_problem
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
@@ -53,10 +53,10 @@ def prepare_create(crd: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     new["status"] = dict(new.get("status") or _empty_status())
     _remember_storage(new)
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _remember_storage(crd: Obj) -> None:
@@ -64,10 +64,6 @@ def _remember_storage(crd: Obj) -> None:
     stored = list(crd["status"].get("storedVersions") or ())
     stored += [version for version in storage_versions(crd) if version not in stored]
     crd["status"]["storedVersions"] = stored or None
-
-
-def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
 
 
 def validate_create(crd: Obj) -> list[FieldError]:
@@ -126,9 +122,8 @@ def _status_errors(crd: Obj) -> list[FieldError]:
         if name in missing:
             detail = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                "spec.versions until "
-                f"a storage migration ensures no data remains persisted in {name} and removes {name} from "
-                "status.storedVersions"
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
             )
             errors.append(field.invalid(path.index(index), name, detail))
     return errors
@@ -242,9 +237,9 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         validate_create=validate_create,
         warn_create=warn_create,
         update=UpdateStrategy(prepare=prepare_update, validate=validate_update, warn=warn_update),
-        subresources={"status": UpdateStrategy(prepare=prepare_status, validate=validate_status)},
+        subresources={"status": UpdateStrategy(prepare=keep_spec, validate=validate_status)},
         unconditional_update=False,
         delete_returns_object=True,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
-    ),
+    )
 }

@@ -13,14 +13,12 @@ from jobrelay.kinds.strategy import Obj
 _CONVENTIONS: Final = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 API_VERSION_TEXT: Final = (
-    "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
-    "recognized schemas to "
-    f"the latest internal value, and may reject unrecognized values. {_CONVENTIONS}#resources"
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
+    f"schemas to the latest internal value, and may reject unrecognized values. {_CONVENTIONS}#resources"
 )
 KIND_TEXT: Final = (
-    "Kind is a string value representing the REST resource this object represents. Servers may infer this from "
-    "the endpoint the "
-    f"client submits requests to. Cannot be updated. In CamelCase. {_CONVENTIONS}#types-kinds"
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
+    f"endpoint the client submits requests to. Cannot be updated. In CamelCase. {_CONVENTIONS}#types-kinds"
 )
 _EMBEDDED_API_VERSION: Final = (
     f"apiVersion defines the versioned schema of this representation of an object. {_CONVENTIONS}#resources"
@@ -28,19 +26,10 @@ _EMBEDDED_API_VERSION: Final = (
 _EMBEDDED_KIND: Final = (
     f"kind is a string value representing the type of this object. In CamelCase. {_CONVENTIONS}#types-kinds"
 )
-_DROPPED: Final = frozenset(
-    {
-        "$schema",
-        "$ref",
-        "id",
-        "example",
-        "externalDocs",
-        "definitions",
-        "dependencies",
-        "patternProperties",
-        "additionalItems",
-    }
-)
+_DROPPED: Final = frozenset({
+    "$schema", "$ref", "id", "example", "externalDocs", "definitions", "dependencies", "patternProperties",
+    "additionalItems",
+})  # fmt: skip
 _LOGIC: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
 _EITHER: Final = ({"type": "integer"}, {"type": "string"})
 

@@ -5,7 +5,7 @@ Most nodes of a schema use only plain keywords; only nodes with others are check
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from jobrelay.apimachinery import field as fields
@@ -19,32 +19,11 @@ from jobrelay.kinds.apiextensions.structuralchecks import unsupported
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
-_PLAIN: Final = frozenset(
-    [
-        "type",
-        "properties",
-        "items",
-        "description",
-        "format",
-        "title",
-        "required",
-        "enum",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "nullable",
-        "pattern",
-        "minItems",
-        "maxItems",
-        "x-kubernetes-int-or-string",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "example",
-        "externalDocs",
-    ]
-)
+_PLAIN: Final = frozenset({
+    "type", "properties", "items", "description", "format", "title", "required", "enum", "minimum", "maximum",
+    "minLength", "maxLength", "nullable", "pattern", "minItems", "maxItems", "x-kubernetes-int-or-string",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "example", "externalDocs",
+})  # fmt: skip
 _FORBIDDEN: Final = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
 
@@ -68,14 +47,6 @@ class SchemaScope:
     uncorrelatable: Path | None = None
 
 
-@dataclass(slots=True)
-class SchemaErrors:
-    """Errors of the schema and, kept apart, of its CEL rules (which are compiled only where the schema is sound)."""
-
-    schema: list[FieldError] = field(default_factory=list)
-    rules: list[FieldError] = field(default_factory=list)
-
-
 class RuleChecker:
     """Compiles rules; see `rulechecks`. This one, used when the schema is not sound, checks nothing."""
 
@@ -95,39 +66,79 @@ class RuleChecker:
 NO_RULES: Final = RuleChecker()
 
 
-def validate_schema(
-    schema: Schema,
-    path: Path,
-    scope: SchemaScope,
-    options: SchemaRequirements,
-    rules: RuleChecker,
-    found: SchemaErrors,
-    *,
-    root: bool = False,
-) -> None:
-    """Checks a schema and everything below it."""
-    before = len(found.schema)
-    plain = _PLAIN.issuperset(schema)
-    _type_and_default(schema, path, scope, options, found.schema)
-    if not plain:
-        _keywords(schema, path, scope, found.schema)
-    _additional(schema, path, scope, options, rules, found)
-    _properties(schema, path, scope, options, rules, found, root=root)
-    if not plain:
-        _logic(schema, path, scope, options, found)
-    items = schema.get("items")
-    if items is not None:
-        inner = scope if schema.get("x-kubernetes-list-type") == "map" else _uncorrelated(scope, path)
-        if isinstance(items, dict):
-            validate_schema(items, path.child("items"), inner, options, rules.items(), found)
-        for index, item in enumerate(items if isinstance(items, list) else ()):
-            validate_schema(item, path.child("items").index(index), inner, options, rules.items(), found)
-    if not plain:
-        _extensions(schema, path, options, found.schema)
-        if schema.get("x-kubernetes-validations"):
-            _rules(schema, path, found.schema)
-            if len(found.schema) == before:
-                found.rules += rules.check(schema, path, scope, options)
+class SchemaValidator:
+    """Collects the errors of a schema and, kept apart, of its CEL rules, compiled only where the schema is sound."""
+
+    def __init__(self, options: SchemaRequirements) -> None:
+        self.options = options
+        self.errors: list[FieldError] = []
+        self.rule_errors: list[FieldError] = []
+
+    def validate(
+        self, schema: Schema, path: Path, scope: SchemaScope, rules: RuleChecker, *, root: bool = False
+    ) -> None:
+        """Checks a schema and everything below it."""
+        before = len(self.errors)
+        plain = _PLAIN.issuperset(schema)
+        _type_and_default(schema, path, scope, self.options, self.errors)
+        if not plain:
+            _keywords(schema, path, scope, self.errors)
+        self._additional(schema, path, scope, rules)
+        self._properties(schema, path, scope, rules, root=root)
+        if not plain:
+            self._logic(schema, path, scope)
+        items = schema.get("items")
+        if items is not None:
+            inner = scope if schema.get("x-kubernetes-list-type") == "map" else _uncorrelated(scope, path)
+            if isinstance(items, dict):
+                self.validate(items, path.child("items"), inner, rules.items())
+            for index, item in enumerate(items if isinstance(items, list) else ()):
+                self.validate(item, path.child("items").index(index), inner, rules.items())
+        if not plain:
+            _extensions(schema, path, self.options, self.errors)
+            if schema.get("x-kubernetes-validations"):
+                _rules(schema, path, self.errors)
+                if len(self.errors) == before:
+                    self.rule_errors += rules.check(schema, path, scope, self.options)
+
+    def _additional(self, schema: Schema, path: Path, scope: SchemaScope, rules: RuleChecker) -> None:
+        additional = schema.get("additionalProperties")
+        if additional is None:
+            return
+        where = path.child("additionalProperties")
+        if schema.get("properties") and additional is not True:
+            self.errors.append(fields.forbidden(where, "additionalProperties and properties are mutual exclusive"))
+        if isinstance(additional, dict):
+            why = "inside additionalProperties applying to object metadata"
+            inner = replace(scope, defaults=False, why_no_defaults=why) if scope.in_meta else scope
+            self.validate(additional, where, inner, rules.values())
+
+    def _properties(self, schema: Schema, path: Path, scope: SchemaScope, rules: RuleChecker, *, root: bool) -> None:
+        properties = schema.get("properties")
+        if not properties:
+            return
+        if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic"):
+            scope = _uncorrelated(scope, path)
+        is_resource = root or schema.get("x-kubernetes-embedded-resource")
+        inside = path.child("properties")
+        for name, child in properties.items():
+            inner = scope
+            if is_resource and name in META_FIELDS:
+                inner = replace(scope, in_meta=True)
+                if root:
+                    inner = replace(inner, defaults=False, why_no_defaults=f"in top-level {name}")
+            self.validate(child, inside.key(name), inner, rules.named(name))
+
+    def _logic(self, schema: Schema, path: Path, scope: SchemaScope) -> None:
+        if isinstance(schema.get("not"), dict):
+            self.validate(schema["not"], path.child("not"), scope, NO_RULES)
+        for key in ("allOf", "oneOf", "anyOf"):
+            for index, clause in enumerate(schema.get(key) or ()):
+                self.validate(clause, path.child(key).index(index), scope, NO_RULES)
+        for key in ("definitions", "dependencies"):
+            for name, child in (schema.get(key) or {}).items():
+                if isinstance(child, dict):
+                    self.validate(child, path.child(key).key(name), scope, NO_RULES)
 
 
 def _uncorrelated(scope: SchemaScope, path: Path) -> SchemaScope:
@@ -144,9 +155,8 @@ def _type_and_default(
         detail = f"must not be set {scope.why_no_defaults}" if scope.why_no_defaults else "must not be set"
         errors.append(fields.forbidden(path.child("default"), detail))
     if type_ == "null":
-        errors.append(
-            fields.forbidden(path.child("type"), "type cannot be set to null, use nullable as an alternative")
-        )
+        detail = "type cannot be set to null, use nullable as an alternative"
+        errors.append(fields.forbidden(path.child("type"), detail))
     if isinstance(schema.get("items"), list) and schema["items"]:
         errors.append(fields.forbidden(path.child("items"), "items must be a schema object and not an array"))
 
@@ -167,62 +177,6 @@ def _keywords(schema: Schema, path: Path, scope: SchemaScope, errors: list[Field
         errors.append(fields.forbidden(path.child("uniqueItems"), detail))
 
 
-def _additional(
-    schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements, rules: RuleChecker, found: SchemaErrors
-) -> None:
-    additional = schema.get("additionalProperties")
-    if additional is None:
-        return
-    where = path.child("additionalProperties")
-    if schema.get("properties") and additional is not True:
-        found.schema.append(fields.forbidden(where, "additionalProperties and properties are mutual exclusive"))
-    if isinstance(additional, dict):
-        inner = scope
-        if scope.in_meta:
-            inner = replace(
-                scope, defaults=False, why_no_defaults="inside additionalProperties applying to object metadata"
-            )
-        validate_schema(additional, where, inner, options, rules.values(), found)
-
-
-def _properties(
-    schema: Schema,
-    path: Path,
-    scope: SchemaScope,
-    options: SchemaRequirements,
-    rules: RuleChecker,
-    found: SchemaErrors,
-    *,
-    root: bool,
-) -> None:
-    properties = schema.get("properties")
-    if not properties:
-        return
-    if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic"):
-        scope = _uncorrelated(scope, path)
-    is_resource = root or schema.get("x-kubernetes-embedded-resource")
-    inside = path.child("properties")
-    for name, child in properties.items():
-        inner = scope
-        if is_resource and name in META_FIELDS:
-            inner = replace(scope, in_meta=True)
-            if root:
-                inner = replace(inner, defaults=False, why_no_defaults=f"in top-level {name}")
-        validate_schema(child, inside.key(name), inner, options, rules.named(name), found)
-
-
-def _logic(schema: Schema, path: Path, scope: SchemaScope, options: SchemaRequirements, found: SchemaErrors) -> None:
-    if isinstance(schema.get("not"), dict):
-        validate_schema(schema["not"], path.child("not"), scope, options, NO_RULES, found)
-    for key in ("allOf", "oneOf", "anyOf"):
-        for index, clause in enumerate(schema.get(key) or ()):
-            validate_schema(clause, path.child(key).index(index), scope, options, NO_RULES, found)
-    for key in ("definitions", "dependencies"):
-        for name, child in (schema.get(key) or {}).items():
-            if isinstance(child, dict):
-                validate_schema(child, path.child(key).key(name), scope, options, NO_RULES, found)
-
-
 def _extensions(schema: Schema, path: Path, options: SchemaRequirements, errors: list[FieldError]) -> None:
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         where = path.child("x-kubernetes-preserve-unknown-fields")
@@ -230,17 +184,15 @@ def _extensions(schema: Schema, path: Path, options: SchemaRequirements, errors:
     map_type, list_type = schema.get("x-kubernetes-map-type"), schema.get("x-kubernetes-list-type")
     if map_type is not None:
         errors += _typed(schema, "object", "x-kubernetes-map-type", path)
-        if map_type not in ("atomic", "granular"):
-            errors.append(fields.not_supported(path.child("x-kubernetes-map-type"), map_type, ("atomic", "granular")))
+        errors += fields.one_of(path.child("x-kubernetes-map-type"), map_type, ("atomic", "granular"))
     if list_type is not None:
         wrong = _typed(schema, "array", "x-kubernetes-list-type", path)
         errors += wrong
         if not wrong and options.atomic_sets and list_type == "set" and isinstance(schema.get("items"), dict):
             errors += _set_items(schema["items"], path.child("items"))
         if list_type not in ("atomic", "set", "map"):
-            errors.append(
-                fields.not_supported(path.child("x-kubernetes-list-type"), list_type, ("atomic", "set", "map"))
-            )
+            where = path.child("x-kubernetes-list-type")
+            errors.append(fields.not_supported(where, list_type, ("atomic", "set", "map")))
     _map_keys(schema, list_type, path, errors)
     if options.map_keys:
         errors += map_key_errors(schema, path)
@@ -296,9 +248,8 @@ def _key_properties(keys: list[str], items: Schema, path: Path, errors: list[Fie
             errors.append(fields.invalid(where, keys, "entries must all be names of item properties"))
         elif found.get("type") in ("array", "object"):
             at = path.child("items", "properties").key(key).child("type")
-            errors.append(
-                fields.invalid(at, "object", "must be a scalar type if parent array's x-kubernetes-list-type is map")
-            )
+            detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+            errors.append(fields.invalid(at, "object", detail))
         if key in keys[:index]:
             errors.append(fields.invalid(where, keys, "must not contain duplicate entries"))
 
@@ -316,14 +267,11 @@ def map_key_errors(schema: Schema, path: Path) -> list[FieldError]:
         found = (items.get("properties") or {}).get(key)
         if found is None:
             continue
-        where, why = (
-            path.child("items", "properties").key(key),
-            "this property is in x-kubernetes-list-map-keys, so it ",
-        )
+        where = path.child("items", "properties").key(key)
+        why = "this property is in x-kubernetes-list-map-keys, so it "
         if key not in (items.get("required") or ()) and "default" not in found:
-            errors.append(
-                fields.required(where.child("default"), why + "must have a default or be a required property")
-            )
+            detail = why + "must have a default or be a required property"
+            errors.append(fields.required(where.child("default"), detail))
         if found.get("nullable"):
             errors.append(fields.forbidden(where.child("nullable"), why + "cannot be nullable"))
     return errors

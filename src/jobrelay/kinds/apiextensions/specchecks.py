@@ -163,9 +163,8 @@ def names_errors(names: Obj, path: Path) -> list[FieldError]:
             errors.append(fields.invalid(path.child(name), names[name], detail))
     errors += _labels(names.get("shortNames"), path.child("shortNames"))
     if names.get("kind") and names["kind"] == names.get("listKind"):
-        errors.append(
-            fields.invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same")
-        )
+        detail = "kind and listKind may not be the same"
+        errors.append(fields.invalid(path.child("listKind"), names["listKind"], detail))
     return errors + _labels(names.get("categories"), path.child("categories"))
 
 
@@ -216,9 +215,9 @@ def schema_errors(validation: Obj | None, has_status: bool, demands: SpecRequire
         errors += more
         if not more:
             rules = RuleCompiler(StructuralSchema(schema), total, is_resource=True, count=1)
-    found = schemachecks.SchemaErrors()
-    schemachecks.validate_schema(schema, where, schemachecks.SchemaScope(), demands.schema, rules, found, root=True)
-    errors += found.schema + found.rules
+    validator = schemachecks.SchemaValidator(demands.schema)
+    validator.validate(schema, where, schemachecks.SchemaScope(), rules, root=True)
+    errors += validator.errors + validator.rule_errors
     if problem and not errors:
         errors.append(fields.invalid(where, "", problem))
     return errors + total.errors(where)

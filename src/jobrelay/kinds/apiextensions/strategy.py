@@ -28,7 +28,7 @@ from jobrelay.kinds.apiextensions import checks, embedded, objects, paths, pruni
 from jobrelay.kinds.apiextensions.listtypes import validate_lists
 from jobrelay.kinds.apiextensions.ratchet import CorrelatedObject
 from jobrelay.kinds.apiextensions.structural import StructuralSchema
-from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.generation import bump_generation, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class CustomKind:
 
     def prepare_update(self, new: Obj, old: Obj) -> None:
         if self.has_status:
-            keep(new, old, "status")
+            keep_status(new, old)
         bump_generation(new, old, changed=_content(new) != _content(old))
 
     def prepare_status(self, new: Obj, old: Obj) -> None:

@@ -23,28 +23,11 @@ _NESTED_EMPTY: Final = (
     ("x-kubernetes-list-type", "undefined"),
     ("x-kubernetes-map-type", "undefined"), ("x-kubernetes-validations", "empty"),
 )  # fmt: skip
-_PLAIN: Final = frozenset(
-    [
-        "description",
-        "type",
-        "format",
-        "title",
-        "properties",
-        "items",
-        "required",
-        "enum",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "default",
-        "nullable",
-        "additionalProperties",
-        "x-kubernetes-list-type",
-        "x-kubernetes-list-map-keys",
-        "x-kubernetes-map-type",
-    ]
-)
+_PLAIN: Final = frozenset({
+    "description", "type", "format", "title", "properties", "items", "required", "enum", "minimum", "maximum",
+    "minLength", "maxLength", "default", "nullable", "additionalProperties", "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
+})  # fmt: skip
 
 
 def unsupported(schema: Any) -> str:
@@ -133,11 +116,8 @@ def _type_errors(schema: Schema, level: str, path: Path, errors: list[FieldError
     ):
         errors.append(field.required(path.child("type"), f"must not be empty {_NO_TYPE[level]}"))
     if embedded and "additionalProperties" in schema:
-        errors.append(
-            field.forbidden(
-                path.child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"
-            )
-        )
+        detail = "must not be used if x-kubernetes-embedded-resource is set"
+        errors.append(field.forbidden(path.child("additionalProperties"), detail))
     if level == "root" and type_ and type_ != "object":
         errors.append(field.invalid(path.child("type"), type_, "must be object at the root"))
     if embedded and not schema.get("x-kubernetes-preserve-unknown-fields") and not schema.get("properties"):

@@ -10,7 +10,7 @@ from jobrelay.apimachinery.meta import validate_object_meta, validate_object_met
 from jobrelay.apimachinery.names import is_dns1035_label, is_valid_port_num, name_is_path_segment
 from jobrelay.kinds.context import request_time
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep, keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 STATUSES: Final = ("True", "False", "Unknown")
@@ -88,7 +88,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     for name in _KEPT_METADATA:
         keep(new["metadata"], old["metadata"], name)
 
@@ -107,9 +107,9 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default,
         prepare_create=prepare_create,
         validate_create=validate,
-        update=UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_update),
+        update=UpdateStrategy(keep_status, validate_update),
         subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("spec",), ("metadata",))},
-    ),
+    )
 }

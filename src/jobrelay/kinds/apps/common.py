@@ -12,7 +12,9 @@ from jobrelay.apimachinery.meta import IMMUTABLE, validate_label_selector, valid
 from jobrelay.apimachinery.names import is_valid_percent
 from jobrelay.apimachinery.selectors import Selector, SelectorError, selector_from_object
 from jobrelay.apimachinery.types import type_of
-from jobrelay.kinds.core.pod import drop_disabled_template_fields, pod_template_warnings, validate_pod_template_spec
+from jobrelay.kinds.core.pod.defaults import drop_disabled_template_fields
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
+from jobrelay.kinds.core.pod.warnings import pod_template_warnings
 from jobrelay.kinds.generation import start_generation
 from jobrelay.kinds.strategy import Obj
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, invalid, required
 from jobrelay.apimachinery.gostruct import json_value
-from jobrelay.apimachinery.meta import (
-    IMMUTABLE,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -19,8 +14,8 @@ _DATA: Final = Path("data")
 
 
 def _common_errors(revision: Obj) -> list[FieldError]:
-    errors = validate_object_meta(revision["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
-    return errors + validate_non_negative(revision["revision"], Path("revision"))
+    errors = meta.validate_object_meta(revision["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    return errors + meta.validate_non_negative(revision["revision"], Path("revision"))
 
 
 def _validate_create(revision: Obj) -> list[FieldError]:
@@ -33,12 +28,14 @@ def _validate_create(revision: Obj) -> list[FieldError]:
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"]) + _common_errors(new)
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"]) + _common_errors(new)
     if new.get("data") != old.get("data"):
-        errors.append(invalid(_DATA, json_value(new.get("data")), IMMUTABLE))
+        errors.append(invalid(_DATA, json_value(new.get("data")), meta.IMMUTABLE))
     return errors
 
 
-CONTROLLER_REVISION: Final = Strategy(
-    validate_create=_validate_create, update=UpdateStrategy(validate=_validate_update)
-)
+STRATEGIES: Final = {
+    ("apps", "controllerrevisions"): Strategy(
+        validate_create=_validate_create, update=UpdateStrategy(validate=_validate_update)
+    )
+}

@@ -8,25 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
-from jobrelay.apimachinery.meta import (
-    validate_label_selector,
-    validate_non_negative,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.apps.deployment import parse_int64
-from jobrelay.kinds.core.pod import (
-    default_pod_template,
-    drop_disabled_template_fields,
-    pod_template_warnings,
-    validate_pod_template_spec,
-)
-from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
+from jobrelay.kinds.core.pod.warnings import pod_template_warnings
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, keep_status
 from jobrelay.kinds.hidden import TEMPLATE_GENERATION
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -67,19 +59,19 @@ def _prepare_create(daemon_set: Obj) -> None:
 
 def _prepare_update(new: Obj, old: Obj) -> None:
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
-    keep(new, old, "status")
+    keep_status(new, old)
     template_changed = new["spec"]["template"] != old["spec"]["template"]
     _set_generation(new, _generation(old) + (1 if template_changed else 0))
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_create(daemon_set: Obj) -> list[FieldError]:
-    errors = validate_object_meta(daemon_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(daemon_set["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
     return errors + _spec_errors(daemon_set)
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     errors += common.immutable_selector(new["spec"], old["spec"])
     return errors + _spec_errors(new)
 
@@ -89,16 +81,16 @@ def _spec_errors(daemon_set: Obj) -> list[FieldError]:
     errors = _selector_errors(spec)
     errors += validate_pod_template_spec(spec["template"], common.TEMPLATE)
     errors += common.long_running_errors(spec["template"]["spec"], "DaemonSet")
-    errors += validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
-    errors += validate_non_negative(_generation(daemon_set), common.SPEC.child("templateGeneration"))
+    errors += meta.validate_non_negative(spec.get("minReadySeconds", 0), common.SPEC.child("minReadySeconds"))
+    errors += meta.validate_non_negative(_generation(daemon_set), common.SPEC.child("templateGeneration"))
     errors += _strategy_errors(spec["updateStrategy"], common.SPEC.child("updateStrategy"))
-    return errors + validate_non_negative(spec["revisionHistoryLimit"], common.SPEC.child("revisionHistoryLimit"))
+    return errors + meta.validate_non_negative(spec["revisionHistoryLimit"], common.SPEC.child("revisionHistoryLimit"))
 
 
 def _selector_errors(spec: common.Spec) -> list[FieldError]:
     selector, path = spec.get("selector"), common.SPEC.child("selector")
     labels = spec["template"]["metadata"].get("labels")
-    errors = [] if selector is None else validate_label_selector(selector, path)
+    errors = [] if selector is None else meta.validate_label_selector(selector, path)
     try:
         matches = selector is not None and selector_from_object(selector).matches(labels or {})
     except SelectorError:
@@ -134,12 +126,12 @@ def _rolling_errors(rolling: dict[str, Any], path: Path) -> list[FieldError]:
 
 
 def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     return errors + common.counter_errors(new["status"], _COUNTERS) + common.decremented(new, old)
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     _set_generation(new, _generation(old))
 
 
@@ -149,12 +141,14 @@ def _warn_update(new: Obj, old: Obj) -> list[str]:
     return pod_template_warnings(new["spec"]["template"], common.TEMPLATE, old["spec"]["template"])
 
 
-DAEMON_SET: Final = Strategy(
-    default=default_daemon_set,
-    prepare_create=_prepare_create,
-    validate_create=_validate_create,
-    warn_create=common.template_warnings,
-    update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
-    subresources={"status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
-    reset_fields=common.RESET,
-)
+STRATEGIES: Final = {
+    ("apps", "daemonsets"): Strategy(
+        default=default_daemon_set,
+        prepare_create=_prepare_create,
+        validate_create=_validate_create,
+        warn_create=common.template_warnings,
+        update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
+        subresources={"status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
+        reset_fields=common.RESET,
+    )
+}

@@ -11,8 +11,8 @@ from jobrelay.apimachinery.meta import validate_non_negative, validate_object_me
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
-from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
-from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.generation import bump_generation, keep, keep_spec, keep_status
 from jobrelay.kinds.hidden import ROLLBACK_TO
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -66,14 +66,14 @@ def _normalize_rollback(metadata: dict[str, Any]) -> None:
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
     annotations, before = new["metadata"].get("annotations"), old["metadata"].get("annotations")
     bump_generation(new, old, changed=new["spec"] != old["spec"] or (annotations or {}) != (before or {}))
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     keep(new["metadata"], old["metadata"], "labels")
 
 
@@ -146,12 +146,14 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
 _UPDATE: Final = UpdateStrategy(
     prepare=_prepare_update, validate=_validate_update, warn=common.changed_template_warnings
 )
-DEPLOYMENT: Final = Strategy(
-    default=default_deployment,
-    prepare_create=lambda obj: common.prepare_create(obj, "Deployment"),
-    validate_create=_validate_create,
-    warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
-    update=_UPDATE,
-    subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
-    reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},
-)
+STRATEGIES: Final = {
+    ("apps", "deployments"): Strategy(
+        default=default_deployment,
+        prepare_create=lambda obj: common.prepare_create(obj, "Deployment"),
+        validate_create=_validate_create,
+        warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
+        update=_UPDATE,
+        subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=_prepare_status, validate=_validate_status)},
+        reset_fields={"": (("status",),), "status": (("spec",), ("metadata", "labels"))},
+    )
+}

@@ -9,8 +9,8 @@ from jobrelay.apimachinery.meta import validate_non_negative, validate_object_me
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.batch.job.strategy import name_warnings
-from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
-from jobrelay.kinds.generation import bump_generation, keep
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
@@ -25,9 +25,9 @@ def default_replica_set(replica_set: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_create(replica_set: Obj) -> list[FieldError]:
@@ -62,15 +62,14 @@ def _validate_status(new: Obj, old: Obj) -> list[FieldError]:
 _UPDATE: Final = UpdateStrategy(
     prepare=prepare_update, validate=_validate_update, warn=common.changed_template_warnings
 )
-REPLICA_SET: Final = Strategy(
-    default=default_replica_set,
-    prepare_create=lambda obj: common.prepare_create(obj, "ReplicaSet"),
-    validate_create=_validate_create,
-    warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
-    update=_UPDATE,
-    subresources={
-        "scale": _UPDATE,
-        "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
-    },
-    reset_fields=common.RESET,
-)
+STRATEGIES: Final = {
+    ("apps", "replicasets"): Strategy(
+        default=default_replica_set,
+        prepare_create=lambda obj: common.prepare_create(obj, "ReplicaSet"),
+        validate_create=_validate_create,
+        warn_create=lambda obj: name_warnings(obj) + common.template_warnings(obj),
+        update=_UPDATE,
+        subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=keep_spec, validate=_validate_status)},
+        reset_fields=common.RESET,
+    )
+}

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery import meta
-from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, one_of
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_label
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
 from jobrelay.kinds.apps import common
 from jobrelay.kinds.apps.replicaset import prepare_update
 from jobrelay.kinds.core.claims import claim_spec_warnings, default_claim_spec, validate_claim_spec
-from jobrelay.kinds.core.pod import default_pod_template, validate_pod_template_spec
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.core.pod.defaults import default_pod_template
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
+from jobrelay.kinds.generation import keep_spec
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _COUNTERS: Final = (
@@ -108,17 +109,15 @@ def _policy_errors(spec: common.Spec) -> list[FieldError]:
     errors: list[FieldError] = []
     management = spec["podManagementPolicy"]
     if management not in ("OrderedReady", "Parallel"):
-        errors.append(
-            invalid(common.SPEC.child("podManagementPolicy"), management, "must be 'OrderedReady' or 'Parallel'")
-        )
+        detail = "must be 'OrderedReady' or 'Parallel'"
+        errors.append(invalid(common.SPEC.child("podManagementPolicy"), management, detail))
     errors += _strategy_errors(spec["updateStrategy"], common.SPEC.child("updateStrategy"))
     policy, path = (
         spec["persistentVolumeClaimRetentionPolicy"],
         common.SPEC.child("persistentVolumeClaimRetentionPolicy"),
     )
     for name in ("whenDeleted", "whenScaled"):
-        if policy[name] not in ("Retain", "Delete"):
-            errors.append(not_supported(path.child(name), policy[name], ("Retain", "Delete")))
+        errors += one_of(path.child(name), policy[name], ("Retain", "Delete"))
     return errors
 
 
@@ -191,15 +190,14 @@ _UPDATE: Final = UpdateStrategy(
     validate=_validate_update,
     warn=lambda new, old: common.changed_template_warnings(new, old) + _claim_warnings(new, "Spec"),
 )
-STATEFUL_SET: Final = Strategy(
-    default=default_stateful_set,
-    prepare_create=_prepare_create,
-    validate_create=_validate_create,
-    warn_create=lambda obj: common.template_warnings(obj) + _claim_warnings(obj),
-    update=_UPDATE,
-    subresources={
-        "scale": _UPDATE,
-        "status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status),
-    },
-    reset_fields=common.RESET,
-)
+STRATEGIES: Final = {
+    ("apps", "statefulsets"): Strategy(
+        default=default_stateful_set,
+        prepare_create=_prepare_create,
+        validate_create=_validate_create,
+        warn_create=lambda obj: common.template_warnings(obj) + _claim_warnings(obj),
+        update=_UPDATE,
+        subresources={"scale": _UPDATE, "status": UpdateStrategy(prepare=keep_spec, validate=_validate_status)},
+        reset_fields=common.RESET,
+    )
+}

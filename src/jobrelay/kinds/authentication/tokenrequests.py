@@ -32,7 +32,6 @@ def validate_metadata(request: Obj, name: str, namespace: str) -> list[FieldErro
     for field, wanted in (("name", name), ("namespace", namespace)):
         given = metadata.get(field, "")
         if given and given != wanted:
-            return [
-                invalid(Path("metadata").child(field), given, f"must match the service account {field} if specified")
-            ]
+            detail = f"must match the service account {field} if specified"
+            return [invalid(Path("metadata").child(field), given, detail)]
     return []

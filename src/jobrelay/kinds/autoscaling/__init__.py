@@ -99,10 +99,10 @@ HORIZONTAL_POD_AUTOSCALER: Final = Strategy(
     validate_create=lambda hpa: validation.validate_create(_as_v2(hpa)),
     update=UpdateStrategy(prepare=_keep("status"), validate=_against_old(validation.validate_update)),
     subresources={
-        "status": UpdateStrategy(prepare=_keep("spec"), validate=_against_old(validation.validate_status_update)),
+        "status": UpdateStrategy(prepare=_keep("spec"), validate=_against_old(validation.validate_status_update))
     },
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
-    ("autoscaling", "horizontalpodautoscalers"): HORIZONTAL_POD_AUTOSCALER,
+    ("autoscaling", "horizontalpodautoscalers"): HORIZONTAL_POD_AUTOSCALER
 }

@@ -84,9 +84,9 @@ def _annotations(spec: Dict, status: Dict) -> dict[str, str]:
     found: dict[str, Any] = {}
     others = [metric for metric in spec.get("metrics") or () if not _is_cpu_target(metric)]
     if others:
-        found[METRICS] = [_source_to_v1(metric) for metric in others]
+        found[METRICS] = [_to_v1(metric, "target") for metric in others]
     if status.get("currentMetrics"):
-        found[CURRENT_METRICS] = [_current_to_v1(metric) for metric in status["currentMetrics"]]
+        found[CURRENT_METRICS] = [_to_v1(metric, "current") for metric in status["currentMetrics"]]
     if "behavior" in spec:
         found[BEHAVIOR] = struct_value(spec["behavior"], _V2 + "HorizontalPodAutoscalerBehavior")
     if status.get("conditions"):
@@ -100,48 +100,27 @@ def _go_json(value: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _source_to_v1(metric: Dict) -> Dict:
+def _to_v1(metric: Dict, which: str) -> Dict:
+    """A metric with its target (in a spec) or current value (in a status)."""
     out: Dict = {"type": metric["type"]}
+    absent = "0" if which == "current" else None
     for kind in _SOURCES:
         if kind not in metric:
             continue
         source = metric[kind]
-        target, identity = source["target"], source.get("metric") or {}
-        value, average, percent = (target.get(n) for n in ("value", "averageValue", "averageUtilization"))
-        name, selector = identity.get("name"), identity.get("selector")
+        identity = source.get("metric") or {}
+        value, average, percent = (source[which].get(n) for n in ("value", "averageValue", "averageUtilization"))
+        name, selector = ("metricName", identity.get("name")), identity.get("selector")
+        resource = [("name", source.get("name")), (f"{which}AverageUtilization", percent),
+                    (f"{which}AverageValue", average or absent)]  # fmt: skip
         out[kind] = _set({
-            "object": [("target", _reference(source)), ("metricName", name), ("targetValue", value or "0"),
-                       ("selector", selector), ("averageValue", average)],
-            "pods": [("metricName", name), ("targetAverageValue", average or "0"), ("selector", selector)],
-            "resource": [("name", source.get("name")), ("targetAverageUtilization", percent),
-                         ("targetAverageValue", average)],
-            "containerResource": [("name", source.get("name")), ("targetAverageUtilization", percent),
-                                  ("targetAverageValue", average), ("container", source.get("container"))],
-            "external": [("metricName", name), ("metricSelector", selector), ("targetValue", value),
-                         ("targetAverageValue", average)],
-        }[kind])  # fmt: skip
-    return out
-
-
-def _current_to_v1(metric: Dict) -> Dict:
-    out: Dict = {"type": metric["type"]}
-    for kind in _SOURCES:
-        if kind not in metric:
-            continue
-        source = metric[kind]
-        current, identity = source["current"], source.get("metric") or {}
-        value, average, percent = (current.get(n) for n in ("value", "averageValue", "averageUtilization"))
-        name, selector = identity.get("name"), identity.get("selector")
-        out[kind] = _set({
-            "object": [("target", _reference(source)), ("metricName", name), ("currentValue", value or "0"),
-                       ("selector", selector), ("averageValue", average)],
-            "pods": [("metricName", name), ("currentAverageValue", average or "0"), ("selector", selector)],
-            "resource": [("name", source.get("name")), ("currentAverageUtilization", percent),
-                         ("currentAverageValue", average or "0")],
-            "containerResource": [("name", source.get("name")), ("currentAverageUtilization", percent),
-                                  ("currentAverageValue", average or "0"), ("container", source.get("container"))],
-            "external": [("metricName", name), ("metricSelector", selector), ("currentValue", value or "0"),
-                         ("currentAverageValue", average)],
+            "object": [("target", _reference(source)), name, (f"{which}Value", value or "0"), ("selector", selector),
+                       ("averageValue", average)],
+            "pods": [name, (f"{which}AverageValue", average or "0"), ("selector", selector)],
+            "resource": resource,
+            "containerResource": [*resource, ("container", source.get("container"))],
+            "external": [name, ("metricSelector", selector), (f"{which}Value", value or absent),
+                         (f"{which}AverageValue", average)],
         }[kind])  # fmt: skip
     return out
 

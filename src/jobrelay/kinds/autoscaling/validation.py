@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_subdomain, name_is_path_segment
 from jobrelay.apimachinery.quantity import number
@@ -220,8 +220,7 @@ def _rules_errors(rules: Dict, path: Path) -> Errors:
 def _policy_errors(policy: Dict, path: Path) -> Errors:
     errors: Errors = []
     value, period = policy["value"], policy["periodSeconds"]
-    if policy["type"] not in _POLICY_TYPES:
-        errors.append(not_supported(path.child("type"), policy["type"], _POLICY_TYPES))
+    errors += one_of(path.child("type"), policy["type"], _POLICY_TYPES)
     if value <= 0:
         errors.append(invalid(path.child("value"), value, "must be greater than zero"))
     if period <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery.cron import ScheduleError, check_schedule, is_zone_name, zone_problem
-from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, json_value, struct_value
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
@@ -13,8 +13,8 @@ from jobrelay.kinds.batch.job.defaults import default_policy_conditions
 from jobrelay.kinds.batch.job.policies import settle_policies
 from jobrelay.kinds.batch.job.strategy import name_warnings, spec_warnings
 from jobrelay.kinds.batch.job.validation import validate_unselected_job_spec
-from jobrelay.kinds.core.pod import default_pod_template, drop_disabled_template_fields
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 POLICIES: Final = ("Allow", "Forbid", "Replace")
@@ -46,10 +46,10 @@ def _prepare_create(cron_job: Obj) -> None:
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(_template(new), _template(old))
     settle_policies(new["spec"]["jobTemplate"]["spec"])
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_create(cron_job: Obj) -> list[FieldError]:
@@ -75,8 +75,7 @@ def _spec_errors(spec: Spec, old: Spec | None) -> list[FieldError]:
     errors += validate_non_negative(spec.get("startingDeadlineSeconds", 0), _SPEC.child("startingDeadlineSeconds"))
     if "timeZone" in spec and (old is None or old.get("timeZone") != spec["timeZone"]):
         errors += _zone_errors(spec["timeZone"], _SPEC.child("timeZone"))
-    if spec["concurrencyPolicy"] not in POLICIES:
-        errors.append(not_supported(_SPEC.child("concurrencyPolicy"), spec["concurrencyPolicy"], POLICIES))
+    errors += one_of(_SPEC.child("concurrencyPolicy"), spec["concurrencyPolicy"], POLICIES)
     errors += _job_template_errors(spec["jobTemplate"]["spec"])
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += validate_non_negative(spec.get(name, 0), _SPEC.child(name))
@@ -146,7 +145,7 @@ CRON_JOB: Final = Strategy(
     warn_create=_warn_create,
     canonicalize=lambda cron_job: settle_policies(cron_job["spec"]["jobTemplate"]["spec"]),
     update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update, warn=_warn_update),
-    subresources={"status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"))},
+    subresources={"status": UpdateStrategy(prepare=keep_spec)},
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {("batch", "cronjobs"): CRON_JOB}

@@ -1,5 +1,1 @@
 """The kinds of certificates.k8s.io: CertificateSigningRequests."""
-
-from jobrelay.kinds.certificates.signingrequests import STRATEGIES
-
-__all__ = ["STRATEGIES"]

@@ -22,7 +22,7 @@ from jobrelay.apimachinery.names import is_dns1123_label, is_dns1123_subdomain, 
 from jobrelay.kinds.context import request_time, requester
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.tlspair import pem_blocks
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 USAGES: Final = (
@@ -56,12 +56,12 @@ def prepare_create(request: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep(new, old, "status")
+    keep_spec(new, old)
+    keep_status(new, old)
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     for kind in _DECISIONS:
         indexes = [[i for i, c in enumerate(_conditions(r)) if c.get("type") == kind] for r in (new, old)]
         if len(indexes[0]) == len(indexes[1]):
@@ -73,7 +73,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 def prepare_approval(new: Obj, old: Obj) -> None:
     _fill_times(new, old)
     conditions = _conditions(new)
-    keep(new, old, "spec")
+    keep_spec(new, old)
     new["status"] = {key: value for key, value in old["status"].items() if key != "conditions"}
     if conditions:
         new["status"]["conditions"] = conditions
@@ -144,9 +144,8 @@ def validate_signer_name(name: str, path: Path) -> list[FieldError]:
         return [field.required(path)]
     domain, slash, rest = name.partition("/")
     if not slash or "/" in rest:
-        return [
-            field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
-        ]
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [field.invalid(path, name, detail)]
     errors = [field.too_long(path, 253)] if size(domain) > 253 else []
     errors += _first_bad_label(domain, is_dns1123_label, path)
     if "." not in domain:
@@ -228,22 +227,17 @@ def validate_change(new: Obj, old: Obj, *, approving: bool = False, issuing: boo
     found = {kind: [[c for c in _conditions(r) if c.get("type") == kind] for r in (new, old)] for kind in _FINAL}
     for kind, (after, before) in found.items():
         if len(after) < len(before):
-            errors.append(
-                field.forbidden(_CONDITIONS, f"updates may not remove a condition of type {field.go_quote(kind)}")
-            )
+            detail = f"updates may not remove a condition of type {field.go_quote(kind)}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
     for kind in () if approving else _DECISIONS:
         after, before = found[kind]
         if len(after) > len(before):
-            errors.append(
-                field.forbidden(_CONDITIONS, f"updates may not add a condition of type {field.go_quote(kind)}")
-            )
+            detail = f"updates may not add a condition of type {field.go_quote(kind)}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
         elif len(after) == len(before) and after != before:
             shown = difference(before, after, "[io.k8s.api.certificates.v1.CertificateSigningRequestCondition")
-            errors.append(
-                field.forbidden(
-                    _CONDITIONS, f"updates may not modify a condition of type {field.go_quote(kind)}\n{shown}"
-                )
-            )
+            detail = f"updates may not modify a condition of type {field.go_quote(kind)}\n{shown}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
     chains = [request["status"].get("certificate") or "" for request in (new, old)]
     if chains[0] != chains[1]:
         if not issuing:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobrelay.apimachinery import names
 from jobrelay.apimachinery.field import FieldError, Path, invalid
-from jobrelay.apimachinery.names import (
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_qualified_name,
-    is_valid_port_name,
-    is_valid_port_num,
-)
 
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -33,21 +27,26 @@ def finalizer_name(name: str, path: Path) -> list[FieldError]:
 
 
 def dns_label(value: str, path: Path) -> list[FieldError]:
-    return [invalid(path, value, text) for text in is_dns1123_label(value)]
+    return [invalid(path, value, text) for text in names.is_dns1123_label(value)]
 
 
 def dns_subdomain(value: str, path: Path) -> list[FieldError]:
-    return [invalid(path, value, text) for text in is_dns1123_subdomain(value)]
+    return [invalid(path, value, text) for text in names.is_dns1123_subdomain(value)]
 
 
 def qualified_name(value: str, path: Path) -> list[FieldError]:
-    return [invalid(path, value, text) for text in is_qualified_name(value)]
+    return [invalid(path, value, text) for text in names.is_qualified_name(value)]
 
 
 def port_number(value: int, path: Path) -> list[FieldError]:
-    return [invalid(path, value, text) for text in is_valid_port_num(value)]
+    return [invalid(path, value, text) for text in names.is_valid_port_num(value)]
 
 
 def port_number_or_name(value: int | str, path: Path) -> list[FieldError]:
-    texts = is_valid_port_num(value) if isinstance(value, int) else is_valid_port_name(value)
+    texts = names.is_valid_port_num(value) if isinstance(value, int) else names.is_valid_port_name(value)
     return [invalid(path, value, text) for text in texts]
+
+
+def lone_wildcard(values: list[str], path: Path, words: str) -> list[FieldError]:
+    alone = "*" not in values or len(values) == 1
+    return [] if alone else [invalid(path, values, f"if '*' is present, must not specify other {words}")]

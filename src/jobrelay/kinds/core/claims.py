@@ -13,17 +13,9 @@ from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
 from jobrelay.apimachinery.godiff import difference
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
+from jobrelay.kinds.core import resources
 from jobrelay.kinds.core.checks import qualified_name
-from jobrelay.kinds.core.resources import (
-    is_fractional,
-    is_native,
-    number_of,
-    round_amounts,
-    validate_amount,
-    validate_basic_amount,
-    validate_positive,
-)
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep, keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -46,14 +38,14 @@ def default(claim: Obj) -> None:
     claim["status"].setdefault("phase", "Pending")
     default_claim_spec(claim["spec"])
     for name in ("capacity", "allocatedResources"):
-        round_amounts(claim["status"].get(name))
+        resources.round_amounts(claim["status"].get(name))
 
 
 def default_claim_spec(spec: dict[str, Any]) -> None:
     """Also for claim templates."""
     spec.setdefault("volumeMode", "Filesystem")
-    round_amounts(spec["resources"].get("limits"))
-    round_amounts(spec["resources"].get("requests"))
+    resources.round_amounts(spec["resources"].get("limits"))
+    resources.round_amounts(spec["resources"].get("requests"))
 
 
 def prepare_create(claim: Obj) -> None:
@@ -65,7 +57,7 @@ def prepare_create(claim: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     _prepare_sources(new["spec"], old["spec"])
 
 
@@ -123,7 +115,7 @@ def _validate_request(spec: dict[str, Any], path: Path) -> list[FieldError]:
     amount = (spec["resources"].get("requests") or {}).get("storage")
     if amount is None:
         return [required(path)]
-    return validate_positive(amount, path) or validate_amount("storage", amount, path)
+    return resources.validate_positive(amount, path) or resources.validate_amount("storage", amount, path)
 
 
 def _validate_sources(spec: dict[str, Any], path: Path, allow_bad_group: bool) -> list[FieldError]:
@@ -171,8 +163,8 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
         errors.append(
             forbidden(_SPEC, _SPEC_IMMUTABLE + difference(before, spec, "io.k8s.api.core.v1.PersistentVolumeClaimSpec"))
         )
-    new_size, old_size = (number_of(c["spec"]["resources"].get("requests"), "storage") for c in (new, old))
-    if new_size < old_size and new_size <= number_of(old["status"].get("capacity"), "storage"):
+    new_size, old_size = (resources.number_of(c["spec"]["resources"].get("requests"), "storage") for c in (new, old))
+    if new_size < old_size and new_size <= resources.number_of(old["status"].get("capacity"), "storage"):
         errors.append(forbidden(_STORAGE, "field can not be less than status.capacity"))
     mode = Path("volumeMode")
     errors += meta.validate_immutable_field(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), mode)
@@ -213,7 +205,7 @@ def validate_status(new: Obj, old: Obj) -> list[FieldError]:
         errors.append(required(Path("Spec.accessModes")))
     status = new["status"]
     for name, amount in sorted((status.get("capacity") or {}).items()):
-        errors += validate_basic_amount(amount, Path("status.capacity").key(name))
+        errors += resources.validate_basic_amount(amount, Path("status.capacity").key(name))
     path = Path("status.allocatedResourceStatuses")
     for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
         errors += _validate_resource_key(name, path)
@@ -222,14 +214,15 @@ def validate_status(new: Obj, old: Obj) -> list[FieldError]:
     path = Path("status.allocatedResources")
     for name, amount in sorted((status.get("allocatedResources") or {}).items()):
         errors += _validate_resource_key(name, path) or (
-            validate_basic_amount(amount, path.key(name)) or validate_amount("storage", amount, path.key(name))
+            resources.validate_basic_amount(amount, path.key(name))
+            or resources.validate_amount("storage", amount, path.key(name))
         )
     return errors
 
 
 def _validate_resource_key(name: str, path: Path) -> list[FieldError]:
     errors = qualified_name(name, path)
-    if not errors and is_native(name) and name != "storage":
+    if not errors and resources.is_native(name) and name != "storage":
         errors.append(not_supported(path, name, ["storage"]))
     return errors
 
@@ -246,7 +239,7 @@ def claim_spec_warnings(spec: dict[str, Any], path: Path) -> list[str]:
     texts: list[str] = []
     for name in ("requests", "limits"):
         amount = (spec["resources"].get(name) or {}).get("storage", "0")
-        if is_fractional(amount):
+        if resources.is_fractional(amount):
             at = path.child("resources", name).key("storage")
             texts.append(f"{at}: fractional byte value {go_quote(amount)} is invalid, must be an integer")
     return texts
@@ -259,7 +252,7 @@ STRATEGIES: Final = {
         validate_create=validate,
         warn_create=warnings,
         update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
-        subresources={"status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status)},
+        subresources={"status": UpdateStrategy(keep_spec, validate_status)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,
     )

@@ -50,5 +50,5 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 
 STRATEGIES: Final = {
-    ("", "configmaps"): Strategy(validate_create=validate, update=UpdateStrategy(validate=validate_update)),
+    ("", "configmaps"): Strategy(validate_create=validate, update=UpdateStrategy(validate=validate_update))
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, invalid, one_of, required
 from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
@@ -88,8 +88,7 @@ def _validate_port(port: dict[str, Any], path: Path, *, name_required: bool) -> 
     elif name_required:
         errors.append(required(path.child("name")))
     errors += port_number(port.get("port", 0), path.child("port"))
-    if protocol not in PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), protocol, PROTOCOLS))
+    errors += one_of(path.child("protocol"), protocol, PROTOCOLS)
     if "appProtocol" in port:
         errors += qualified_name(port["appProtocol"], path.child("appProtocol"))
     return errors

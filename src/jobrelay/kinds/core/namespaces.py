@@ -12,7 +12,7 @@ from jobrelay.apimachinery.field import FieldError, Path, invalid
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_label
 from jobrelay.kinds.core.checks import finalizer_name, unsupported_label
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -39,8 +39,8 @@ def prepare_create(namespace: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep(new, old, "status")
+    keep_spec(new, old)
+    keep_status(new, old)
 
 
 def validate(namespace: Obj) -> list[FieldError]:
@@ -84,8 +84,8 @@ STRATEGIES: Final = {
         canonicalize=label_with_name,
         update=UpdateStrategy(prepare_update, validate_update),
         subresources={
-            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status),
-            "finalize": UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_finalize),
+            "status": UpdateStrategy(keep_spec, validate_status),
+            "finalize": UpdateStrategy(keep_status, validate_finalize),
         },
         fields=fields,
         field_labels=frozenset({"metadata.name", "status.phase"}),

@@ -28,7 +28,7 @@ from jobrelay.apimachinery.meta import validate_label_name, validate_object_meta
 from jobrelay.apimachinery.names import is_valid_label_value, name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.resources import round_amounts, validate_amount
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -67,12 +67,12 @@ def prepare_create(node: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     new["spec"].pop("configSource", None)
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     new["status"].pop("config", None)
 
 
@@ -100,9 +100,8 @@ def validate_taints(taints: list[dict[str, Any]], path: Path) -> list[FieldError
             errors.append(not_supported(at.child("effect"), effect, TAINT_EFFECTS))
         if (effect, key) in seen:
             value = struct_value(taint, "io.k8s.api.core.v1.Taint")
-            errors.append(
-                FieldError("FieldValueDuplicate", str(at), value, "taints must be unique by key and effect pair")
-            )
+            detail = "taints must be unique by key and effect pair"
+            errors.append(FieldError("FieldValueDuplicate", str(at), value, detail))
         seen.add((effect, key))
     return errors
 

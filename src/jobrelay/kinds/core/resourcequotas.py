@@ -14,7 +14,7 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core.resources import is_quota_name, round_amounts, validate_amount, validate_quota_resource_name
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
@@ -154,8 +154,8 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate,
         warn_create=warnings,
-        update=UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_update),
-        subresources={"status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status_update)},
+        update=UpdateStrategy(keep_status, validate_update),
+        subresources={"status": UpdateStrategy(keep_spec, validate_status_update)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,
     )

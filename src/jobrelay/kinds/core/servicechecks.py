@@ -8,18 +8,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.ips import is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_labels
-from jobrelay.kinds.core.checks import (
-    PROTOCOLS,
-    dns_label,
-    dns_subdomain,
-    port_number,
-    port_number_or_name,
-    qualified_name,
-)
+from jobrelay.kinds.core import checks
 from jobrelay.kinds.core.endpoints import validate_endpoint_ip
 from jobrelay.kinds.strategy import Obj
 
@@ -64,8 +57,7 @@ def validate_service(service: Obj, old: Obj | None) -> list[FieldError]:
     errors += _validate_affinity(spec)
     errors += validate_cluster_ips(service, old)
     errors += _validate_external_ips(spec, (old or {}).get("spec") or {})
-    if spec.get("type", "") not in TYPES:
-        errors.append(not_supported(_SPEC.child("type"), spec.get("type", ""), TYPES))
+    errors += one_of(_SPEC.child("type"), spec.get("type", ""), TYPES)
     errors += _validate_unique_ports(spec, ports)
     errors += _validate_source_ranges(service, old)
     errors += _validate_load_balancer(spec)
@@ -87,15 +79,14 @@ def _validate_type(spec: dict[str, Any]) -> list[FieldError]:
     if not spec.get("ports") and not headless(spec) and kind != "ExternalName":
         errors.append(required(_SPEC.child("ports")))
     if kind in ("LoadBalancer", "NodePort") and headless(spec):
-        errors.append(
-            invalid(_SPEC.child("clusterIPs").index(0), "None", f"may not be set to 'None' for {kind} services")
-        )
+        detail = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid(_SPEC.child("clusterIPs").index(0), "None", detail))
     if kind == "ExternalName":
         given = [field for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field)]
         errors += [forbidden(_SPEC.child(field), _NOT_FOR_NAMES) for field in given]
         name = spec.get("externalName", "").removesuffix(".")
         at = _SPEC.child("externalName")
-        errors += dns_subdomain(name, at) if name else [required(at)]
+        errors += checks.dns_subdomain(name, at) if name else [required(at)]
     return errors
 
 
@@ -103,18 +94,17 @@ def _validate_port(port: dict[str, Any], path: Path, names: set[str], *, name_re
     errors: list[FieldError] = []
     name, protocol = port.get("name", ""), port.get("protocol", "")
     if name:
-        errors += dns_label(name, path.child("name"))
+        errors += checks.dns_label(name, path.child("name"))
         if name in names:
             errors.append(duplicate(path.child("name"), name))
         names.add(name)
     elif name_required:
         errors.append(required(path.child("name")))
-    errors += port_number(port.get("port", 0), path.child("port"))
-    if protocol not in PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), protocol, PROTOCOLS))
-    errors += port_number_or_name(port.get("targetPort", 0), path.child("targetPort"))
+    errors += checks.port_number(port.get("port", 0), path.child("port"))
+    errors += one_of(path.child("protocol"), protocol, checks.PROTOCOLS)
+    errors += checks.port_number_or_name(port.get("targetPort", 0), path.child("targetPort"))
     if "appProtocol" in port:
-        errors += qualified_name(port["appProtocol"], path.child("appProtocol"))
+        errors += checks.qualified_name(port["appProtocol"], path.child("appProtocol"))
     return errors
 
 
@@ -163,8 +153,7 @@ def _validate_families(spec: dict[str, Any]) -> list[FieldError]:
     errors: list[FieldError] = []
     families, at = spec.get("ipFamilies") or [], _SPEC.child("ipFamilies")
     for i, family in enumerate(families):
-        if family not in FAMILIES:
-            errors.append(not_supported(at.index(i), family, FAMILIES))
+        errors += one_of(at.index(i), family, FAMILIES)
         if family in families[:i]:
             errors.append(duplicate(at.index(i), family))
     policy = spec.get("ipFamilyPolicy")
@@ -262,7 +251,7 @@ def validate_load_balancer_class(spec: dict[str, Any], old: dict[str, Any] | Non
     if old is not None and balanced and old.get("type") == "LoadBalancer" and old.get("loadBalancerClass") != name:
         errors.append(invalid(at, name, "may not change once set"))
     if name is not None:
-        errors += qualified_name(name, at) if balanced else [forbidden(at, _LOAD_BALANCER_ONLY)]
+        errors += checks.qualified_name(name, at) if balanced else [forbidden(at, _LOAD_BALANCER_ONLY)]
     return errors
 
 
@@ -280,7 +269,7 @@ def _validate_traffic(spec: dict[str, Any]) -> list[FieldError]:
             text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
             errors.append(invalid(at, port, text))
     else:
-        errors += port_number(port, at) if port else [required(at)]
+        errors += checks.port_number(port, at) if port else [required(at)]
     inside = spec.get("internalTrafficPolicy")
     if inside is not None and inside not in TRAFFIC_POLICIES:
         errors.append(not_supported(_SPEC.child("internalTrafficPolicy"), inside, TRAFFIC_POLICIES))

@@ -14,7 +14,7 @@ from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns1035_la
 from jobrelay.kinds.core import servicechecks
 from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.serviceaddresses import begin_create, begin_update, needs_cluster_ip
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 __all__ = ["STRATEGIES", "begin_create", "begin_update", "needs_cluster_ip"]
@@ -60,7 +60,7 @@ def canonicalize(service: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     spec, before = new["spec"], old["spec"]
     kind, old_kind = spec.get("type"), before.get("type")
     if kind == "ExternalName" and old_kind != "ExternalName":
@@ -236,9 +236,7 @@ STRATEGIES: Final = {
         warn_create=warnings,
         canonicalize=canonicalize,
         update=UpdateStrategy(prepare_update, validate_update, lambda new, old: warnings(new)),
-        subresources={
-            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)
-        },
+        subresources={"status": UpdateStrategy(keep_spec, validate_status, status_warnings)},
         create_on_update=True,
         fields=fields,
         field_labels=frozenset({"metadata.name", "metadata.namespace", "spec.clusterIP", "spec.type"}),

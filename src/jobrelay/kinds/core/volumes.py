@@ -6,27 +6,17 @@ import copy
 import posixpath
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
 from jobrelay.apimachinery.godiff import difference
 from jobrelay.apimachinery.gostruct import struct_value
-from jobrelay.apimachinery.meta import (
-    IMMUTABLE,
-    validate_immutable_field,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.context import request_time
-from jobrelay.kinds.core.claims import (
-    DEPRECATED_ANNOTATION,
-    STORAGE_CLASS_ANNOTATION,
-    VOLUME_MODES,
-    validate_access_modes,
-)
+from jobrelay.kinds.core import claims
 from jobrelay.kinds.core.nodeselectors import BETA_TO_STABLE, bad_values, node_selector_warnings, validate_node_selector
 from jobrelay.kinds.core.resources import round_amounts, validate_basic_amount, validate_positive
 from jobrelay.kinds.core.volumesources import SOURCES, validate_sources
-from jobrelay.kinds.generation import keep
+from jobrelay.kinds.generation import keep_spec, keep_status
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 PROTECTION: Final = "kubernetes.io/pv-protection"
@@ -74,7 +64,7 @@ def prepare_create(volume: Obj) -> None:
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     field = "lastPhaseTransitionTime"
     status, before = new["status"], old["status"]
     if status.get("phase") == before.get("phase"):
@@ -85,7 +75,7 @@ def prepare_status(new: Obj, old: Obj) -> None:
 
 
 def validate(volume: Obj, old: Obj | None = None) -> list[FieldError]:
-    errors = validate_object_meta(volume["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(volume["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
     errors += _validate_spec(volume["spec"], volume["metadata"].get("name", ""), _allows_bad_values(old))
     return errors
 
@@ -114,7 +104,7 @@ def _allows_bad_values(old: Obj | None) -> bool:
 
 def _validate_spec(spec: dict[str, Any], name: str, allow_bad_values: bool) -> list[FieldError]:
     errors = [] if spec.get("accessModes") else [required(_SPEC.child("accessModes"))]
-    errors += validate_access_modes(spec.get("accessModes") or [], _SPEC.child("accessModes"))
+    errors += claims.validate_access_modes(spec.get("accessModes") or [], _SPEC.child("accessModes"))
     errors += _validate_capacity(spec.get("capacity") or {}, _SPEC.child("capacity"))
     policy = spec.get("persistentVolumeReclaimPolicy", "")
     if policy and policy not in RECLAIM_POLICIES:
@@ -134,8 +124,8 @@ def _validate_spec(spec: dict[str, Any], name: str, allow_bad_values: bool) -> l
     if class_name := spec.get("storageClassName"):
         at = _SPEC.child("storageClassName")
         errors += [invalid(at, class_name, text) for text in name_is_dns_subdomain(class_name, False)]
-    if spec.get("volumeMode", "Block") not in VOLUME_MODES:
-        errors.append(not_supported(_SPEC.child("volumeMode"), spec["volumeMode"], VOLUME_MODES))
+    if spec.get("volumeMode", "Block") not in claims.VOLUME_MODES:
+        errors.append(not_supported(_SPEC.child("volumeMode"), spec["volumeMode"], claims.VOLUME_MODES))
     return errors + _validate_attributes_class(spec)
 
 
@@ -164,7 +154,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     errors = validate(new, old) + _validate_mount_options(new) + validate(new, old)
     errors += _validate_source_change(new["spec"], old["spec"])
     mode = Path("volumeMode")
-    errors += validate_immutable_field(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), mode)
+    errors += meta.validate_immutable_field(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), mode)
     errors += _validate_affinity_change(new["spec"].get("nodeAffinity"), old["spec"].get("nodeAffinity"))
     name = "volumeAttributesClassName"
     if name in old["spec"] and name not in new["spec"]:
@@ -194,7 +184,7 @@ def _validate_affinity_change(new: dict[str, Any] | None, old: dict[str, Any] | 
     if new == before:
         return []
     value = struct_value(new, "io.k8s.api.core.v1.VolumeNodeAffinity")
-    return [invalid(Path("nodeAffinity"), value, f"{IMMUTABLE}, except for updating from beta label to GA")]
+    return [invalid(Path("nodeAffinity"), value, f"{meta.IMMUTABLE}, except for updating from beta label to GA")]
 
 
 def _requirements(affinity: dict[str, Any]) -> list[dict[str, Any]]:
@@ -203,15 +193,15 @@ def _requirements(affinity: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     return errors if new["metadata"].get("resourceVersion") else [*errors, required(Path("resourceVersion"))]
 
 
 def warnings(volume: Obj) -> list[str]:
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     texts: list[str] = []
-    if STORAGE_CLASS_ANNOTATION in annotations:
-        texts.append(f"metadata.annotations[{STORAGE_CLASS_ANNOTATION}]: {DEPRECATED_ANNOTATION}")
+    if claims.STORAGE_CLASS_ANNOTATION in annotations:
+        texts.append(f"metadata.annotations[{claims.STORAGE_CLASS_ANNOTATION}]: {claims.DEPRECATED_ANNOTATION}")
     if MOUNT_OPTIONS in annotations:
         texts.append(
             f'metadata.annotations[{MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead'
@@ -233,9 +223,7 @@ STRATEGIES: Final = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warnings,
-        update=UpdateStrategy(
-            lambda new, old: keep(new, old, "status"), validate_update, lambda new, old: warnings(new)
-        ),
+        update=UpdateStrategy(keep_status, validate_update, lambda new, old: warnings(new)),
         subresources={"status": UpdateStrategy(prepare_status, validate_status)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
         delete_returns_object=True,

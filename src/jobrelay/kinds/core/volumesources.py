@@ -17,15 +17,8 @@ from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 Source = Mapping[str, Any]
 Check = Callable[[Source, Path], list[FieldError]]
 HOST_PATH_TYPES: Final = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
+    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
+)  # fmt: skip
 ONE_TYPE: Final = "may not specify more than 1 volume type"
 _IQN: Final = re.compile(r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+:[^,;*&$|\s]+", re.ASCII)
 _EUI: Final = re.compile(r"eui.[A-Za-z0-9]{16}", re.ASCII)

@@ -1,5 +1,1 @@
 """The kinds of discovery.k8s.io: EndpointSlices."""
-
-from jobrelay.kinds.discovery.endpointslices import STRATEGIES
-
-__all__ = ["STRATEGIES"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_many
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, one_of, required, too_many
 from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta
 from jobrelay.apimachinery.names import is_fully_qualified_domain_name, is_valid_label_value, name_is_dns_subdomain
@@ -76,8 +76,7 @@ def _validate_ports(ports: list[dict[str, Any]]) -> list[FieldError]:
         if port["name"] in names:
             errors.append(duplicate(path.child("name"), port["name"]))
         names.add(port["name"])
-        if port["protocol"] not in PROTOCOLS:
-            errors.append(not_supported(path.child("protocol"), port["protocol"], PROTOCOLS))
+        errors += one_of(path.child("protocol"), port["protocol"], PROTOCOLS)
         if port.get("appProtocol") is not None:
             errors += qualified_name(port["appProtocol"], path.child("appProtocol"))
     return errors
@@ -158,5 +157,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         validate_create=validate,
         warn_create=warnings,
         update=UpdateStrategy(prepare_update, validate_update, lambda new, old: _address_warnings(new)),
-    ),
+    )
 }

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, invalid, required
 from jobrelay.apimachinery.gostruct import struct_value
-from jobrelay.apimachinery.meta import (
-    IMMUTABLE,
-    validate_immutable_field,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.kinds.core import events as core
 from jobrelay.kinds.core.checks import unsupported_label
@@ -73,7 +68,7 @@ def _validate_series(event: Obj) -> list[FieldError]:
 def validate(event: Obj) -> list[FieldError]:
     stored = to_core(event)
     errors = core.validate(stored, "reportingController")
-    errors += validate_object_meta(event["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors += meta.validate_object_meta(event["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
     errors += _validate_series(stored)
     if stored.get("eventTime") is None:
         errors.append(required(Path("eventTime")))
@@ -88,7 +83,7 @@ def validate(event: Obj) -> list[FieldError]:
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     after, before = to_core(new), to_core(old)
     errors = core.validate(after, "reportingController")
-    errors += validate_object_meta_update(new["metadata"], old["metadata"])
+    errors += meta.validate_object_meta_update(new["metadata"], old["metadata"])
     if after.get("series") != before.get("series"):
         errors += _validate_series(after)
     errors += _unchanged_struct(after, before, "involvedObject", "ObjectReference")
@@ -99,7 +94,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     )
     errors += _unchanged_struct(after, before, "related", "ObjectReference")
     for name, shown in (("reportingComponent", "reportingController"), ("reportingInstance", "reportingInstance")):
-        errors += validate_immutable_field(after[name], before[name], Path(shown))
+        errors += meta.validate_immutable_field(after[name], before[name], Path(shown))
     return errors
 
 
@@ -110,14 +105,14 @@ def _unchanged(new: Obj, old: Obj, *names: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name in names:
         zero = _ZERO.get(name, "")
-        errors += validate_immutable_field(new.get(name, zero), old.get(name, zero), Path(name))
+        errors += meta.validate_immutable_field(new.get(name, zero), old.get(name, zero), Path(name))
     return errors
 
 
 def _unchanged_struct(new: Obj, old: Obj, name: str, type_name: str) -> list[FieldError]:
     if new.get(name) == old.get(name):
         return []
-    return [invalid(Path(name), struct_value(new.get(name), f"io.k8s.api.core.v1.{type_name}"), IMMUTABLE)]
+    return [invalid(Path(name), struct_value(new.get(name), f"io.k8s.api.core.v1.{type_name}"), meta.IMMUTABLE)]
 
 
 def fields(event: Obj) -> dict[str, str]:

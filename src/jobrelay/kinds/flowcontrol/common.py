@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, required
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import keep_spec, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
@@ -18,15 +18,10 @@ def prepare_create(obj: Obj) -> None:
     start_generation(obj)
 
 
-def prepare_update(new: Obj, old: Obj) -> None:
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
-    keep(new, old, "status")
-
-
 def prepare_status(new: Obj, old: Obj) -> None:
     kept = {name: new["metadata"][name] for name in ("managedFields", "resourceVersion") if name in new["metadata"]}
     new["metadata"] = {**old["metadata"], **kept}
-    keep(new, old, "spec")
+    keep_spec(new, old)
 
 
 def validate_conditions(obj: Obj) -> list[FieldError]:
@@ -45,7 +40,7 @@ def strategy(default: Callable[[Obj], None], validate: Callable[[Obj], list[Fiel
         default=default,
         prepare_create=prepare_create,
         validate_create=validate,
-        update=UpdateStrategy(prepare_update, lambda new, old: validate(new)),
+        update=UpdateStrategy(prepare_spec_update, lambda new, old: validate(new)),
         subresources={"status": UpdateStrategy(prepare_status, lambda new, old: validate_conditions(new))},
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
     )

@@ -8,7 +8,7 @@ from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, no
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_object_meta
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_subdomain
-from jobrelay.kinds.core.checks import dns_label, dns_subdomain
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain, lone_wildcard
 from jobrelay.kinds.flowcontrol.common import GROUP, SPEC, strategy, validate_conditions
 from jobrelay.kinds.strategy import Obj, Strategy
 
@@ -128,13 +128,8 @@ def _validate_verbs(verbs: list[str], path: Path) -> list[FieldError]:
     if not verbs:
         return [required(path, "verbs must contain at least one value")]
     if "*" in verbs:
-        return _lone_wildcard(verbs, path, "verbs")
+        return lone_wildcard(verbs, path, "verbs")
     return [] if set(verbs) <= set(VERBS) else [not_supported(path, verbs, VERBS)]
-
-
-def _lone_wildcard(values: list[str], path: Path, words: str) -> list[FieldError]:
-    alone = "*" not in values or len(values) == 1
-    return [] if alone else [invalid(path, values, f"if '*' is present, must not specify other {words}")]
 
 
 def _validate_resource_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
@@ -142,7 +137,7 @@ def _validate_resource_rule(rule: dict[str, Any], path: Path) -> list[FieldError
     for field, one, many in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
         values = rule.get(field) or []
         if values:
-            errors += _lone_wildcard(values, path.child(field), many)
+            errors += lone_wildcard(values, path.child(field), many)
         else:
             errors.append(required(path.child(field), f"resource rules must supply at least one {one}"))
     namespaces, place = rule.get("namespaces") or [], path.child("namespaces")
@@ -150,7 +145,7 @@ def _validate_resource_rule(rule: dict[str, Any], path: Path) -> list[FieldError
         text = "resource rules that are not cluster scoped must supply at least one namespace"
         return [*errors, required(place, text)]
     if "*" in namespaces:
-        return errors + _lone_wildcard(namespaces, place, "namespaces")
+        return errors + lone_wildcard(namespaces, place, "namespaces")
     for i, namespace in enumerate(namespaces):
         for text in is_dns1123_label(namespace):
             detail = f"each member of this list must be '*' or a DNS-1123 label; {text}"
@@ -164,7 +159,7 @@ def _validate_url_rule(rule: dict[str, Any], path: Path) -> list[FieldError]:
     if not urls:
         return [*errors, required(place, "nonResourceURLs must contain at least one value")]
     if "*" in urls:
-        return errors + _lone_wildcard(urls, place, "non-resource URLs")
+        return errors + lone_wildcard(urls, place, "non-resource URLs")
     for i, url in enumerate(urls):
         if text := _url_error(url):
             errors.append(invalid(place.index(i), url, text))
@@ -184,6 +179,4 @@ def _url_error(url: str) -> str:
     return "wildcard can only do suffix matching" if stars > 1 or (stars == 1 and not url.endswith("/*")) else ""
 
 
-STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
-    (GROUP, "flowschemas"): strategy(default_schema, validate_schema),
-}
+STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {(GROUP, "flowschemas"): strategy(default_schema, validate_schema)}

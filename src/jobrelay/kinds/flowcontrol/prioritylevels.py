@@ -131,5 +131,5 @@ def _validate_queuing(queuing: dict[str, Any], path: Path) -> list[FieldError]:
 
 
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
-    (GROUP, "prioritylevelconfigurations"): strategy(default_level, validate_level),
+    (GROUP, "prioritylevelconfigurations"): strategy(default_level, validate_level)
 }

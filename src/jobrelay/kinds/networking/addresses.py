@@ -10,7 +10,7 @@ from jobrelay.apimachinery.ips import is_valid_cidr, is_valid_ip, parse_cidr
 from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain, name_is_path_segment
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.generation import keep, keep_metadata
+from jobrelay.kinds.generation import keep_all_but_status
 from jobrelay.kinds.networking.ingress import path_segment
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -55,11 +55,6 @@ def validate_cidr_update(new: Obj, old: Obj) -> list[FieldError]:
     return errors
 
 
-def prepare_cidr_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep_metadata(new, old)
-
-
 def _address_name(name: str, prefix: bool) -> list[str]:
     return [error.detail for error in is_valid_ip(Path(), name)]
 
@@ -92,8 +87,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         update=UpdateStrategy(validate=validate_cidr_update),
         subresources={
             "status": UpdateStrategy(
-                prepare_cidr_status,
-                lambda new, old: validate_object_meta_update(new["metadata"], old["metadata"]),
+                keep_all_but_status, lambda new, old: validate_object_meta_update(new["metadata"], old["metadata"])
             )
         },
     ),

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import names
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta, validate_object_meta_update
-from jobrelay.apimachinery.names import (
-    is_dns1035_label,
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_domain_prefixed_path,
-    is_valid_port_name,
-    is_valid_port_num,
-    is_wildcard_dns1123_subdomain,
-    name_is_dns_subdomain,
-    name_is_path_segment,
-    size,
-)
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import count_spec_changes, keep_spec, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
@@ -38,13 +27,8 @@ def prepare_create(obj: Obj) -> None:
     start_generation(obj)
 
 
-def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
-
-
 def validate(obj: Obj, old: Obj | None = None) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=True, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(obj["metadata"], namespaced=True, name_fn=names.name_is_dns_subdomain)
     spec = obj["spec"]
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
@@ -78,7 +62,7 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
 
 def _bad_secret(tls: dict[str, Any]) -> list[str]:
     name = tls.get("secretName", "")
-    return is_dns1123_subdomain(name) if name else []
+    return names.is_dns1123_subdomain(name) if name else []
 
 
 def _has_bad_wildcard_rule(old: Obj) -> bool:
@@ -86,7 +70,7 @@ def _has_bad_wildcard_rule(old: Obj) -> bool:
 
 
 def _host_errors(host: str, path: Path) -> list[FieldError]:
-    texts = is_wildcard_dns1123_subdomain(host) if "*" in host else is_dns1123_subdomain(host)
+    texts = names.is_wildcard_dns1123_subdomain(host) if "*" in host else names.is_dns1123_subdomain(host)
     return [invalid(path, host, text) for text in texts]
 
 
@@ -148,7 +132,7 @@ def _validate_backend(backend: dict[str, Any], path: Path) -> list[FieldError]:
         return [invalid(path, "", "resource or service backend is required")]
     name = service["name"]
     if name:
-        errors = [invalid(path.child("service", "name"), name, text) for text in is_dns1035_label(name)]
+        errors = [invalid(path.child("service", "name"), name, text) for text in names.is_dns1035_label(name)]
     else:
         errors = [required(path.child("service", "name"))]
     return errors + _validate_backend_port(service.get("port") or {}, path)
@@ -160,9 +144,9 @@ def _validate_backend_port(port: dict[str, Any], path: Path) -> list[FieldError]
     if name and number:
         return [invalid(path, "", "cannot set both port name & port number")]
     if name:
-        return [invalid(place.child("name"), name, text) for text in is_valid_port_name(name)]
+        return [invalid(place.child("name"), name, text) for text in names.is_valid_port_name(name)]
     if number:
-        return [invalid(place.child("number"), number, text) for text in is_valid_port_num(number)]
+        return [invalid(place.child("number"), number, text) for text in names.is_valid_port_num(number)]
     return [required(path, "port name or number is required")]
 
 
@@ -179,7 +163,7 @@ def path_segment(value: str, path: Path) -> list[FieldError]:
     """A name that must be there and must fit between two slashes of a URL."""
     if not value:
         return [required(path)]
-    return [invalid(path, value, text) for text in name_is_path_segment(value, False)]
+    return [invalid(path, value, text) for text in names.name_is_path_segment(value, False)]
 
 
 def validate_status(new: Obj, old: Obj) -> list[FieldError]:
@@ -222,11 +206,11 @@ def default_class(obj: Obj) -> None:
 
 
 def validate_class(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=names.name_is_dns_subdomain)
     controller = obj["spec"].get("controller", "")
-    if size(controller) > MAX_CONTROLLER:
+    if names.size(controller) > MAX_CONTROLLER:
         errors.append(too_long(_SPEC.child("controller"), MAX_CONTROLLER))
-    errors += is_domain_prefixed_path(_SPEC.child("controller"), controller)
+    errors += names.is_domain_prefixed_path(_SPEC.child("controller"), controller)
     parameters = obj["spec"].get("parameters")
     return errors + (_validate_parameters(parameters) if parameters is not None else [])
 
@@ -243,7 +227,7 @@ def _validate_parameters(parameters: dict[str, Any]) -> list[FieldError]:
     elif namespace is None:
         errors.append(required(path.child("namespace"), "`parameters.scope` is set to 'Namespace'"))
     else:
-        errors += [invalid(path.child("namespace"), namespace, text) for text in is_dns1123_label(namespace)]
+        errors += [invalid(path.child("namespace"), namespace, text) for text in names.is_dns1123_label(namespace)]
     return errors
 
 
@@ -259,18 +243,14 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate_create,
         warn_create=warnings,
-        update=UpdateStrategy(prepare_update, validate_update),
-        subresources={
-            "status": UpdateStrategy(lambda new, old: keep(new, old, "spec"), validate_status, status_warnings)
-        },
+        update=UpdateStrategy(prepare_spec_update, validate_update),
+        subresources={"status": UpdateStrategy(keep_spec, validate_status, status_warnings)},
         reset_fields={"": (("status",),), "status": (("spec",),)},
     ),
     ("networking.k8s.io", "ingressclasses"): Strategy(
         default=default_class,
         prepare_create=start_generation,
         validate_create=validate_class,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]), validate_class_update
-        ),
+        update=UpdateStrategy(count_spec_changes, validate_class_update),
     ),
 }

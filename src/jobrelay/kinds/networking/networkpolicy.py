@@ -6,12 +6,12 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, one_of, required
 from jobrelay.apimachinery.gostruct import json_value
 from jobrelay.apimachinery.ips import cidr_warnings, is_valid_cidr_for_legacy_field, parse_cidr
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_valid_port_name, is_valid_port_num, name_is_dns_subdomain
-from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.generation import count_spec_changes, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
@@ -54,15 +54,13 @@ def _validate_spec(spec: dict[str, Any], lenient: bool) -> list[FieldError]:
         text = "may not specify more than two policyTypes"
         return [*errors, invalid(_SPEC.child("policyTypes"), json_value(types), text)]
     for i, kind in enumerate(types):
-        if kind not in POLICY_TYPES:
-            errors.append(not_supported(_SPEC.child("policyTypes").index(i), kind, POLICY_TYPES))
+        errors += one_of(_SPEC.child("policyTypes").index(i), kind, POLICY_TYPES)
     return errors
 
 
 def _validate_port(port: dict[str, Any], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    if port["protocol"] not in PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), port["protocol"], PROTOCOLS))
+    errors += one_of(path.child("protocol"), port["protocol"], PROTOCOLS)
     number, end, place = port.get("port"), port.get("endPort"), path.child("endPort")
     if number is None:
         if end is not None:
@@ -149,10 +147,6 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=start_generation,
         validate_create=validate,
         warn_create=warnings,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
-            validate_update,
-            lambda new, old: warnings(new),
-        ),
-    ),
+        update=UpdateStrategy(count_spec_changes, validate_update, lambda new, old: warnings(new)),
+    )
 }

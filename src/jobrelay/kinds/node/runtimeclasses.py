@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery import meta
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid
 from jobrelay.apimachinery.gostruct import struct_value
-from jobrelay.apimachinery.meta import (
-    validate_immutable_field,
-    validate_labels,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import is_dns1123_label, name_is_dns_subdomain
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
 from jobrelay.kinds.core.pod.resources import validate_container_resources
@@ -23,7 +18,7 @@ _TOLERATIONS: Final = Path("scheduling.tolerations")
 
 
 def validate(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(
+    errors = meta.validate_object_meta(
         obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
     )
     errors += [invalid(Path("handler"), obj["handler"], text) for text in is_dns1123_label(obj["handler"])]
@@ -31,7 +26,7 @@ def validate(obj: Obj) -> list[FieldError]:
         limits = {"limits": overhead.get("podFixed") or {}}
         errors += validate_container_resources(limits, set(), Path("overhead"))
     if (scheduling := obj.get("scheduling")) is not None:
-        errors += validate_labels(scheduling.get("nodeSelector"), _SELECTOR)
+        errors += meta.validate_labels(scheduling.get("nodeSelector"), _SELECTOR)
         errors += _validate_tolerations(scheduling.get("tolerations") or [])
     return errors
 
@@ -49,8 +44,8 @@ def _validate_tolerations(tolerations: list[dict[str, Any]]) -> list[FieldError]
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate(new) + validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
-    return errors + validate_immutable_field(new["handler"], old["handler"], Path("handler"))
+    errors = validate(new) + meta.validate_object_meta_update(new["metadata"], old["metadata"], known_finalizers=False)
+    return errors + meta.validate_immutable_field(new["handler"], old["handler"], Path("handler"))
 
 
 def warnings(obj: Obj) -> list[str]:
@@ -65,5 +60,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         update=UpdateStrategy(validate=validate_update, warn=lambda new, old: warnings(new)),
         unconditional_update=False,
         create_on_update=True,
-    ),
+    )
 }

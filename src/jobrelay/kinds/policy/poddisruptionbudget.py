@@ -10,7 +10,7 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_conditions, validate_label_selector, validate_non_negative
 from jobrelay.apimachinery.types import type_of
 from jobrelay.kinds.apps.common import above_100_percent, int_or_percent_errors
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import keep_spec, prepare_spec_update, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _POLICY: Final = "io.k8s.api.policy.v1."
@@ -38,11 +38,6 @@ def _default(budget: Obj) -> None:
 def _prepare_create(budget: Obj) -> None:
     budget["status"] = zero(type_of(_POLICY + "PodDisruptionBudgetStatus"))
     start_generation(budget)
-
-
-def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
 
 
 def _validate(budget: Obj, *, any_label_value: bool = False) -> list[FieldError]:
@@ -81,8 +76,8 @@ POD_DISRUPTION_BUDGET: Final = Strategy(
     default=_default,
     prepare_create=_prepare_create,
     validate_create=_validate,
-    update=UpdateStrategy(prepare=_prepare_update, validate=_validate_update),
-    subresources={"status": UpdateStrategy(prepare=lambda new, old: keep(new, old, "spec"), validate=_validate_status)},
+    update=UpdateStrategy(prepare=prepare_spec_update, validate=_validate_update),
+    subresources={"status": UpdateStrategy(prepare=keep_spec, validate=_validate_status)},
     unconditional_update=False,
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )

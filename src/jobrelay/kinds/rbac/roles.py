@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, required
+from jobrelay.apimachinery.field import FieldError, Path, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_label_selector, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain, name_is_path_segment
@@ -94,8 +94,7 @@ def validate_binding(binding: Obj, *, namespaced: bool) -> list[FieldError]:
     kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
     if group != GROUP:
         errors.append(not_supported(_ROLE_REF.child("apiGroup"), group, [GROUP]))
-    if kind not in kinds:
-        errors.append(not_supported(_ROLE_REF.child("kind"), kind, kinds))
+    errors += one_of(_ROLE_REF.child("kind"), kind, kinds)
     at = _ROLE_REF.child("name")
     errors += [invalid(at, name, text) for text in name_fn(name, False)] if name else [required(at)]
     for i, subject in enumerate(binding.get("subjects") or ()):

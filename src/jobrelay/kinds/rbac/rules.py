@@ -100,10 +100,7 @@ def _covers(owner: Rule, piece: Rule) -> bool:
 
 
 def escalation_error(
-    username: str,
-    groups: Sequence[str],
-    owner_rules: Sequence[Rule],
-    wanted_rules: Iterable[Rule],
+    username: str, groups: Sequence[str], owner_rules: Sequence[Rule], wanted_rules: Iterable[Rule]
 ) -> str:
     """Why a user may not grant these rules, or an empty text."""
     covered, missing = rules_cover(owner_rules, wanted_rules)

@@ -25,7 +25,7 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.core.nodeselectors import validate_node_selector
 from jobrelay.kinds.core.pod.claims import validate_template_metadata
-from jobrelay.kinds.generation import keep, keep_metadata
+from jobrelay.kinds.generation import keep_all_but_status, keep_status
 from jobrelay.kinds.resource import checks
 from jobrelay.kinds.storage.csi import driver_name
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
@@ -154,7 +154,7 @@ def prepare_create(obj: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     _drop_disabled(new["spec"])
 
 
@@ -185,8 +185,7 @@ def _allocated(status: dict[str, Any]) -> set[str]:
 
 
 def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep_metadata(new, old)
+    keep_all_but_status(new, old)
     status = new["status"]
     for result in ((status.get("allocation") or {}).get("devices") or {}).get("results") or ():
         for name in ("shareID", "consumedCapacity", "bindingConditions", "bindingFailureConditions"):

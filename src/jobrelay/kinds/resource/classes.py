@@ -7,7 +7,7 @@ from typing import Any, Final
 from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
-from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.generation import count_spec_changes, start_generation
 from jobrelay.kinds.resource.checks import MAX_CONFIGS, device_configuration, each, selectors
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -25,7 +25,7 @@ def prepare_create(obj: Obj) -> None:
 
 def prepare_update(new: Obj, old: Obj) -> None:
     _drop_disabled(new)
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_spec(spec: dict[str, Any]) -> list[FieldError]:
@@ -50,5 +50,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         prepare_create=prepare_create,
         validate_create=validate,
         update=UpdateStrategy(prepare_update, validate_update),
-    ),
+    )
 }

@@ -15,7 +15,7 @@ from jobrelay.apimachinery.meta import validate_immutable_field, validate_object
 from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import dns_label, dns_subdomain
 from jobrelay.kinds.core.nodeselectors import validate_node_selector
-from jobrelay.kinds.generation import bump_generation, start_generation
+from jobrelay.kinds.generation import count_spec_changes, start_generation
 from jobrelay.kinds.resource.checks import each_once, pool_name, qualified_name
 from jobrelay.kinds.storage.csi import driver_name
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
@@ -32,16 +32,9 @@ _SEMVER: Final = re.compile(
     re.ASCII,
 )
 _DISABLED_IN_DEVICE: Final = (
-    "taints",
-    "consumesCounters",
-    "nodeName",
-    "nodeSelector",
-    "allNodes",
-    "bindingConditions",
-    "bindingFailureConditions",
-    "bindsToNode",
-    "allowMultipleAllocations",
-)
+    "taints", "consumesCounters", "nodeName", "nodeSelector", "allNodes", "bindingConditions",
+    "bindingFailureConditions", "bindsToNode", "allowMultipleAllocations",
+)  # fmt: skip
 _ONE_OF: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 
 
@@ -62,7 +55,7 @@ def prepare_create(obj: Obj) -> None:
 
 
 def prepare_update(new: Obj, old: Obj) -> None:
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
     _drop_disabled(new)
 
 
@@ -93,9 +86,8 @@ def _validate_pool(pool: dict[str, Any]) -> list[FieldError]:
     path = _SPEC.child("pool")
     errors = pool_name(pool["name"], path.child("name"))
     if pool["resourceSliceCount"] <= 0:
-        errors.append(
-            invalid(path.child("resourceSliceCount"), pool["resourceSliceCount"], "must be greater than zero")
-        )
+        detail = "must be greater than zero"
+        errors.append(invalid(path.child("resourceSliceCount"), pool["resourceSliceCount"], detail))
     if pool["generation"] < 0:
         text = "must be greater than or equal to zero"
         errors.append(invalid(path.child("generation"), pool["generation"], text))
@@ -182,11 +174,7 @@ def warnings(obj: Obj) -> list[str]:
 
 def fields(obj: Obj) -> dict[str, str]:
     spec = obj["spec"]
-    return {
-        **metadata_fields(obj),
-        "spec.nodeName": spec.get("nodeName") or "",
-        "spec.driver": spec["driver"],
-    }
+    return {**metadata_fields(obj), "spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec["driver"]}
 
 
 def _unsupported_field(label: str, kind: str) -> str:
@@ -203,5 +191,5 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         fields=fields,
         field_labels=frozenset({"metadata.name", "spec.nodeName", "spec.driver"}),
         unsupported_field=_unsupported_field,
-    ),
+    )
 }

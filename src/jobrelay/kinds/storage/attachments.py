@@ -9,7 +9,7 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import IMMUTABLE, validate_object_meta
 from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import dns_subdomain
-from jobrelay.kinds.generation import keep, keep_metadata
+from jobrelay.kinds.generation import keep_all_but_status, keep_status
 from jobrelay.kinds.storage.csi import driver_name
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
@@ -74,19 +74,14 @@ def validate_update(new: Obj, old: Obj) -> list[FieldError]:
     return errors
 
 
-def prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
-    keep_metadata(new, old)
-
-
 STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
     ("storage.k8s.io", "volumeattachments"): Strategy(
         delete_returns_object=True,
         prepare_create=prepare_create,
         validate_create=validate_create,
-        update=UpdateStrategy(lambda new, old: keep(new, old, "status"), validate_update),
-        subresources={"status": UpdateStrategy(prepare_status, validate_update)},
+        update=UpdateStrategy(keep_status, validate_update),
+        subresources={"status": UpdateStrategy(keep_all_but_status, validate_update)},
         unconditional_update=False,
         reset_fields={"": (("status",),), "status": (("metadata",), ("spec",))},
-    ),
+    )
 }

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.apimachinery import field
+from jobrelay.apimachinery import field, meta
 from jobrelay.apimachinery.field import FieldError, Path
-from jobrelay.apimachinery.meta import (
-    validate_immutable_field,
-    validate_label_name,
-    validate_object_meta,
-    validate_object_meta_update,
-)
 from jobrelay.apimachinery.names import name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
@@ -33,13 +27,12 @@ def default(obj: Obj) -> None:
 
 
 def validate(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
     errors += _validate_driver(obj["provisioner"], Path("provisioner"))
     errors += _validate_parameters(obj.get("parameters") or {})
     if obj["reclaimPolicy"] and obj["reclaimPolicy"] not in RECLAIM_POLICIES:
         errors.append(field.not_supported(Path("reclaimPolicy"), obj["reclaimPolicy"], RECLAIM_POLICIES))
-    if obj["volumeBindingMode"] not in BINDING_MODES:
-        errors.append(field.not_supported(Path("volumeBindingMode"), obj["volumeBindingMode"], BINDING_MODES))
+    errors += field.one_of(Path("volumeBindingMode"), obj["volumeBindingMode"], BINDING_MODES)
     return errors + _validate_topologies(obj.get("allowedTopologies") or [])
 
 
@@ -85,15 +78,15 @@ def _validate_requirement(requirement: dict[str, Any], path: Path) -> list[Field
     values = requirement.get("values") or []
     errors = [] if values else [field.required(path.child("values"))]
     errors += [field.duplicate(path.child("values").index(i), v) for i, v in enumerate(values) if v in values[:i]]
-    return errors + validate_label_name(requirement["key"], path.child("key"))
+    return errors + meta.validate_label_name(requirement["key"], path.child("key"))
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate(new) + validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = validate(new) + meta.validate_object_meta_update(new["metadata"], old["metadata"])
     for name in ("parameters", "provisioner", "reclaimPolicy"):
         if (new.get(name) or None) != (old.get(name) or None):
             errors.append(field.forbidden(Path(name), f"updates to {name} are forbidden."))
-    return errors + validate_immutable_field(
+    return errors + meta.validate_immutable_field(
         new["volumeBindingMode"], old.get("volumeBindingMode"), Path("volumeBindingMode")
     )
 
@@ -108,7 +101,7 @@ def warnings(obj: Obj) -> list[str]:
 
 
 def validate_attributes_class(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = meta.validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
     errors += _validate_driver(obj["driverName"], Path("driverName"))
     errors += _validate_parameters(obj.get("parameters") or {})
     if not obj.get("parameters"):
@@ -117,7 +110,7 @@ def validate_attributes_class(obj: Obj) -> list[FieldError]:
 
 
 def validate_attributes_class_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    errors = meta.validate_object_meta_update(new["metadata"], old["metadata"])
     for name in ("driverName", "parameters"):
         if (new.get(name) or None) != (old.get(name) or None):
             errors.append(field.forbidden(Path(name), f"updates to {name} are forbidden."))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery import meta, quantity
-from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, required, too_long
+from jobrelay.apimachinery.field import FieldError, Path, duplicate, invalid, not_supported, one_of, required, too_long
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.apimachinery.names import is_dns1123_subdomain, name_is_dns_subdomain, size
 from jobrelay.kinds.core.checks import qualified_name
 from jobrelay.kinds.core.nodeselectors import DEPRECATED_LABELS
-from jobrelay.kinds.generation import bump_generation
+from jobrelay.kinds.generation import count_spec_changes
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
@@ -22,13 +22,9 @@ TOKENS_IN_SECRETS: Final = (
 MAX_NODE_ID: Final = 256
 MAX_DRIVER_NAME: Final = 63
 _DRIVER_DEFAULTS: Final[dict[str, Any]] = {
-    "attachRequired": True,
-    "podInfoOnMount": False,
-    "storageCapacity": False,
-    "fsGroupPolicy": "ReadWriteOnceWithFSType",
-    "requiresRepublish": False,
-    "seLinuxMount": False,
-}
+    "attachRequired": True, "podInfoOnMount": False, "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType", "requiresRepublish": False, "seLinuxMount": False,
+}  # fmt: skip
 _SPEC: Final = Path("spec")
 _TEN_MINUTES: Final = 600
 
@@ -49,8 +45,7 @@ def validate_driver(obj: Obj) -> list[FieldError]:
 
 def _validate_driver_spec(spec: dict[str, Any]) -> list[FieldError]:
     errors: list[FieldError] = []
-    if spec["fsGroupPolicy"] not in FS_GROUP_POLICIES:
-        errors.append(not_supported(_SPEC.child("fsGroupPolicy"), spec["fsGroupPolicy"], FS_GROUP_POLICIES))
+    errors += one_of(_SPEC.child("fsGroupPolicy"), spec["fsGroupPolicy"], FS_GROUP_POLICIES)
     errors += _validate_token_requests(spec.get("tokenRequests") or ())
     modes = _SPEC.child("volumeLifecycleModes")
     errors += [
@@ -80,13 +75,11 @@ def _validate_token_requests(requests: Any) -> list[FieldError]:
         audiences.add(request["audience"])
         seconds = request.get("expirationSeconds")
         if seconds is not None and seconds < _TEN_MINUTES:
-            errors.append(
-                invalid(path.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")
-            )
+            detail = "may not specify a duration less than 10 minutes"
+            errors.append(invalid(path.child("expirationSeconds"), seconds, detail))
         if seconds is not None and seconds > 1 << 32:
-            errors.append(
-                invalid(path.child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds")
-            )
+            detail = "may not specify a duration larger than 2^32 seconds"
+            errors.append(invalid(path.child("expirationSeconds"), seconds, detail))
     return errors
 
 
@@ -201,11 +194,7 @@ STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {
         default=default_driver,
         validate_create=validate_driver,
         warn_create=driver_warnings,
-        update=UpdateStrategy(
-            lambda new, old: bump_generation(new, old, changed=new["spec"] != old["spec"]),
-            validate_driver_update,
-            _driver_update_warnings,
-        ),
+        update=UpdateStrategy(count_spec_changes, validate_driver_update, _driver_update_warnings),
         unconditional_update=False,
     ),
     ("storage.k8s.io", "csinodes"): Strategy(

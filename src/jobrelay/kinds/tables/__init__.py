@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import functools
 
-from jobrelay.kinds.tables.columns import PLAIN, Column, TableSpec
+from jobrelay.kinds.tables.columns import PLAIN, TableSpec
 from jobrelay.kinds.tables.custom import crd_table
 
-__all__ = ["Column", "TableSpec", "crd_table", "default_table", "table_for"]
-
-default_table = PLAIN
+__all__ = ["TableSpec", "crd_table", "table_for"]
 
 
 @functools.cache
 def _tables() -> dict[tuple[str, str], TableSpec]:
     from jobrelay.kinds.tables import core, events, networking, pods, policies, storage, workloads
 
-    found: dict[tuple[str, str], TableSpec] = {}
-    for module in (core, pods, events, workloads, networking, storage, policies):
-        found |= module.TABLES
-    return found
+    modules = (core, pods, events, workloads, networking, storage, policies)
+    return {kind: table for module in modules for kind, table in module.TABLES.items()}
 
 
 def table_for(group: str, plural: str) -> TableSpec:
     """The table of a built-in kind, such as ("batch", "jobs"); the plain one for kinds without columns of their own."""
-    return _tables().get((group, plural), default_table)
+    return _tables().get((group, plural), PLAIN)

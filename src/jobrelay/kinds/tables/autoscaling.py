@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.kinds.tables.columns import AGE, NAME, Obj, TableSpec, at, col
+from jobrelay.kinds.tables.columns import AGE, Obj, at, col, field, table
 from jobrelay.kinds.tables.texts import NONE, UNSET
 
 _UNKNOWN: Final = "<unknown>"
@@ -110,25 +110,20 @@ def _reference(hpa: Obj, now: dt.datetime) -> str:
     return f"{target.get('kind', '')}/{target.get('name', '')}"
 
 
-HORIZONTAL_POD_AUTOSCALERS: Final = TableSpec(
-    (
-        NAME,
-        col("Reference", _reference, "autoscaling.v2.HorizontalPodAutoscalerSpec.scaleTargetRef"),
-        col(
-            "Targets",
-            _targets,
-            "autoscaling.v2.HorizontalPodAutoscalerSpec.metrics",
-            edits=((" If not set, the default metric will be set to 80% average CPU utilization.", ""),),
-        ),
-        col(
-            "MinPods",
-            lambda obj, now: str(at("spec.minReplicas", UNSET)(obj, now)),
-            "autoscaling.v2.HorizontalPodAutoscalerSpec.minReplicas",
-        ),
-        col("MaxPods", at("spec.maxReplicas", 0), "autoscaling.v2.HorizontalPodAutoscalerSpec.maxReplicas"),
-        col(
-            "Replicas", at("status.currentReplicas", 0), "autoscaling.v2.HorizontalPodAutoscalerStatus.currentReplicas"
-        ),
-        AGE,
-    )
+HORIZONTAL_POD_AUTOSCALERS: Final = table(
+    col("Reference", _reference, "autoscaling.v2.HorizontalPodAutoscalerSpec.scaleTargetRef"),
+    col(
+        "Targets",
+        _targets,
+        "autoscaling.v2.HorizontalPodAutoscalerSpec.metrics",
+        edits=((" If not set, the default metric will be set to 80% average CPU utilization.", ""),),
+    ),
+    col(
+        "MinPods",
+        lambda obj, now: str(at("spec.minReplicas", UNSET)(obj, now)),
+        "autoscaling.v2.HorizontalPodAutoscalerSpec.minReplicas",
+    ),
+    field("MaxPods", "spec.maxReplicas", "autoscaling.v2.HorizontalPodAutoscalerSpec", 0),
+    field("Replicas", "status.currentReplicas", "autoscaling.v2.HorizontalPodAutoscalerStatus", 0),
+    AGE,
 )

@@ -48,21 +48,8 @@ class Column:
         description = self.text or (field_text(self.doc) if self.doc else "")
         for pattern, new in self.edits:
             description = re.sub(pattern, new, description)
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": description,
-            "priority": self.priority,
-        }
-
-
-def no_conditions(obj: Obj) -> list[dict[str, str]]:
-    return []
-
-
-def as_listed(objects: list[Obj]) -> list[Obj]:
-    return objects
+        shown = {"name": self.name, "type": self.type, "format": self.format}
+        return {**shown, "description": description, "priority": self.priority}
 
 
 @dataclass(frozen=True)
@@ -74,8 +61,8 @@ class TableSpec:
     """
 
     layout: tuple[Column, ...]
-    conditions: Callable[[Obj], list[dict[str, str]]] = no_conditions
-    order: Callable[[list[Obj]], list[Obj]] = as_listed
+    conditions: Callable[[Obj], list[dict[str, str]]] = lambda obj: []
+    order: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
     plain: bool = False
 
     @functools.cached_property
@@ -115,11 +102,26 @@ def wide(name: str, cell: Cell | str, doc: str = "", **rest: Any) -> Column:
     return col(name, cell, doc, priority=1, **rest)
 
 
-def _age(obj: Obj, now: dt.datetime) -> str:
-    return since(obj["metadata"].get("creationTimestamp"), now)
+def field(name: str, path: str, owner: str, default: Any = "", **rest: Any) -> Column:
+    """A column that shows a field of the type `owner`, in the words of that field's documentation."""
+    return col(name, at(path, default), f"{owner}.{path.rpartition('.')[2]}", **rest)
+
+
+def number(name: str, path: str, owner: str, **rest: Any) -> Column:
+    """A field that is a whole number, 0 where it is absent."""
+    return field(name, path, owner, 0, type="integer", **rest)
 
 
 NAME: Final = col("Name", "metadata.name", "meta.v1.ObjectMeta.name", format="name")
-AGE: Final = col("Age", _age, "meta.v1.ObjectMeta.creationTimestamp")
+AGE: Final = col(
+    "Age", lambda obj, now: since(obj["metadata"].get("creationTimestamp"), now), "meta.v1.ObjectMeta.creationTimestamp"
+)
 CREATED_AT: Final = col("Created At", "metadata.creationTimestamp", "meta.v1.ObjectMeta.creationTimestamp", type="date")
-PLAIN: Final = TableSpec((NAME, CREATED_AT), plain=True)
+
+
+def table(*columns: Column, **rest: Any) -> TableSpec:
+    """A table of the name and these columns."""
+    return TableSpec((NAME, *columns), **rest)
+
+
+PLAIN: Final = table(CREATED_AT, plain=True)

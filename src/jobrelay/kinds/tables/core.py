@@ -5,15 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.kinds.tables.columns import AGE, NAME, PLAIN, Obj, TableSpec, at, col, count, wide
-from jobrelay.kinds.tables.texts import (
-    NONE,
-    UNSET,
-    condition_of,
-    container_images,
-    container_names,
-    labels_text,
-)
+from jobrelay.kinds.tables.columns import AGE, PLAIN, Obj, TableSpec, at, col, count, field, table, wide
+from jobrelay.kinds.tables.texts import NONE, UNSET, condition_of, container_images, container_names, labels_text
 
 _ROLE_LABEL: Final = "kubernetes.io/role"
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
@@ -170,135 +163,98 @@ def _cluster_ip(service: Obj, now: dt.datetime) -> str:
 CONTAINERS_TEXT: Final = "Names of each container in the template."
 IMAGES_TEXT: Final = "Images referenced by each container in the template."
 
-_NODES: Final = TableSpec(
-    (
-        NAME,
-        col("Status", _node_status, text="The status of the node"),
-        col("Roles", _node_roles, text="The roles of the node"),
-        AGE,
-        col("Version", _node_info("kubeletVersion", ""), "core.v1.NodeSystemInfo.kubeletVersion"),
-        wide("Internal-IP", _node_address("InternalIP"), "core.v1.NodeStatus.addresses"),
-        wide("External-IP", _node_address("ExternalIP"), "core.v1.NodeStatus.addresses"),
-        wide("OS-Image", _node_info("osImage"), "core.v1.NodeSystemInfo.osImage"),
-        wide("Kernel-Version", _node_info("kernelVersion"), "core.v1.NodeSystemInfo.kernelVersion"),
-        wide(
-            "Container-Runtime", _node_info("containerRuntimeVersion"), "core.v1.NodeSystemInfo.containerRuntimeVersion"
-        ),
-    )
+_NODES: Final = table(
+    col("Status", _node_status, text="The status of the node"),
+    col("Roles", _node_roles, text="The roles of the node"),
+    AGE,
+    col("Version", _node_info("kubeletVersion", ""), "core.v1.NodeSystemInfo.kubeletVersion"),
+    wide("Internal-IP", _node_address("InternalIP"), "core.v1.NodeStatus.addresses"),
+    wide("External-IP", _node_address("ExternalIP"), "core.v1.NodeStatus.addresses"),
+    wide("OS-Image", _node_info("osImage"), "core.v1.NodeSystemInfo.osImage"),
+    wide("Kernel-Version", _node_info("kernelVersion"), "core.v1.NodeSystemInfo.kernelVersion"),
+    wide("Container-Runtime", _node_info("containerRuntimeVersion"), "core.v1.NodeSystemInfo.containerRuntimeVersion"),
 )
 
-_CLAIMS: Final = TableSpec(
-    (
-        NAME,
-        col("Status", _volume_phase, "core.v1.PersistentVolumeClaimStatus.phase"),
-        col("Volume", "spec.volumeName", "core.v1.PersistentVolumeClaimSpec.volumeName"),
-        col("Capacity", _claim_size, "core.v1.PersistentVolumeClaimStatus.capacity"),
-        col("Access Modes", _claim_modes, "core.v1.PersistentVolumeClaimStatus.accessModes"),
-        col("StorageClass", _storage_class, text="StorageClass of the pvc"),
-        col(
-            "VolumeAttributesClass",
-            at("spec.volumeAttributesClassName", UNSET),
-            text="VolumeAttributesClass of the pvc",
-        ),
-        AGE,
-        wide("VolumeMode", at("spec.volumeMode", UNSET), "core.v1.PersistentVolumeClaimSpec.volumeMode"),
-    )
+_CLAIMS: Final = table(
+    col("Status", _volume_phase, "core.v1.PersistentVolumeClaimStatus.phase"),
+    field("Volume", "spec.volumeName", "core.v1.PersistentVolumeClaimSpec"),
+    col("Capacity", _claim_size, "core.v1.PersistentVolumeClaimStatus.capacity"),
+    col("Access Modes", _claim_modes, "core.v1.PersistentVolumeClaimStatus.accessModes"),
+    col("StorageClass", _storage_class, text="StorageClass of the pvc"),
+    col("VolumeAttributesClass", at("spec.volumeAttributesClassName", UNSET), text="VolumeAttributesClass of the pvc"),
+    AGE,
+    wide("VolumeMode", at("spec.volumeMode", UNSET), "core.v1.PersistentVolumeClaimSpec.volumeMode"),
 )
 
-_VOLUMES: Final = TableSpec(
-    (
-        NAME,
-        col("Capacity", _volume_size, "core.v1.PersistentVolumeSpec.capacity"),
-        col(
-            "Access Modes",
-            lambda obj, now: _modes(obj["spec"].get("accessModes")),
-            "core.v1.PersistentVolumeSpec.accessModes",
-        ),
-        col(
-            "Reclaim Policy",
-            "spec.persistentVolumeReclaimPolicy",
-            "core.v1.PersistentVolumeSpec.persistentVolumeReclaimPolicy",
-        ),
-        col("Status", _volume_phase, "core.v1.PersistentVolumeStatus.phase"),
-        col("Claim", _claim, "core.v1.PersistentVolumeSpec.claimRef"),
-        col("StorageClass", _storage_class, text="StorageClass of the pv"),
-        col(
-            "VolumeAttributesClass", at("spec.volumeAttributesClassName", UNSET), text="VolumeAttributesClass of the pv"
-        ),
-        col("Reason", "status.reason", "core.v1.PersistentVolumeStatus.reason"),
-        AGE,
-        wide("VolumeMode", at("spec.volumeMode", UNSET), "core.v1.PersistentVolumeSpec.volumeMode"),
-    )
+_VOLUMES: Final = table(
+    col("Capacity", _volume_size, "core.v1.PersistentVolumeSpec.capacity"),
+    col(
+        "Access Modes",
+        lambda obj, now: _modes(obj["spec"].get("accessModes")),
+        "core.v1.PersistentVolumeSpec.accessModes",
+    ),
+    field("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", "core.v1.PersistentVolumeSpec"),
+    col("Status", _volume_phase, "core.v1.PersistentVolumeStatus.phase"),
+    col("Claim", _claim, "core.v1.PersistentVolumeSpec.claimRef"),
+    col("StorageClass", _storage_class, text="StorageClass of the pv"),
+    col("VolumeAttributesClass", at("spec.volumeAttributesClassName", UNSET), text="VolumeAttributesClass of the pv"),
+    field("Reason", "status.reason", "core.v1.PersistentVolumeStatus"),
+    AGE,
+    wide("VolumeMode", at("spec.volumeMode", UNSET), "core.v1.PersistentVolumeSpec.volumeMode"),
 )
 
-_SERVICES: Final = TableSpec(
-    (
-        NAME,
-        col("Type", "spec.type", "core.v1.ServiceSpec.type"),
-        col("Cluster-IP", _cluster_ip, "core.v1.ServiceSpec.clusterIP"),
-        col("External-IP", _external_ip, "core.v1.ServiceSpec.externalIPs"),
-        col("Port(s)", _service_ports, "core.v1.ServiceSpec.ports"),
-        AGE,
-        wide("Selector", lambda obj, now: labels_text(obj["spec"].get("selector")), "core.v1.ServiceSpec.selector"),
-    )
+_SERVICES: Final = table(
+    field("Type", "spec.type", "core.v1.ServiceSpec"),
+    col("Cluster-IP", _cluster_ip, "core.v1.ServiceSpec.clusterIP"),
+    col("External-IP", _external_ip, "core.v1.ServiceSpec.externalIPs"),
+    col("Port(s)", _service_ports, "core.v1.ServiceSpec.ports"),
+    AGE,
+    wide("Selector", lambda obj, now: labels_text(obj["spec"].get("selector")), "core.v1.ServiceSpec.selector"),
 )
 
-_QUOTAS: Final = TableSpec(
-    (
-        NAME,
-        col(
-            "Request",
-            _quota(False),
-            text="Request represents a minimum amount of cpu/memory that a container may consume.",
-        ),
-        col(
-            "Limit",
-            _quota(True),
-            text="Limits control the maximum amount of cpu/memory that a container may use independent of contention "
-            "on the node.",
-        ),
-        AGE,
-    )
+_QUOTAS: Final = table(
+    col(
+        "Request", _quota(False), text="Request represents a minimum amount of cpu/memory that a container may consume."
+    ),
+    col(
+        "Limit",
+        _quota(True),
+        text="Limits control the maximum amount of cpu/memory that a container may use independent of contention "
+        "on the node.",
+    ),
+    AGE,
 )
 
-_POD_TEMPLATES: Final = TableSpec(
-    (
-        NAME,
-        col("Containers", lambda obj, now: container_names(obj["template"].get("spec")), text=CONTAINERS_TEXT),
-        col("Images", lambda obj, now: container_images(obj["template"].get("spec")), text=IMAGES_TEXT),
-        col(
-            "Pod Labels",
-            lambda obj, now: labels_text((obj["template"].get("metadata") or {}).get("labels")),
-            text="The labels for the pod template.",
-        ),
-    )
+_POD_TEMPLATES: Final = table(
+    col("Containers", lambda obj, now: container_names(obj["template"].get("spec")), text=CONTAINERS_TEXT),
+    col("Images", lambda obj, now: container_images(obj["template"].get("spec")), text=IMAGES_TEXT),
+    col(
+        "Pod Labels",
+        lambda obj, now: labels_text((obj["template"].get("metadata") or {}).get("labels")),
+        text="The labels for the pod template.",
+    ),
 )
 
 TABLES: Final[dict[tuple[str, str], TableSpec]] = {
-    ("", "componentstatuses"): TableSpec(
-        (
-            NAME,
-            col("Status", _component_status, text=_COMPONENT.format("Status")),
-            col(
-                "Message",
-                lambda obj, now: _component_condition(obj).get("message", ""),
-                text=_COMPONENT.format("Message"),
-            ),
-            col("Error", lambda obj, now: _component_condition(obj).get("error", ""), text=_COMPONENT.format("Error")),
-        )
+    ("", "componentstatuses"): table(
+        col("Status", _component_status, text=_COMPONENT.format("Status")),
+        col(
+            "Message", lambda obj, now: _component_condition(obj).get("message", ""), text=_COMPONENT.format("Message")
+        ),
+        col("Error", lambda obj, now: _component_condition(obj).get("error", ""), text=_COMPONENT.format("Error")),
     ),
-    ("", "configmaps"): TableSpec((NAME, col("Data", _entries, "core.v1.ConfigMap.data"), AGE)),
-    ("", "endpoints"): TableSpec((NAME, col("Endpoints", _endpoints, "core.v1.Endpoints.subsets"), AGE)),
+    ("", "configmaps"): table(col("Data", _entries, "core.v1.ConfigMap.data"), AGE),
+    ("", "endpoints"): table(col("Endpoints", _endpoints, "core.v1.Endpoints.subsets"), AGE),
     ("", "limitranges"): PLAIN,
-    ("", "namespaces"): TableSpec((NAME, col("Status", "status.phase", text="The status of the namespace"), AGE)),
+    ("", "namespaces"): table(col("Status", "status.phase", text="The status of the namespace"), AGE),
     ("", "nodes"): _NODES,
     ("", "persistentvolumeclaims"): _CLAIMS,
     ("", "persistentvolumes"): _VOLUMES,
     ("", "podtemplates"): _POD_TEMPLATES,
     ("", "resourcequotas"): _QUOTAS,
-    ("", "secrets"): TableSpec(
-        (NAME, col("Type", "type", "core.v1.Secret.type"), col("Data", count("data"), "core.v1.Secret.data"), AGE)
+    ("", "secrets"): table(
+        field("Type", "type", "core.v1.Secret"), col("Data", count("data"), "core.v1.Secret.data"), AGE
     ),
-    ("", "serviceaccounts"): TableSpec((NAME, AGE)),
+    ("", "serviceaccounts"): table(AGE),
     ("", "services"): _SERVICES,
 }

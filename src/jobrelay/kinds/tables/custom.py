@@ -13,7 +13,7 @@ from typing import Any, Final
 from jobrelay.apimachinery import jsonpath
 from jobrelay.apimachinery.field import go_value
 from jobrelay.kinds.tables.ages import since
-from jobrelay.kinds.tables.columns import NAME, Cell, Column, Obj, TableSpec, field_text
+from jobrelay.kinds.tables.columns import NAME, Cell, Column, Obj, TableSpec, field_text, table
 
 _AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _EXPONENT_FROM: Final = 6
@@ -24,7 +24,7 @@ def crd_table(columns: list[dict[str, Any]] | None) -> TableSpec:
     """The table for a version's printer columns; without any it shows the age."""
     if not columns:
         age = {**_AGE_COLUMN, "description": field_text("meta.v1.ObjectMeta.creationTimestamp")}
-        return TableSpec((NAME, _column(age)))
+        return table(_column(age))
     layout = [NAME]
     for column in columns:
         try:

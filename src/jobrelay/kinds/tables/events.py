@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Final
 
 from jobrelay.kinds.tables.ages import since
-from jobrelay.kinds.tables.columns import Obj, TableSpec, at, col, wide
+from jobrelay.kinds.tables.columns import Obj, TableSpec, at, col, field, wide
 
 
 def _first_seen(event: Obj, now: dt.datetime) -> str:
@@ -57,8 +57,8 @@ def _count(event: Obj, now: dt.datetime) -> int:
 EVENTS: Final = TableSpec(
     (
         col("Last Seen", _last_seen, "core.v1.Event.lastTimestamp"),
-        col("Type", "type", "core.v1.Event.type"),
-        col("Reason", "reason", "core.v1.Event.reason"),
+        field("Type", "type", "core.v1.Event"),
+        field("Reason", "reason", "core.v1.Event"),
         col("Object", _object, "core.v1.Event.involvedObject"),
         wide("Subobject", _subobject, "core.v1.ObjectReference.fieldPath"),
         wide("Source", _source, "core.v1.Event.source"),

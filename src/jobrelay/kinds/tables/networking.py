@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Final
 
-from jobrelay.kinds.tables.columns import AGE, NAME, Column, Obj, TableSpec, at, col
+from jobrelay.kinds.tables.columns import AGE, Column, Obj, TableSpec, at, col, field, table
 from jobrelay.kinds.tables.texts import NONE, SHOWN, condition_of, selector_text, shortened
 
 _EMPTY_PORTS: Final = (
@@ -90,88 +90,62 @@ def _available(obj: Obj, now: dt.datetime) -> str:
     return f"{status} ({condition['reason']})" if status != "True" and condition.get("reason") else status
 
 
-_INGRESSES: Final = TableSpec(
-    (
-        NAME,
-        col(
-            "Class",
-            at("spec.ingressClassName", NONE),
-            text="The name of the IngressClass resource that should be used for additional configuration",
-        ),
-        col("Hosts", _hosts, text="Hosts that incoming requests are matched against before the ingress rule"),
-        col("Address", _address, text="Address is a list containing ingress points for the load-balancer"),
-        col("Ports", _ingress_ports, text="Ports of TLS configurations that open"),
-        AGE,
-    )
+_INGRESSES: Final = table(
+    col(
+        "Class",
+        at("spec.ingressClassName", NONE),
+        text="The name of the IngressClass resource that should be used for additional configuration",
+    ),
+    col("Hosts", _hosts, text="Hosts that incoming requests are matched against before the ingress rule"),
+    col("Address", _address, text="Address is a list containing ingress points for the load-balancer"),
+    col("Ports", _ingress_ports, text="Ports of TLS configurations that open"),
+    AGE,
 )
 
-_ENDPOINT_SLICES: Final = TableSpec(
-    (
-        NAME,
-        col(
-            "AddressType",
-            "addressType",
-            "discovery.v1.EndpointSlice.addressType",
-            edits=((r" \(Deprecated\).*", ""),),
-        ),
-        col(
-            "Ports",
-            _slice_ports,
-            "discovery.v1.EndpointSlice.ports",
-            edits=((" Services always .*", ""), (" Each slice", f"{_EMPTY_PORTS} Each slice")),
-        ),
-        col("Endpoints", _slice_endpoints, "discovery.v1.EndpointSlice.endpoints"),
-        AGE,
-    )
+_ENDPOINT_SLICES: Final = table(
+    field("AddressType", "addressType", "discovery.v1.EndpointSlice", edits=((" \\(Deprecated\\).*", ""),)),
+    col(
+        "Ports",
+        _slice_ports,
+        "discovery.v1.EndpointSlice.ports",
+        edits=((" Services always .*", ""), (" Each slice", f"{_EMPTY_PORTS} Each slice")),
+    ),
+    col("Endpoints", _slice_endpoints, "discovery.v1.EndpointSlice.endpoints"),
+    AGE,
 )
 
 TABLES: Final[dict[tuple[str, str], TableSpec]] = {
     ("networking.k8s.io", "ingresses"): _INGRESSES,
-    ("networking.k8s.io", "ingressclasses"): TableSpec(
-        (
-            NAME,
-            col("Controller", "spec.controller", text="Controller that is responsible for handling this class"),
-            col("Parameters", _parameters, text="A reference to a resource with additional parameters"),
-            AGE,
-        )
+    ("networking.k8s.io", "ingressclasses"): table(
+        col("Controller", "spec.controller", text="Controller that is responsible for handling this class"),
+        col("Parameters", _parameters, text="A reference to a resource with additional parameters"),
+        AGE,
     ),
-    ("networking.k8s.io", "ipaddresses"): TableSpec(
-        (
-            NAME,
-            col("ParentRef", _parent, "networking.v1.IPAddressSpec.parentRef"),
-            Column(name="Age", cell=AGE.cell, hidden=True),
-        )
+    ("networking.k8s.io", "ipaddresses"): table(
+        col("ParentRef", _parent, "networking.v1.IPAddressSpec.parentRef"),
+        Column(name="Age", cell=AGE.cell, hidden=True),
     ),
-    ("networking.k8s.io", "networkpolicies"): TableSpec(
-        (
-            NAME,
-            col(
-                "Pod-Selector",
-                lambda obj, now: selector_text((obj.get("spec") or {}).get("podSelector") or {}),
-                "networking.v1.NetworkPolicySpec.podSelector",
-                edits=_POD_SELECTOR_EDITS,
-            ),
-            AGE,
-        )
+    ("networking.k8s.io", "networkpolicies"): table(
+        col(
+            "Pod-Selector",
+            lambda obj, now: selector_text((obj.get("spec") or {}).get("podSelector") or {}),
+            "networking.v1.NetworkPolicySpec.podSelector",
+            edits=_POD_SELECTOR_EDITS,
+        ),
+        AGE,
     ),
-    ("networking.k8s.io", "servicecidrs"): TableSpec(
-        (
-            NAME,
-            col(
-                "CIDRs",
-                lambda obj, now: ",".join((obj.get("spec") or {}).get("cidrs") or ()),
-                "networking.v1.ServiceCIDRSpec.cidrs",
-            ),
-            AGE,
-        )
+    ("networking.k8s.io", "servicecidrs"): table(
+        col(
+            "CIDRs",
+            lambda obj, now: ",".join((obj.get("spec") or {}).get("cidrs") or ()),
+            "networking.v1.ServiceCIDRSpec.cidrs",
+        ),
+        AGE,
     ),
     ("discovery.k8s.io", "endpointslices"): _ENDPOINT_SLICES,
-    ("apiregistration.k8s.io", "apiservices"): TableSpec(
-        (
-            NAME,
-            col("Service", _service, text="The reference to the service that hosts this API endpoint."),
-            col("Available", _available, text="Whether this service is available."),
-            AGE,
-        )
+    ("apiregistration.k8s.io", "apiservices"): table(
+        col("Service", _service, text="The reference to the service that hosts this API endpoint."),
+        col("Available", _available, text="Whether this service is available."),
+        AGE,
     ),
 }

@@ -10,7 +10,7 @@ import datetime as dt
 from typing import Final
 
 from jobrelay.kinds.tables.ages import since
-from jobrelay.kinds.tables.columns import AGE, NAME, Obj, TableSpec, at, col, wide
+from jobrelay.kinds.tables.columns import AGE, Obj, TableSpec, at, col, table, wide
 from jobrelay.kinds.tables.texts import NONE, condition_of, is_true
 
 _TERMINAL: Final = ("Succeeded", "Failed")
@@ -163,23 +163,20 @@ def pod_conditions(pod: Obj) -> list[dict[str, str]]:
     return [_ROW_CONDITIONS[phase]] if phase in _ROW_CONDITIONS else []
 
 
-PODS: Final = TableSpec(
-    (
-        NAME,
-        col("Ready", _ready, text="The aggregate readiness state of this pod for accepting traffic."),
-        col("Status", _status, text="The aggregate status of the containers in this pod."),
-        col(
-            "Restarts",
-            _restarts,
-            text="The number of times the containers in this pod have been restarted and when the last container in "
-            "this pod has restarted.",
-        ),
-        AGE,
-        wide("IP", _ip, "core.v1.PodStatus.podIP"),
-        wide("Node", at("spec.nodeName", NONE), "core.v1.PodSpec.nodeName"),
-        wide("Nominated Node", at("status.nominatedNodeName", NONE), "core.v1.PodStatus.nominatedNodeName"),
-        wide("Readiness Gates", _readiness_gates, "core.v1.PodSpec.readinessGates"),
+PODS: Final = table(
+    col("Ready", _ready, text="The aggregate readiness state of this pod for accepting traffic."),
+    col("Status", _status, text="The aggregate status of the containers in this pod."),
+    col(
+        "Restarts",
+        _restarts,
+        text="The number of times the containers in this pod have been restarted and when the last container in "
+        "this pod has restarted.",
     ),
+    AGE,
+    wide("IP", _ip, "core.v1.PodStatus.podIP"),
+    wide("Node", at("spec.nodeName", NONE), "core.v1.PodSpec.nodeName"),
+    wide("Nominated Node", at("status.nominatedNodeName", NONE), "core.v1.PodStatus.nominatedNodeName"),
+    wide("Readiness Gates", _readiness_gates, "core.v1.PodSpec.readinessGates"),
     conditions=pod_conditions,
 )
 

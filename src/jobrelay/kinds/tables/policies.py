@@ -7,20 +7,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.kinds.tables.ages import human_duration
-from jobrelay.kinds.tables.columns import AGE, NAME, PLAIN, Column, Obj, TableSpec, at, col, count, wide
+from jobrelay.kinds.tables.columns import AGE, PLAIN, Column, Obj, TableSpec, at, col, count, field, number, table, wide
 from jobrelay.kinds.tables.texts import NONE, UNSET, condition_of
 
-_WEBHOOKS: Final = TableSpec(
-    (
-        NAME,
-        col(
-            "Webhooks",
-            count("webhooks"),
-            text="Webhooks indicates the number of webhooks registered in this configuration",
-            type="integer",
-        ),
-        AGE,
-    )
+_WEBHOOKS: Final = table(
+    col(
+        "Webhooks",
+        count("webhooks"),
+        text="Webhooks indicates the number of webhooks registered in this configuration",
+        type="integer",
+    ),
+    AGE,
 )
 
 
@@ -40,15 +37,12 @@ def _subjects(kind: str) -> Callable[[Obj, dt.datetime], str]:
 
 
 def _binding_table(doc: str, word: str) -> TableSpec:
-    return TableSpec(
-        (
-            NAME,
-            col("Role", _role, doc, edits=((" This field is immutable.", ""),)),
-            AGE,
-            wide("Users", _subjects("User"), text=f"Users in the {word}"),
-            wide("Groups", _subjects("Group"), text=f"Groups in the {word}"),
-            wide("ServiceAccounts", _subjects("ServiceAccount"), text=f"ServiceAccounts in the {word}"),
-        )
+    return table(
+        col("Role", _role, doc, edits=((" This field is immutable.", ""),)),
+        AGE,
+        wide("Users", _subjects("User"), text=f"Users in the {word}"),
+        wide("Groups", _subjects("Group"), text=f"Groups in the {word}"),
+        wide("ServiceAccounts", _subjects("ServiceAccount"), text=f"ServiceAccounts in the {word}"),
     )
 
 
@@ -99,9 +93,9 @@ def _csr_condition(csr: Obj, now: dt.datetime) -> str:
     return text + (",Failed" if "Failed" in kinds else "") + (",Issued" if status.get("certificate") else "")
 
 
-def _queuing(field: str) -> Column:
-    find = at(f"spec.limited.limitResponse.queuing.{field}", NONE)
-    return col(field[0].upper() + field[1:], find, f"flowcontrol.v1.QueuingConfiguration.{field}")
+def _queuing(name: str) -> Column:
+    path = f"spec.limited.limitResponse.queuing.{name}"
+    return field(name[0].upper() + name[1:], path, "flowcontrol.v1.QueuingConfiguration", NONE)
 
 
 TABLES: Final[dict[tuple[str, str], TableSpec]] = {
@@ -113,102 +107,70 @@ TABLES: Final[dict[tuple[str, str], TableSpec]] = {
     ),
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _WEBHOOKS,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _WEBHOOKS,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): TableSpec(
-        (
-            NAME,
-            col(
-                "Validations",
-                count("spec.validations"),
-                text="Validations indicates the number of validation rules defined in this configuration",
-                type="integer",
-            ),
-            col(
-                "ParamKind",
-                _param_kind,
-                text="ParamKind specifies the kind of resources used to parameterize this policy",
-            ),
-            AGE,
-        )
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): table(
+        col(
+            "Validations",
+            count("spec.validations"),
+            text="Validations indicates the number of validation rules defined in this configuration",
+            type="integer",
+        ),
+        col(
+            "ParamKind", _param_kind, text="ParamKind specifies the kind of resources used to parameterize this policy"
+        ),
+        AGE,
     ),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): TableSpec(
-        (
-            NAME,
-            col(
-                "PolicyName",
-                "spec.policyName",
-                text="PolicyName indicates the policy definition which the policy binding binded to",
-            ),
-            col(
-                "ParamRef", _param_ref, text="ParamRef indicates the param resource which sets the configuration param"
-            ),
-            AGE,
-        )
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): table(
+        col(
+            "PolicyName",
+            "spec.policyName",
+            text="PolicyName indicates the policy definition which the policy binding binded to",
+        ),
+        col("ParamRef", _param_ref, text="ParamRef indicates the param resource which sets the configuration param"),
+        AGE,
     ),
     ("apiextensions.k8s.io", "customresourcedefinitions"): PLAIN,
-    ("scheduling.k8s.io", "priorityclasses"): TableSpec(
-        (
-            NAME,
-            col("Value", at("value", 0), "scheduling.v1.PriorityClass.value", type="integer"),
-            col(
-                "Global-Default",
-                at("globalDefault", False),
-                "scheduling.v1.PriorityClass.globalDefault",
-                type="boolean",
-            ),
-            AGE,
-            col("PreemptionPolicy", "preemptionPolicy", "scheduling.v1.PriorityClass.preemptionPolicy"),
-        )
+    ("scheduling.k8s.io", "priorityclasses"): table(
+        number("Value", "value", "scheduling.v1.PriorityClass"),
+        field("Global-Default", "globalDefault", "scheduling.v1.PriorityClass", False, type="boolean"),
+        AGE,
+        field("PreemptionPolicy", "preemptionPolicy", "scheduling.v1.PriorityClass"),
     ),
-    ("coordination.k8s.io", "leases"): TableSpec(
-        (NAME, col("Holder", "spec.holderIdentity", "coordination.v1.LeaseSpec.holderIdentity"), AGE)
-    ),
-    ("node.k8s.io", "runtimeclasses"): TableSpec((NAME, col("Handler", "handler"), AGE)),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): TableSpec(
-        (
-            NAME,
-            col(
-                "PriorityLevel",
-                "spec.priorityLevelConfiguration.name",
-                "flowcontrol.v1.PriorityLevelConfigurationReference.name",
-            ),
-            col(
-                "MatchingPrecedence",
-                at("spec.matchingPrecedence", 0),
-                "flowcontrol.v1.FlowSchemaSpec.matchingPrecedence",
-            ),
-            col(
-                "DistinguisherMethod",
-                at("spec.distinguisherMethod.type", NONE),
-                "flowcontrol.v1.FlowSchemaSpec.distinguisherMethod",
-            ),
-            AGE,
-            col("MissingPL", _dangling, text="references a broken or non-existent PriorityLevelConfiguration"),
+    ("coordination.k8s.io", "leases"): table(field("Holder", "spec.holderIdentity", "coordination.v1.LeaseSpec"), AGE),
+    ("node.k8s.io", "runtimeclasses"): table(col("Handler", "handler"), AGE),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): table(
+        field(
+            "PriorityLevel",
+            "spec.priorityLevelConfiguration.name",
+            "flowcontrol.v1.PriorityLevelConfigurationReference",
         ),
+        field("MatchingPrecedence", "spec.matchingPrecedence", "flowcontrol.v1.FlowSchemaSpec", 0),
+        col(
+            "DistinguisherMethod",
+            at("spec.distinguisherMethod.type", NONE),
+            "flowcontrol.v1.FlowSchemaSpec.distinguisherMethod",
+        ),
+        AGE,
+        col("MissingPL", _dangling, text="references a broken or non-existent PriorityLevelConfiguration"),
         order=_by_precedence,
     ),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): TableSpec(
-        (
-            NAME,
-            col("Type", "spec.type", "flowcontrol.v1.PriorityLevelConfigurationSpec.type"),
-            col(
-                "NominalConcurrencyShares",
-                at("spec.limited.nominalConcurrencyShares", NONE),
-                "flowcontrol.v1.LimitedPriorityLevelConfiguration.nominalConcurrencyShares",
-            ),
-            _queuing("queues"),
-            _queuing("handSize"),
-            _queuing("queueLengthLimit"),
-            AGE,
-        )
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): table(
+        field("Type", "spec.type", "flowcontrol.v1.PriorityLevelConfigurationSpec"),
+        field(
+            "NominalConcurrencyShares",
+            "spec.limited.nominalConcurrencyShares",
+            "flowcontrol.v1.LimitedPriorityLevelConfiguration",
+            NONE,
+        ),
+        _queuing("queues"),
+        _queuing("handSize"),
+        _queuing("queueLengthLimit"),
+        AGE,
     ),
-    ("certificates.k8s.io", "certificatesigningrequests"): TableSpec(
-        (
-            NAME,
-            AGE,
-            col("SignerName", at("spec.signerName", NONE), "certificates.v1.CertificateSigningRequestSpec.signerName"),
-            col("Requestor", "spec.username", text="Base64-encoded PKCS#10 CSR data"),
-            col("RequestedDuration", _csr_duration, "certificates.v1.CertificateSigningRequestSpec.expirationSeconds"),
-            col("Condition", _csr_condition, text="Conditions applied to the request, such as approval or denial."),
-        )
+    ("certificates.k8s.io", "certificatesigningrequests"): table(
+        AGE,
+        field("SignerName", "spec.signerName", "certificates.v1.CertificateSigningRequestSpec", NONE),
+        col("Requestor", "spec.username", text="Base64-encoded PKCS#10 CSR data"),
+        col("RequestedDuration", _csr_duration, "certificates.v1.CertificateSigningRequestSpec.expirationSeconds"),
+        col("Condition", _csr_condition, text="Conditions applied to the request, such as approval or denial."),
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Final
 
-from jobrelay.kinds.tables.columns import AGE, NAME, PLAIN, Obj, TableSpec, at, col, count
+from jobrelay.kinds.tables.columns import AGE, PLAIN, Obj, TableSpec, col, count, field, table
 from jobrelay.kinds.tables.texts import NONE, UNSET
 
 _DEFAULT_CLASS: Final = (
@@ -44,91 +44,51 @@ TABLES: Final[dict[tuple[str, str], TableSpec]] = {
     ("storage.k8s.io", "storageclasses"): TableSpec(
         (
             col("Name", _class_name, "meta.v1.ObjectMeta.name", format="name"),
-            col("Provisioner", "provisioner", "storage.v1.StorageClass.provisioner"),
-            col("ReclaimPolicy", at("reclaimPolicy", "Delete"), "storage.v1.StorageClass.reclaimPolicy"),
-            col("VolumeBindingMode", at("volumeBindingMode", "Immediate"), "storage.v1.StorageClass.volumeBindingMode"),
-            col(
-                "AllowVolumeExpansion",
-                at("allowVolumeExpansion", False),
-                "storage.v1.StorageClass.allowVolumeExpansion",
-            ),
+            field("Provisioner", "provisioner", "storage.v1.StorageClass"),
+            field("ReclaimPolicy", "reclaimPolicy", "storage.v1.StorageClass", "Delete"),
+            field("VolumeBindingMode", "volumeBindingMode", "storage.v1.StorageClass", "Immediate"),
+            field("AllowVolumeExpansion", "allowVolumeExpansion", "storage.v1.StorageClass", False),
             AGE,
         )
     ),
-    ("storage.k8s.io", "volumeattachments"): TableSpec(
-        (
-            NAME,
-            col("Attacher", "spec.attacher", "storage.v1.VolumeAttachmentSpec.attacher", format="name"),
-            col("PV", "spec.source.persistentVolumeName", "storage.v1.VolumeAttachmentSource.persistentVolumeName"),
-            col("Node", "spec.nodeName", "storage.v1.VolumeAttachmentSpec.nodeName"),
-            col("Attached", at("status.attached", False), "storage.v1.VolumeAttachmentStatus.attached", type="boolean"),
-            AGE,
-        )
+    ("storage.k8s.io", "volumeattachments"): table(
+        field("Attacher", "spec.attacher", "storage.v1.VolumeAttachmentSpec", format="name"),
+        field("PV", "spec.source.persistentVolumeName", "storage.v1.VolumeAttachmentSource"),
+        field("Node", "spec.nodeName", "storage.v1.VolumeAttachmentSpec"),
+        field("Attached", "status.attached", "storage.v1.VolumeAttachmentStatus", False, type="boolean"),
+        AGE,
     ),
-    ("storage.k8s.io", "csidrivers"): TableSpec(
-        (
-            NAME,
-            col(
-                "AttachRequired",
-                at("spec.attachRequired", True),
-                "storage.v1.CSIDriverSpec.attachRequired",
-                type="boolean",
-            ),
-            col(
-                "PodInfoOnMount",
-                at("spec.podInfoOnMount", False),
-                "storage.v1.CSIDriverSpec.podInfoOnMount",
-                type="boolean",
-            ),
-            col(
-                "StorageCapacity",
-                at("spec.storageCapacity", False),
-                "storage.v1.CSIDriverSpec.storageCapacity",
-                type="boolean",
-            ),
-            col("TokenRequests", _audiences, "storage.v1.CSIDriverSpec.tokenRequests"),
-            col(
-                "RequiresRepublish",
-                at("spec.requiresRepublish", False),
-                "storage.v1.CSIDriverSpec.requiresRepublish",
-                type="boolean",
-            ),
-            col("Modes", _modes, "storage.v1.CSIDriverSpec.volumeLifecycleModes"),
-            AGE,
-        )
+    ("storage.k8s.io", "csidrivers"): table(
+        field("AttachRequired", "spec.attachRequired", "storage.v1.CSIDriverSpec", True, type="boolean"),
+        field("PodInfoOnMount", "spec.podInfoOnMount", "storage.v1.CSIDriverSpec", False, type="boolean"),
+        field("StorageCapacity", "spec.storageCapacity", "storage.v1.CSIDriverSpec", False, type="boolean"),
+        col("TokenRequests", _audiences, "storage.v1.CSIDriverSpec.tokenRequests"),
+        field("RequiresRepublish", "spec.requiresRepublish", "storage.v1.CSIDriverSpec", False, type="boolean"),
+        col("Modes", _modes, "storage.v1.CSIDriverSpec.volumeLifecycleModes"),
+        AGE,
     ),
-    ("storage.k8s.io", "csinodes"): TableSpec(
-        (
-            NAME,
-            col(
-                "Drivers",
-                count("spec.drivers"),
-                text="Drivers indicates the number of CSI drivers registered on the node",
-                type="integer",
-            ),
-            AGE,
-        )
+    ("storage.k8s.io", "csinodes"): table(
+        col(
+            "Drivers",
+            count("spec.drivers"),
+            text="Drivers indicates the number of CSI drivers registered on the node",
+            type="integer",
+        ),
+        AGE,
     ),
     ("storage.k8s.io", "csistoragecapacities"): PLAIN,
-    ("storage.k8s.io", "volumeattributesclasses"): TableSpec(
-        (NAME, col("DriverName", "driverName", "storage.v1.VolumeAttributesClass.driverName"), AGE)
+    ("storage.k8s.io", "volumeattributesclasses"): table(
+        field("DriverName", "driverName", "storage.v1.VolumeAttributesClass"), AGE
     ),
-    ("resource.k8s.io", "deviceclasses"): TableSpec((NAME, AGE)),
-    ("resource.k8s.io", "resourceclaims"): TableSpec(
-        (
-            NAME,
-            col("State", _claim_state, text="A summary of the current state (allocated, pending, reserved, etc.)."),
-            AGE,
-        )
+    ("resource.k8s.io", "deviceclasses"): table(AGE),
+    ("resource.k8s.io", "resourceclaims"): table(
+        col("State", _claim_state, text="A summary of the current state (allocated, pending, reserved, etc.)."), AGE
     ),
-    ("resource.k8s.io", "resourceclaimtemplates"): TableSpec((NAME, AGE)),
-    ("resource.k8s.io", "resourceslices"): TableSpec(
-        (
-            NAME,
-            col("Node", "spec.nodeName", "resource.v1.ResourceSliceSpec.nodeName"),
-            col("Driver", "spec.driver", "resource.v1.ResourceSliceSpec.driver"),
-            col("Pool", "spec.pool.name", "resource.v1.ResourcePool.name"),
-            AGE,
-        )
+    ("resource.k8s.io", "resourceclaimtemplates"): table(AGE),
+    ("resource.k8s.io", "resourceslices"): table(
+        field("Node", "spec.nodeName", "resource.v1.ResourceSliceSpec"),
+        field("Driver", "spec.driver", "resource.v1.ResourceSliceSpec"),
+        field("Pool", "spec.pool.name", "resource.v1.ResourcePool"),
+        AGE,
     ),
 }

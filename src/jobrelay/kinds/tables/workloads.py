@@ -8,14 +8,10 @@ from typing import Any, Final
 from jobrelay.kinds.tables import texts
 from jobrelay.kinds.tables.ages import between, since
 from jobrelay.kinds.tables.autoscaling import HORIZONTAL_POD_AUTOSCALERS
-from jobrelay.kinds.tables.columns import AGE, NAME, Cell, Column, Obj, TableSpec, at, col, count, wide
+from jobrelay.kinds.tables.columns import AGE, Cell, Column, Obj, TableSpec, at, col, count, field, number, table, wide
 from jobrelay.kinds.tables.core import CONTAINERS_TEXT, IMAGES_TEXT
 
-_JOB_WORDS: Final = (
-    ("Suspended", "Suspended"),
-    ("FailureTarget", "FailureTarget"),
-    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-)
+_JOB_WORDS: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
 def _containers(path: str) -> tuple[Column, Column]:
@@ -42,7 +38,7 @@ def _job_status(job: Obj, now: dt.datetime) -> str:
         return "Failed"
     if job["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    return next((word for kind, word in _JOB_WORDS if texts.is_true(conditions, kind)), "Running")
+    return next((word for word in _JOB_WORDS if texts.is_true(conditions, word)), "Running")
 
 
 def _completions(job: Obj, now: dt.datetime) -> str:
@@ -66,10 +62,6 @@ def _last_schedule(cron_job: Obj, now: dt.datetime) -> str:
     return since(last, now) if last else texts.NONE
 
 
-def _number(path: str) -> Cell:
-    return at(path, 0)
-
-
 def _ready_of_desired(obj: Obj, now: dt.datetime) -> str:
     return f"{(obj.get('status') or {}).get('readyReplicas', 0)}/{obj['spec'].get('replicas') or 0}"
 
@@ -83,182 +75,131 @@ def _controller(revision: Obj, now: dt.datetime) -> str:
     return f"{kind.lower()}/{owner['name']}"
 
 
-def _disruption_limit(field: str) -> Cell:
-    find = at(f"spec.{field}", "N/A")
+def _disruption_limit(name: str) -> Cell:
+    find = at(f"spec.{name}", "N/A")
     return lambda obj, now: str(find(obj, now))
 
 
-_JOBS: Final = TableSpec(
-    (
-        NAME,
-        col("Status", _job_status, text="Status of the job."),
-        col("Completions", _completions, "batch.v1.JobStatus.succeeded"),
-        col("Duration", _job_duration, text="Time required to complete the job."),
-        AGE,
-        *_TEMPLATE,
-        _selector("spec.selector", "batch.v1.JobSpec.selector"),
-    )
+_JOBS: Final = table(
+    col("Status", _job_status, text="Status of the job."),
+    col("Completions", _completions, "batch.v1.JobStatus.succeeded"),
+    col("Duration", _job_duration, text="Time required to complete the job."),
+    AGE,
+    *_TEMPLATE,
+    _selector("spec.selector", "batch.v1.JobSpec.selector"),
 )
 
-_CRON_JOBS: Final = TableSpec(
-    (
-        NAME,
-        col("Schedule", "spec.schedule", "batch.v1.CronJobSpec.schedule"),
-        col("Timezone", at("spec.timeZone", texts.NONE), "batch.v1.CronJobSpec.timeZone"),
-        col(
-            "Suspend",
-            lambda obj, now: texts.true_or_false(obj["spec"].get("suspend")),
-            "batch.v1.CronJobSpec.suspend",
-            type="boolean",
-        ),
-        col("Active", count("status.active"), "batch.v1.CronJobStatus.active", type="integer"),
-        col("Last Schedule", _last_schedule, "batch.v1.CronJobStatus.lastScheduleTime"),
-        AGE,
-        *_containers("spec.jobTemplate.spec.template.spec"),
-        _selector("spec.jobTemplate.spec.selector", "batch.v1.JobSpec.selector"),
-    )
+_CRON_JOBS: Final = table(
+    field("Schedule", "spec.schedule", "batch.v1.CronJobSpec"),
+    field("Timezone", "spec.timeZone", "batch.v1.CronJobSpec", texts.NONE),
+    col(
+        "Suspend",
+        lambda obj, now: texts.true_or_false(obj["spec"].get("suspend")),
+        "batch.v1.CronJobSpec.suspend",
+        type="boolean",
+    ),
+    col("Active", count("status.active"), "batch.v1.CronJobStatus.active", type="integer"),
+    col("Last Schedule", _last_schedule, "batch.v1.CronJobStatus.lastScheduleTime"),
+    AGE,
+    *_containers("spec.jobTemplate.spec.template.spec"),
+    _selector("spec.jobTemplate.spec.selector", "batch.v1.JobSpec.selector"),
 )
 
-_DAEMON_SETS: Final = TableSpec(
-    (
-        NAME,
-        col(
-            "Desired",
-            _number("status.desiredNumberScheduled"),
-            "apps.v1.DaemonSetStatus.desiredNumberScheduled",
-            type="integer",
-        ),
-        col(
-            "Current",
-            _number("status.currentNumberScheduled"),
-            "apps.v1.DaemonSetStatus.currentNumberScheduled",
-            type="integer",
-        ),
-        col(
-            "Ready",
-            _number("status.numberReady"),
-            "apps.v1.DaemonSetStatus.numberReady",
-            type="integer",
-            edits=(("numberReady is the", "The"), ("with a Ready Condition", "and ready")),
-        ),
-        col(
-            "Up-to-date",
-            _number("status.updatedNumberScheduled"),
-            "apps.v1.DaemonSetStatus.updatedNumberScheduled",
-            type="integer",
-        ),
-        col("Available", _number("status.numberAvailable"), "apps.v1.DaemonSetStatus.numberAvailable", type="integer"),
-        col(
-            "Node Selector",
-            lambda obj, now: texts.labels_text(at("spec.template.spec.nodeSelector", {})(obj, now)),
-            "core.v1.PodSpec.nodeSelector",
-        ),
-        AGE,
-        *_TEMPLATE,
-        _selector(
-            "spec.selector",
-            "apps.v1.DaemonSetSpec.selector",
-            edits=(("It must match the pod template's labels", "If empty, defaulted to labels on Pod template"),),
-        ),
-    )
+_DAEMON_SETS: Final = table(
+    number("Desired", "status.desiredNumberScheduled", "apps.v1.DaemonSetStatus"),
+    number("Current", "status.currentNumberScheduled", "apps.v1.DaemonSetStatus"),
+    number(
+        "Ready",
+        "status.numberReady",
+        "apps.v1.DaemonSetStatus",
+        edits=(("numberReady is the", "The"), ("with a Ready Condition", "and ready")),
+    ),
+    number("Up-to-date", "status.updatedNumberScheduled", "apps.v1.DaemonSetStatus"),
+    number("Available", "status.numberAvailable", "apps.v1.DaemonSetStatus"),
+    col(
+        "Node Selector",
+        lambda obj, now: texts.labels_text(at("spec.template.spec.nodeSelector", {})(obj, now)),
+        "core.v1.PodSpec.nodeSelector",
+    ),
+    AGE,
+    *_TEMPLATE,
+    _selector(
+        "spec.selector",
+        "apps.v1.DaemonSetSpec.selector",
+        edits=(("It must match the pod template's labels", "If empty, defaulted to labels on Pod template"),),
+    ),
 )
 
-_DEPLOYMENTS: Final = TableSpec(
-    (
-        NAME,
-        col("Ready", _ready_of_desired, text="Number of the pod with ready state"),
-        col("Up-to-date", _number("status.updatedReplicas"), "apps.v1.DeploymentStatus.updatedReplicas"),
-        col("Available", _number("status.availableReplicas"), "apps.v1.DeploymentStatus.availableReplicas"),
-        AGE,
-        *_TEMPLATE,
-        _selector(
-            "spec.selector",
-            "apps.v1.DeploymentSpec.selector",
-            edits=((" It must match the pod template's labels.", ""),),
-        ),
-    )
+_DEPLOYMENTS: Final = table(
+    col("Ready", _ready_of_desired, text="Number of the pod with ready state"),
+    field("Up-to-date", "status.updatedReplicas", "apps.v1.DeploymentStatus", 0),
+    field("Available", "status.availableReplicas", "apps.v1.DeploymentStatus", 0),
+    AGE,
+    *_TEMPLATE,
+    _selector(
+        "spec.selector", "apps.v1.DeploymentSpec.selector", edits=((" It must match the pod template's labels.", ""),)
+    ),
 )
 
-_REPLICA_SETS: Final = TableSpec(
-    (
-        NAME,
-        col("Desired", _number("spec.replicas"), "apps.v1.ReplicaSetSpec.replicas", type="integer"),
-        col("Current", _number("status.replicas"), "apps.v1.ReplicaSetStatus.replicas", type="integer"),
-        col("Ready", _number("status.readyReplicas"), "apps.v1.ReplicaSetStatus.readyReplicas", type="integer"),
-        AGE,
-        *_TEMPLATE,
-        _selector(
-            "spec.selector",
-            "apps.v1.ReplicaSetSpec.selector",
-            edits=(
-                (" It must match the pod template's labels.", ""),
-                (
-                    "Label keys",
-                    "If the selector is empty, it is defaulted to the labels present on the pod template. Label keys",
-                ),
+_REPLICA_SETS: Final = table(
+    number("Desired", "spec.replicas", "apps.v1.ReplicaSetSpec"),
+    number("Current", "status.replicas", "apps.v1.ReplicaSetStatus"),
+    number("Ready", "status.readyReplicas", "apps.v1.ReplicaSetStatus"),
+    AGE,
+    *_TEMPLATE,
+    _selector(
+        "spec.selector",
+        "apps.v1.ReplicaSetSpec.selector",
+        edits=(
+            (" It must match the pod template's labels.", ""),
+            (
+                "Label keys",
+                "If the selector is empty, it is defaulted to the labels present on the pod template. Label keys",
             ),
         ),
-    )
+    ),
 )
 
-_REPLICATION_CONTROLLERS: Final = TableSpec(
-    (
-        NAME,
-        col("Desired", _number("spec.replicas"), "core.v1.ReplicationControllerSpec.replicas", type="integer"),
-        col("Current", _number("status.replicas"), "core.v1.ReplicationControllerStatus.replicas", type="integer"),
-        col(
-            "Ready",
-            _number("status.readyReplicas"),
-            "core.v1.ReplicationControllerStatus.readyReplicas",
-            type="integer",
-        ),
-        AGE,
-        *_TEMPLATE,
-        wide(
-            "Selector",
-            lambda obj, now: texts.labels_text(obj["spec"].get("selector")),
-            "core.v1.ReplicationControllerSpec.selector",
-        ),
-    )
+_REPLICATION_CONTROLLERS: Final = table(
+    number("Desired", "spec.replicas", "core.v1.ReplicationControllerSpec"),
+    number("Current", "status.replicas", "core.v1.ReplicationControllerStatus"),
+    number("Ready", "status.readyReplicas", "core.v1.ReplicationControllerStatus"),
+    AGE,
+    *_TEMPLATE,
+    wide(
+        "Selector",
+        lambda obj, now: texts.labels_text(obj["spec"].get("selector")),
+        "core.v1.ReplicationControllerSpec.selector",
+    ),
 )
 
-_DISRUPTION_BUDGETS: Final = TableSpec(
-    (
-        NAME,
-        col(
-            "Min Available",
-            _disruption_limit("minAvailable"),
-            text="The minimum number of pods that must be available.",
-        ),
-        col(
-            "Max Unavailable",
-            _disruption_limit("maxUnavailable"),
-            text="The maximum number of pods that may be unavailable.",
-        ),
-        col(
-            "Allowed Disruptions",
-            _number("status.disruptionsAllowed"),
-            text="Calculated number of pods that may be disrupted at this time.",
-            type="integer",
-        ),
-        AGE,
-    )
+_DISRUPTION_BUDGETS: Final = table(
+    col("Min Available", _disruption_limit("minAvailable"), text="The minimum number of pods that must be available."),
+    col(
+        "Max Unavailable",
+        _disruption_limit("maxUnavailable"),
+        text="The maximum number of pods that may be unavailable.",
+    ),
+    col(
+        "Allowed Disruptions",
+        at("status.disruptionsAllowed", 0),
+        text="Calculated number of pods that may be disrupted at this time.",
+        type="integer",
+    ),
+    AGE,
 )
 
-_REVISIONS: Final = TableSpec(
-    (
-        NAME,
-        col("Controller", _controller, text="Controller of the object"),
-        col("Revision", _number("revision"), "apps.v1.ControllerRevision.revision", edits=(("Revision", "revision"),)),
-        AGE,
-    )
+_REVISIONS: Final = table(
+    col("Controller", _controller, text="Controller of the object"),
+    field("Revision", "revision", "apps.v1.ControllerRevision", 0, edits=(("Revision", "revision"),)),
+    AGE,
 )
 
 SCALE: Final = TableSpec(
     (
-        col("Name", "metadata.name", "meta.v1.ObjectMeta.name"),
-        col("Desired", _number("spec.replicas"), "autoscaling.v1.ScaleSpec.replicas", type="integer"),
-        col("Available", _number("status.replicas"), "autoscaling.v1.ScaleStatus.replicas", type="integer"),
+        field("Name", "metadata.name", "meta.v1.ObjectMeta"),
+        number("Desired", "spec.replicas", "autoscaling.v1.ScaleSpec"),
+        number("Available", "status.replicas", "autoscaling.v1.ScaleStatus"),
         AGE,
     )
 )
@@ -269,8 +210,8 @@ TABLES: Final[dict[tuple[str, str], TableSpec]] = {
     ("apps", "daemonsets"): _DAEMON_SETS,
     ("apps", "deployments"): _DEPLOYMENTS,
     ("apps", "replicasets"): _REPLICA_SETS,
-    ("apps", "statefulsets"): TableSpec(
-        (NAME, col("Ready", _ready_of_desired, text="Number of the pod with ready state"), AGE, *_TEMPLATE)
+    ("apps", "statefulsets"): table(
+        col("Ready", _ready_of_desired, text="Number of the pod with ready state"), AGE, *_TEMPLATE
     ),
     ("apps", "controllerrevisions"): _REVISIONS,
     ("", "replicationcontrollers"): _REPLICATION_CONTROLLERS,

@@ -33,9 +33,9 @@ import msgspec
 from msgspec.structs import replace
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.kinds.batch.job import broken_rules
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
+from jobrelay.kinds.batch.job.status import broken_rules
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Urgency
 from jobrelay.workloads.job.conditions import merged_conditions, start_time, suspension

@@ -36,7 +36,7 @@ def fill_in_pod(admission: AdmissionRequest) -> None:
     if not admission.is_about("pods"):
         return
     from jobrelay.kinds.core import limitranger
-    from jobrelay.kinds.core.pod import admit_pod, admit_pod_update, service_account_of
+    from jobrelay.kinds.core.pod.admission import admit_pod, admit_pod_update, service_account_of
 
     if admission.old:
         admit_pod_update(admission.new, admission.old)
@@ -171,7 +171,7 @@ def pod_security(admission: AdmissionRequest) -> None:
     """Enforces the Pod Security Standards that the namespace's labels set."""
     if admission.subresource not in ("", "ephemeralcontainers"):
         return
-    from jobrelay.kinds.core.pod import admit_pod_security, is_significant_update, template_of
+    from jobrelay.kinds.core.pod.podsecurity import admit_pod_security, is_significant_update, template_of
 
     if admission.served.key == "pods":
         if admission.old and not is_significant_update(admission.new, admission.old):
@@ -198,7 +198,7 @@ def namespace_pod_security(admission: AdmissionRequest) -> None:
     """Validates a namespace's Pod Security labels; warns of existing pods that violate a stricter level."""
     if not admission.is_about("namespaces"):
         return
-    from jobrelay.kinds.core.pod import namespace_warnings, validate_namespace_labels
+    from jobrelay.kinds.core.pod.podsecurity import namespace_warnings, validate_namespace_labels
 
     labels = admission.metadata.get("labels")
     old = admission.old["metadata"].get("labels") if admission.old else None

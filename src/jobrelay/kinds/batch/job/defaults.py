@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.kinds.core.pod import default_pod_template
+from jobrelay.kinds.core.pod.defaults import default_pod_template
 from jobrelay.kinds.strategy import Obj
 
 BACKOFF_LIMIT: Final = 6

@@ -11,8 +11,9 @@ from jobrelay.kinds.batch.job.names import CONTROLLER_UID, JOB_NAME, LEGACY_CONT
 from jobrelay.kinds.batch.job.policies import settle_policies, spec_changed
 from jobrelay.kinds.batch.job.update import validate_job_update, validate_status_write
 from jobrelay.kinds.batch.job.validation import LIMIT_FOR_MANY, MANY_COMPLETIONS, validate_job
-from jobrelay.kinds.core.pod import drop_disabled_template_fields, pod_template_warnings
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.core.pod.defaults import drop_disabled_template_fields
+from jobrelay.kinds.core.pod.warnings import pod_template_warnings
+from jobrelay.kinds.generation import bump_generation, keep_spec, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy, metadata_fields
 
 ORPHANS: Final = (
@@ -57,14 +58,14 @@ def _generate_selector(job: Obj) -> None:
 
 def _prepare_update(new: Obj, old: Obj) -> None:
     own_labels(new)
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(new["spec"]["template"], old["spec"]["template"])
     bump_generation(new, old, changed=spec_changed(new["spec"], old["spec"]))
 
 
 def _prepare_status_update(new: Obj, old: Obj) -> None:
     own_labels(new)
-    keep(new, old, "spec")
+    keep_spec(new, old)
 
 
 def name_warnings(obj: Obj) -> list[str]:

@@ -15,6 +15,7 @@ from jobrelay.kinds.batch.job.names import CONTROLLER_UID, JOB_NAME
 from jobrelay.kinds.batch.job.policies import same_policy
 from jobrelay.kinds.batch.job.status import validate_job_status_update
 from jobrelay.kinds.batch.job.validation import Spec, validate_job, validate_job_spec
+from jobrelay.kinds.generation import keep
 from jobrelay.kinds.strategy import Obj
 
 _SPEC: Final = Path("spec")
@@ -80,9 +81,9 @@ def _with_directives_of(template: dict[str, Any], old_template: dict[str, Any]) 
     """The old template with the new one's labels, annotations and scheduling directives."""
     pod, metadata = dict(old_template["spec"]), dict(old_template["metadata"])
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        _take(pod, template["spec"], name)
+        keep(pod, template["spec"], name)
     for name in ("labels", "annotations"):
-        _take(metadata, template["metadata"], name)
+        keep(metadata, template["metadata"], name)
     affinity = _with_node_affinity_of(template["spec"].get("affinity"), pod.get("affinity"))
     if affinity is None:
         pod.pop("affinity", None)
@@ -91,19 +92,12 @@ def _with_directives_of(template: dict[str, Any], old_template: dict[str, Any]) 
     return {"metadata": metadata, "spec": pod}
 
 
-def _take(into: dict[str, Any], source: dict[str, Any], name: str) -> None:
-    if name in source:
-        into[name] = source[name]
-    else:
-        into.pop(name, None)
-
-
 def _with_node_affinity_of(new: dict[str, Any] | None, old: dict[str, Any] | None) -> dict[str, Any] | None:
     if new is None:
         rest = {name: value for name, value in (old or {}).items() if name != "nodeAffinity"}
         return rest or None
     merged = dict(old or {})
-    _take(merged, new, "nodeAffinity")
+    keep(merged, new, "nodeAffinity")
     return merged
 
 

@@ -12,13 +12,9 @@ from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, json_value, struct_va
 from jobrelay.apimachinery.meta import validate_label_selector, validate_non_negative, validate_object_meta
 from jobrelay.apimachinery.names import is_dns1123_label, is_domain_prefixed_path, name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import SelectorError, selector_from_object
+from jobrelay.kinds.batch.job import policies
 from jobrelay.kinds.batch.job.names import CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME
-from jobrelay.kinds.batch.job.policies import (
-    validate_failure_policy,
-    validate_replacement_policy,
-    validate_success_policy,
-)
-from jobrelay.kinds.core.pod import validate_pod_template_spec
+from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.strategy import Obj
 
 MAX_MANAGED_BY: Final = 63
@@ -126,10 +122,10 @@ def validate_unselected_job_spec(spec: Spec, path: Path) -> list[FieldError]:
         errors += managed_by_errors(spec["managedBy"], path.child("managedBy"))
     errors += _completion_mode(spec, path)
     if "podFailurePolicy" in spec:
-        errors += validate_failure_policy(spec, path.child("podFailurePolicy"))
+        errors += policies.validate_failure_policy(spec, path.child("podFailurePolicy"))
     if "successPolicy" in spec:
         errors += _success_policy(spec, path.child("successPolicy"))
-    errors += validate_replacement_policy(spec, path)
+    errors += policies.validate_replacement_policy(spec, path)
     errors += validate_pod_template_spec(spec["template"], path.child("template"))
     errors += _restart_policy(spec, path)
     return errors
@@ -190,7 +186,7 @@ def _many_completions(parallelism: int, max_failed: int | None, path: Path) -> l
 
 def _success_policy(spec: Spec, path: Path) -> list[FieldError]:
     if spec.get("completionMode") == "Indexed":
-        return validate_success_policy(spec, path)
+        return policies.validate_success_policy(spec, path)
     shown = struct_value(spec["successPolicy"], "io.k8s.api.batch.v1.SuccessPolicy")
     return [invalid(path, shown, "requires indexed completion mode")]
 

@@ -177,8 +177,7 @@ def _admit_priority(pod: Obj, classes: Sequence[Fields]) -> str:
     if policy and own is not None and own != policy:
         return (
             f"the string value of PreemptionPolicy ({own}) must not be provided in pod spec; priority admission "
-            "controller"
-            f" computed {policy} from the given PriorityClass name"
+            f"controller computed {policy} from the given PriorityClass name"
         )
     if policy:
         spec["preemptionPolicy"] = policy

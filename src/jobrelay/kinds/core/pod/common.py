@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jobrelay.apimachinery.field import FieldError, Path, invalid
-from jobrelay.apimachinery.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
 from jobrelay.kinds.core.volumesources import no_backsteps
 
 Errors = list[FieldError]
@@ -31,18 +30,6 @@ def all_containers(spec: Fields) -> Iterator[dict[str, Any]]:
 
 def invalid_each(path: Path, value: Any, texts: list[str]) -> Errors:
     return [invalid(path, value, text) for text in texts]
-
-
-def dns_label(value: str, path: Path) -> Errors:
-    return invalid_each(path, value, is_dns1123_label(value))
-
-
-def dns_subdomain(value: str, path: Path) -> Errors:
-    return invalid_each(path, value, is_dns1123_subdomain(value))
-
-
-def qualified_name(value: str, path: Path) -> Errors:
-    return invalid_each(path, value, is_qualified_name(value))
 
 
 def is_sidecar(container: Fields) -> bool:

@@ -16,7 +16,8 @@ from jobrelay.apimachinery.field import (
     too_long,
 )
 from jobrelay.apimachinery.names import is_valid_port_name, is_valid_port_num
-from jobrelay.kinds.core.pod.common import Errors, Fields, dns_label, invalid_each, is_sidecar
+from jobrelay.kinds.core.checks import dns_label
+from jobrelay.kinds.core.pod.common import Errors, Fields, invalid_each, is_sidecar
 from jobrelay.kinds.core.pod.env import validate_env, validate_env_from
 from jobrelay.kinds.core.pod.mounts import Volumes, validate_volume_devices, validate_volume_mounts
 from jobrelay.kinds.core.pod.probes import validate_lifecycle, validate_probes

@@ -12,8 +12,9 @@ from typing import Any, Final
 from jobrelay.apimachinery import quantity
 from jobrelay.kinds.core.pod.common import CONTAINER_LISTS, all_containers
 from jobrelay.kinds.core.pod.images import default_pull_policy
-from jobrelay.kinds.core.pod.resources import is_huge_page, is_overcommit_allowed, is_pod_level, sum_of_containers
+from jobrelay.kinds.core.pod.resources import is_pod_level, sum_of_containers
 from jobrelay.kinds.core.pod.volumes import SOURCE_NAMES
+from jobrelay.kinds.core.resources import is_huge_page, is_overcommittable
 
 Obj = dict[str, Any]
 _DEAD_ANNOTATIONS: Final = tuple(
@@ -194,7 +195,7 @@ def _default_pod_level_resources(spec: Obj) -> None:
     if limits:
         resources["limits"] = limits
         for name, total in sum_of_containers(spec, "requests").items():
-            if is_pod_level(name) and is_overcommit_allowed(name):
+            if is_pod_level(name) and is_overcommittable(name):
                 requests.setdefault(name, str(total))
         for name, limit in limits.items():
             if is_pod_level(name):

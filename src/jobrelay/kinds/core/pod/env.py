@@ -8,7 +8,8 @@ from typing import Final
 from jobrelay.apimachinery import quantity
 from jobrelay.apimachinery.field import Path, invalid, not_supported, required
 from jobrelay.apimachinery.names import is_config_map_key, is_relaxed_env_var_name, name_is_dns_subdomain
-from jobrelay.kinds.core.pod.common import Errors, Fields, dns_label, invalid_each, qualified_name
+from jobrelay.kinds.core.checks import dns_label, qualified_name
+from jobrelay.kinds.core.pod.common import Errors, Fields, invalid_each
 from jobrelay.kinds.core.volumesources import no_backsteps
 
 _ENV_FIELDS: Final = (

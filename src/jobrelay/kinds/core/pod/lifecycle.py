@@ -17,6 +17,7 @@ from jobrelay.kinds.core.pod.remembered import remember_silence
 from jobrelay.kinds.core.pod.scheduling import validate_tolerations
 from jobrelay.kinds.core.pod.security import APPARMOR, validate_annotations_match_fields
 from jobrelay.kinds.core.pod.spec import validate_pod_annotations, validate_pod_spec
+from jobrelay.kinds.generation import keep
 
 Obj = dict[str, Any]
 SPEC: Final = Path("spec")
@@ -153,13 +154,6 @@ def _validate_only_deleted_gates(new: Obj, old: Obj) -> Errors:
     ]
 
 
-def _take(spec: Obj, old: Obj, name: str) -> None:
-    if name in old:
-        spec[name] = old[name]
-    else:
-        spec.pop(name, None)
-
-
 def _validate_rest_unchanged(new: Obj, old: Obj) -> Errors:
     """Undoes every change that is allowed and shows what is left as a difference."""
     spec = copy.deepcopy(new)
@@ -168,7 +162,7 @@ def _validate_rest_unchanged(new: Obj, old: Obj) -> Errors:
         for container, stored in zip(spec.get(name) or (), old.get(name) or (), strict=True):
             container["image"] = stored.get("image", "")
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _take(spec, old, name)
+        keep(spec, old, name)
     if old.get("schedulingGates"):
         errors += _validate_gated_changes(spec, old)
     if spec != old:
@@ -185,7 +179,7 @@ def _validate_gated_changes(spec: Obj, old: Obj) -> Errors:
         if any(ours.get(key) != value for key, value in theirs.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             errors.append(invalid(SPEC.child("nodeSelector"), ours or None, text))
-        _take(spec, old, "nodeSelector")
+        keep(spec, old, "nodeSelector")
     affinity, stored = spec.get("affinity") or {}, old.get("affinity") or {}
     node, stored_node = affinity.get("nodeAffinity"), stored.get("nodeAffinity")
     if node != stored_node:

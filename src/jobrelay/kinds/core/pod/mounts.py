@@ -32,9 +32,8 @@ def validate_volume_mounts(container: Fields, volumes: Volumes, path: Path) -> E
         if name in devices:
             errors.append(invalid(at.child("name"), name, "must not already exist in volumeDevices"))
         if mount_path in devices.values():
-            errors.append(
-                invalid(at.child("mountPath"), mount_path, "must not already exist as a path in volumeDevices")
-            )
+            detail = "must not already exist as a path in volumeDevices"
+            errors.append(invalid(at.child("mountPath"), mount_path, detail))
         errors += _validate_sub_path(mount, at, path)
         errors += _validate_propagation(mount, container, path.child("mountPropagation"))
         errors += _validate_recursive_read_only(mount, path.child("recursiveReadOnly"))
@@ -48,9 +47,8 @@ def _validate_sub_path(mount: Fields, at: Path, path: Path) -> Errors:
         errors += local_descending_path(sub_path, path.child("subPath"))
     if expression:
         if sub_path:
-            errors.append(
-                invalid(at.child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive")
-            )
+            detail = "subPathExpr and subPath are mutually exclusive"
+            errors.append(invalid(at.child("subPathExpr"), expression, detail))
         errors += local_descending_path(expression, path.child("subPathExpr"))
     return errors
 
@@ -94,10 +92,8 @@ def validate_volume_devices(container: Fields, volumes: Volumes, path: Path) -> 
         if name not in volumes:
             errors.append(not_found(at.child("name"), name))
         elif not ({"persistentVolumeClaim", "ephemeral"} & volumes[name].keys()):
-            errors.append(invalid(
-                at.child("name"), name,
-                "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode",
-            ))  # fmt: skip
+            detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            errors.append(invalid(at.child("name"), name, detail))
         if not device_path:
             errors.append(required(at.child("devicePath")))
         if device_path in paths:
@@ -109,9 +105,8 @@ def validate_volume_devices(container: Fields, volumes: Volumes, path: Path) -> 
         if name in mounts:
             errors.append(invalid(at.child("name"), name, "must not already exist in volumeMounts"))
         if device_path in mounts.values():
-            errors.append(
-                invalid(at.child("devicePath"), device_path, "must not already exist as a path in volumeMounts")
-            )
+            detail = "must not already exist as a path in volumeMounts"
+            errors.append(invalid(at.child("devicePath"), device_path, detail))
         if name:
             names.add(name)
     return errors

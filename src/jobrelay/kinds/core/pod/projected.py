@@ -24,9 +24,8 @@ def _downward_api_file(file: Fields, path: Path) -> Errors:
     if field is not None:
         errors += validate_field_ref(field, VOLUME_FIELDS, path.child("fieldRef"))
         if resource is not None:
-            errors.append(
-                invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
-            )
+            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(invalid(path, "resource", detail))
     elif resource is not None:
         errors += validate_resource_ref(resource, path.child("resourceFieldRef"), volume=True)
     else:
@@ -93,9 +92,8 @@ def _projected_token(source: Fields, at: Path, path: Path) -> Errors:
     errors: Errors = []
     seconds = source.get("expirationSeconds", 0)
     if seconds < 600:
-        errors.append(
-            invalid(at.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")
-        )
+        detail = "may not specify a duration less than 10 minutes"
+        errors.append(invalid(at.child("expirationSeconds"), seconds, detail))
     if seconds > 2**32:
         detail = "may not specify a duration larger than 2^32 seconds"
         errors.append(invalid(at.child("expirationSeconds"), seconds, detail))

@@ -7,10 +7,11 @@ from typing import Any, Final
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import is_dns1123_label, is_long_name
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.pod.defaults import default_pod_template, drop_disabled_template_fields
 from jobrelay.kinds.core.pod.spec import validate_pod_template_spec
 from jobrelay.kinds.core.pod.warnings import pod_template_warnings
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import bump_generation, count_spec_changes, keep_spec, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _SPEC: Final = Path("spec")
@@ -73,17 +74,16 @@ def _warn_create(obj: Obj) -> list[str]:
     warnings = []
     if texts := is_dns1123_label(obj["metadata"].get("name", "")):
         warnings.append(
-            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a "
-            "DNS label is"
-            f" recommended: [{' '.join(texts)}]"
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
+            f"label is recommended: [{' '.join(texts)}]"
         )
     return warnings + pod_template_warnings(obj["spec"].get("template"), _TEMPLATE)
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_template_fields(new["spec"].get("template"), old["spec"].get("template"))
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _validate_update(new: Obj, old: Obj) -> list[FieldError]:
@@ -96,7 +96,7 @@ def _warn_update(new: Obj, old: Obj) -> list[str]:
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
-    keep(new, old, "spec")
+    keep_spec(new, old)
     bump_generation(new, old, changed=False)
 
 
@@ -123,10 +123,6 @@ def _fields(obj: Obj) -> dict[str, str]:
     }
 
 
-def _unsupported_field(label: str, kind: str) -> str:
-    return f"field label not supported: {label}"
-
-
 _UPDATE: Final = UpdateStrategy(_prepare_update, _validate_update, _warn_update)
 REPLICATION_CONTROLLERS: Final = Strategy(
     default=_default,
@@ -137,7 +133,7 @@ REPLICATION_CONTROLLERS: Final = Strategy(
     subresources={"scale": _UPDATE, "status": UpdateStrategy(_prepare_status, _validate_status)},
     fields=_fields,
     field_labels=frozenset({"metadata.name", "metadata.namespace", "status.replicas"}),
-    unsupported_field=_unsupported_field,
+    unsupported_field=unsupported_label,
     default_propagation="Orphan",
     reset_fields={"": (("status",),), "status": (("spec",),)},
 )

@@ -9,66 +9,23 @@ from typing import Any, Final
 
 from jobrelay.apimachinery import quantity
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, required
-from jobrelay.apimachinery.meta import validate_label_name
-from jobrelay.apimachinery.names import is_qualified_name
-from jobrelay.kinds.core.pod.common import Errors, Fields, dns_label, is_sidecar
+from jobrelay.kinds.core.checks import dns_label
+from jobrelay.kinds.core.pod.common import Errors, Fields, is_sidecar
+from jobrelay.kinds.core.resources import (
+    COUNTED,
+    is_extended,
+    is_huge_page,
+    is_overcommittable,
+    validate_container_resource_name,
+    validate_resource_name,
+)
 
 Resources = Mapping[str, str]
 _COMPUTE: Final = frozenset({"cpu", "memory"})
-_CONTAINER: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-_INTEGER: Final = frozenset({
-    "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims",
-    "services.nodeports", "services.loadbalancers",
-})  # fmt: skip
-_STANDARD: Final = _CONTAINER | _INTEGER | {
-    "requests.cpu", "requests.memory", "requests.ephemeral-storage", "limits.cpu", "limits.memory",
-    "limits.ephemeral-storage", "storage", "requests.storage",
-}  # fmt: skip
-
-
-def is_huge_page(name: str) -> bool:
-    return name.startswith("hugepages-")
-
-
-def is_native(name: str) -> bool:
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def is_extended(name: str) -> bool:
-    if is_native(name) or name.startswith("requests."):
-        return False
-    return not is_qualified_name(f"requests.{name}")
-
-
-def is_overcommit_allowed(name: str) -> bool:
-    return is_native(name) and not is_huge_page(name)
 
 
 def is_pod_level(name: str) -> bool:
     return name in _COMPUTE or is_huge_page(name)
-
-
-def validate_resource_name(name: str, path: Path) -> Errors:
-    """A resource name anywhere: qualified, and one that is known when it has no domain."""
-    errors = validate_label_name(name, path)
-    if (
-        not errors
-        and "/" not in name
-        and name not in _STANDARD
-        and not name.startswith(("hugepages-", "requests.hugepages-"))
-    ):
-        errors.append(invalid(path, name, "must be a standard resource type or fully qualified"))
-    return errors
-
-
-def _container_resource_name(name: str, path: Path) -> Errors:
-    errors = validate_resource_name(name, path)
-    if "/" not in name:
-        if name not in _CONTAINER and not is_huge_page(name):
-            errors.append(invalid(path, name, "must be a standard resource for containers"))
-    elif not is_native(name) and not is_extended(name):
-        errors.append(invalid(path, name, "doesn't follow extended resource name standard"))
-    return errors
 
 
 def _pod_resource_name(name: str, path: Path) -> Errors:
@@ -82,7 +39,7 @@ def validate_resource_quantity(name: str, value: str, path: Path) -> Errors:
     """A quantity is not negative, and whole where only whole ones make sense."""
     number = quantity.number(value)
     errors = [invalid(path, value, "must be greater than or equal to 0")] if number < 0 else []
-    if (name in _INTEGER or is_extended(name)) and number.denominator != 1:
+    if (name in COUNTED or is_extended(name)) and number.denominator != 1:
         errors.append(invalid(path, value, "must be an integer"))
     return errors
 
@@ -100,7 +57,7 @@ def _huge_page_value(name: str, value: str, path: Path) -> Errors:
 def validate_container_resources(resources: Fields, claim_names: set[str], path: Path) -> Errors:
     if not resources:
         return []
-    return _validate_requirements(resources, _container_resource_name, claim_names, path)
+    return _validate_requirements(resources, validate_container_resource_name, claim_names, path)
 
 
 def _validate_requirements(
@@ -131,11 +88,11 @@ def _plainly_good(name: str, value: str) -> bool:
 
 def _request_fits_limit(name: str, value: str, limit: str | None, path: Path) -> Errors:
     if limit is None:
-        if is_overcommit_allowed(name):
+        if is_overcommittable(name):
             return []
         return [required(path.child("limits"), "Limit must be set for non overcommitable resources")]
     order = _compared(value, limit)
-    if order and not is_overcommit_allowed(name):
+    if order and not is_overcommittable(name):
         return [invalid(path.child("requests"), value, f"must be equal to {name} limit of {limit}")]
     if order > 0:
         return [invalid(path.child("requests"), value, f"must be less than or equal to {name} limit of {limit}")]

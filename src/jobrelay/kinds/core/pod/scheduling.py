@@ -15,18 +15,9 @@ from jobrelay.apimachinery.names import (
     name_is_dns_subdomain,
     size,
 )
+from jobrelay.kinds.core.checks import dns_label, dns_subdomain, qualified_name
 from jobrelay.kinds.core.pod.affinity import validate_label_keys
-from jobrelay.kinds.core.pod.common import (
-    CORE,
-    MIRROR_ANNOTATION,
-    WHOLE,
-    Errors,
-    Fields,
-    dns_label,
-    dns_subdomain,
-    invalid_each,
-    qualified_name,
-)
+from jobrelay.kinds.core.pod.common import CORE, MIRROR_ANNOTATION, WHOLE, Errors, Fields, invalid_each
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MAX_NAMESERVERS: Final = 3
@@ -135,9 +126,8 @@ def validate_dns_config(spec: Fields, path: Path) -> Errors:
     errors: Errors = []
     servers, searches = config.get("nameservers") or [], config.get("searches") or []
     if len(servers) > _MAX_NAMESERVERS:
-        errors.append(
-            invalid(path.child("nameservers"), servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
-        )
+        detail = f"must not have more than {_MAX_NAMESERVERS} nameservers"
+        errors.append(invalid(path.child("nameservers"), servers, detail))
     for i, server in enumerate(servers):
         errors += is_valid_ip_for_legacy_field(path.child("nameservers").index(i), server)
     at = path.child("searches")

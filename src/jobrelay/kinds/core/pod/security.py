@@ -216,9 +216,8 @@ def validate_annotations_match_fields(annotations: Mapping[str, str], spec: Fiel
             own = (container.get("securityContext") or {}).get("appArmorProfile") or pod.get("appArmorProfile")
             key = APPARMOR + container.get("name", "")
             if key in annotations:
-                errors.append(
-                    _mismatch(annotations[key], own, at.child("securityContext", "appArmorProfile"), "apparmor")
-                )
+                detail = "apparmor"
+                errors.append(_mismatch(annotations[key], own, at.child("securityContext", "appArmorProfile"), detail))
     return [error for error in errors if error is not None]
 
 

@@ -309,14 +309,9 @@ BASELINE: Final[tuple[Check, ...]] = (
 )  # fmt: skip
 # check, the first minor version that has it, the baseline check that it stands in for
 RESTRICTED: Final[tuple[tuple[Check, int, Check | None], ...]] = (
-    (_escalation, 8, None),
-    (_restricted_capabilities, 22, _capabilities),
-    (_any_proc_mount, 35, _proc_mount),
-    (_volume_types, 0, _host_paths),
-    (_non_root, 0, None),
-    (_root_user, 23, None),
-    (_restricted_seccomp, 19, _seccomp),
-)
+    (_escalation, 8, None), (_restricted_capabilities, 22, _capabilities), (_any_proc_mount, 35, _proc_mount),
+    (_volume_types, 0, _host_paths), (_non_root, 0, None), (_root_user, 23, None), (_restricted_seccomp, 19, _seccomp),
+)  # fmt: skip
 
 
 def violations(level: str, minor: int, annotations: Mapping[str, str], spec: Fields) -> list[Violation]:

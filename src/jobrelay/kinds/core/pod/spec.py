@@ -10,9 +10,10 @@ from typing import Final
 from jobrelay.apimachinery.field import Path, forbidden, invalid, not_found, not_supported, required
 from jobrelay.apimachinery.meta import validate_annotations, validate_labels
 from jobrelay.apimachinery.names import is_in_range, name_is_dns_label, name_is_dns_subdomain
-from jobrelay.kinds.core.pod import scheduling
+from jobrelay.kinds.core.checks import dns_label
+from jobrelay.kinds.core.pod import scheduling, security
 from jobrelay.kinds.core.pod.affinity import validate_affinity
-from jobrelay.kinds.core.pod.common import MIRROR_ANNOTATION, Errors, Fields, dns_label, invalid_each, visit_containers
+from jobrelay.kinds.core.pod.common import MIRROR_ANNOTATION, Errors, Fields, invalid_each, visit_containers
 from jobrelay.kinds.core.pod.containers import (
     PodContext,
     validate_containers,
@@ -21,11 +22,6 @@ from jobrelay.kinds.core.pod.containers import (
 )
 from jobrelay.kinds.core.pod.remembered import remember_silence
 from jobrelay.kinds.core.pod.resources import validate_container_resources, validate_pod_resources
-from jobrelay.kinds.core.pod.security import (
-    validate_annotations_match_fields,
-    validate_pod_security_context,
-    validate_profile_annotations,
-)
 from jobrelay.kinds.core.pod.volumes import validate_volumes
 from jobrelay.kinds.core.pod.windows import validate_host_process, validate_os
 
@@ -44,7 +40,7 @@ def validate_pod_template_spec(template: Fields, path: Path) -> Errors:
     errors += validate_pod_annotations(annotations, spec, path.child("annotations"))
     at = path.child("spec")
     errors += _validate_template(spec, at)
-    errors += validate_annotations_match_fields(annotations, spec, at)
+    errors += security.validate_annotations_match_fields(annotations, spec, at)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden(at.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"))
     return errors
@@ -63,7 +59,7 @@ def validate_pod_annotations(annotations: Mapping[str, str], spec: Fields, path:
     cost = annotations.get(_DELETION_COST)
     if cost is not None and not _is_int32(cost):
         errors.append(invalid(path.key(_DELETION_COST), cost, "must be a 32bit integer"))
-    return errors + validate_profile_annotations(annotations, spec, path)
+    return errors + security.validate_profile_annotations(annotations, spec, path)
 
 
 def _validate_tolerations_annotation(text: str, path: Path) -> Errors:
@@ -101,7 +97,7 @@ def validate_pod_spec(spec: Fields, path: Path, metadata: Fields | None = None) 
         errors += _validate_host_network_ports(containers, path.child("containers"), is_pod=is_pod)
     errors += _validate_choices(spec, path)
     errors += validate_labels(spec.get("nodeSelector"), path.child("nodeSelector"))
-    errors += validate_pod_security_context(spec, path.child("securityContext"))
+    errors += security.validate_pod_security_context(spec, path.child("securityContext"))
     errors += validate_affinity(spec.get("affinity"), path.child("affinity"))
     errors += scheduling.validate_dns_config(spec, path.child("dnsConfig"))
     errors += scheduling.validate_readiness_gates(spec.get("readinessGates") or (), path.child("readinessGates"))

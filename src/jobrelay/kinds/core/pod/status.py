@@ -10,7 +10,8 @@ from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.ips import ip_warnings, is_valid_ip_for_legacy_field, parse_ip
 from jobrelay.apimachinery.meta import validate_immutable_field, validate_object_meta_update
 from jobrelay.apimachinery.names import is_valid_user_id, name_is_dns_subdomain
-from jobrelay.kinds.core.pod.common import CORE, Errors, Fields, invalid_each, qualified_name
+from jobrelay.kinds.core.checks import qualified_name
+from jobrelay.kinds.core.pod.common import CORE, Errors, Fields, invalid_each
 from jobrelay.kinds.core.pod.lifecycle import Obj, validate_annotation_updates
 
 STATUS: Final = Path("status")
@@ -162,9 +163,8 @@ def _validate_host_ip(status: Fields) -> Errors:
     addresses = status.get("hostIPs") or ()
     if not addresses or addresses[0].get("ip", "") == status.get("hostIP", ""):
         return []
-    return [
-        invalid(STATUS.child("hostIPs").index(0).child("ip"), addresses[0].get("ip", ""), "must be equal to `hostIP`")
-    ]
+    detail = "must be equal to `hostIP`"
+    return [invalid(STATUS.child("hostIPs").index(0).child("ip"), addresses[0].get("ip", ""), detail)]
 
 
 def _validate_ips(status: Fields, stored: Fields, name: str) -> Errors:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.field import Path
 from jobrelay.apimachinery.names import is_dns1123_label
+from jobrelay.kinds.core.checks import unsupported_label
 from jobrelay.kinds.core.pod.common import all_containers
 from jobrelay.kinds.core.pod.defaults import default_pod, drop_disabled_fields
 from jobrelay.kinds.core.pod.lifecycle import (
@@ -21,7 +22,7 @@ from jobrelay.kinds.core.pod.security import APPARMOR, validate_apparmor_profile
 from jobrelay.kinds.core.pod.status import prepare_status_update, status_update_warnings, validate_status_update
 from jobrelay.kinds.core.pod.templates import POD_TEMPLATES
 from jobrelay.kinds.core.pod.warnings import apparmor_from_annotation, pod_warnings
-from jobrelay.kinds.generation import bump_generation, keep, start_generation
+from jobrelay.kinds.generation import bump_generation, count_spec_changes, keep_status, start_generation
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
 
 _POD_TERMS: Final = ("podAffinity", "podAntiAffinity")
@@ -131,9 +132,9 @@ def _warn_create(pod: Obj) -> list[str]:
 
 
 def _prepare_update(new: Obj, old: Obj) -> None:
-    keep(new, old, "status")
+    keep_status(new, old)
     drop_disabled_fields(new["spec"], old["spec"])
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _prepare_status(new: Obj, old: Obj) -> None:
@@ -155,9 +156,9 @@ def _prepare_ephemeral_containers(new: Obj, old: Obj) -> None:
     new["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     if containers:
         new["spec"]["ephemeralContainers"] = containers
-    keep(new, old, "status")
+    keep_status(new, old)
     _keep_metadata(new, old)
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def _prepare_resize(new: Obj, old: Obj) -> None:
@@ -165,7 +166,7 @@ def _prepare_resize(new: Obj, old: Obj) -> None:
     take_only_resizes(new, old)
     if new["spec"] is not taken_before:
         _keep_metadata(new, old)
-    bump_generation(new, old, changed=new["spec"] != old["spec"])
+    count_spec_changes(new, old)
 
 
 def pod_fields(pod: Obj) -> dict[str, str]:
@@ -186,10 +187,6 @@ def pod_fields(pod: Obj) -> dict[str, str]:
     }
 
 
-def _unsupported_field(label: str, kind: str) -> str:
-    return f"field label not supported: {label}"
-
-
 PODS: Final = Strategy(
     default=default_pod,
     prepare_create=_prepare_create,
@@ -204,7 +201,7 @@ PODS: Final = Strategy(
     },
     fields=pod_fields,
     field_labels=_FIELD_LABELS,
-    unsupported_field=_unsupported_field,
+    unsupported_field=unsupported_label,
     reset_fields={
         "": (("status",),),
         "status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),

@@ -9,8 +9,9 @@ from typing import Final
 from jobrelay.apimachinery import quantity
 from jobrelay.apimachinery.field import Path, duplicate, forbidden, go_quote, invalid, not_supported, required, too_long
 from jobrelay.apimachinery.names import is_dns1123_subdomain, is_in_range, name_is_dns_subdomain, size
+from jobrelay.kinds.core.checks import dns_label
 from jobrelay.kinds.core.pod.claims import validate_claim_template
-from jobrelay.kinds.core.pod.common import Errors, Fields, dns_label, file_mode, invalid_each, local_descending_path
+from jobrelay.kinds.core.pod.common import Errors, Fields, file_mode, invalid_each, local_descending_path
 from jobrelay.kinds.core.pod.projected import validate_downward_api, validate_key_to_path, validate_projected
 from jobrelay.kinds.core.volumesources import azure_disk, disk, fc, flex, flocker, host_path, needs, nfs, quobyte
 
