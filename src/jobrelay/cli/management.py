@@ -18,17 +18,9 @@ if TYPE_CHECKING:
     from jobrelay.kube import Client, KubeError
 
 __all__ = [
-    "CONTEXT",
-    "KUBECONFIG",
-    "LEASE_NAME",
-    "NAMESPACE",
-    "RELAY_NAMESPACE",
-    "SYSTEM_NAMESPACE",
-    "Management",
-    "failure",
-    "management_options",
-    "run",
-]
+    "CONTEXT", "KUBECONFIG", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE", "Management", "failure",
+    "management_options", "run",
+]  # fmt: skip
 
 SYSTEM_NAMESPACE: Final = "jobrelay-system"
 """The default namespace of the relay's Lease and the workers' Secrets."""

@@ -13,14 +13,8 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import RELAY_NAMESPACE, Management
 
 __all__ = [
-    "COST",
-    "LABELS",
-    "WEIGHT",
-    "WORKER_CONTEXT",
-    "WORKER_KUBECONFIG",
-    "separate_management_options",
-    "worker_metadata",
-]
+    "COST", "LABELS", "WEIGHT", "WORKER_CONTEXT", "WORKER_KUBECONFIG", "separate_management_options", "worker_metadata",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=pathlib.Path, dir_okay=False)

@@ -211,10 +211,7 @@ class Cache(ObjectIndex):
 
     async def _list(self) -> None:
         state = await self._client.list(
-            self.resource,
-            self.namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
+            self.resource, self.namespace, label_selector=self._label_selector, field_selector=self._field_selector
         )
         self._replace_state(tuple(map(self._transform, state.items)), state.resource_version)
 

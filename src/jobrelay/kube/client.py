@@ -157,13 +157,7 @@ class Client:
         return decode_object(await self.call("PUT", path, _write_query(field_manager, dry_run), raw))
 
     async def replace_status(
-        self,
-        resource: Resource,
-        body: Body,
-        *,
-        key: Key | None = None,
-        field_manager: str = "",
-        dry_run: bool = False,
+        self, resource: Resource, body: Body, *, key: Key | None = None, field_manager: str = "", dry_run: bool = False
     ) -> Object:
         """Replace the status of an object; its spec in `body` is ignored by the server."""
         return await self.update(

@@ -17,14 +17,8 @@ from types import TracebackType
 from typing import Protocol
 
 __all__ = [
-    "Clock",
-    "FakeClock",
-    "SystemClock",
-    "Timer",
-    "deadline",
-    "idle_deadline",
-    "sleep",
-]
+    "Clock", "FakeClock", "SystemClock", "Timer", "deadline", "idle_deadline", "sleep",
+]  # fmt: skip
 
 
 class Timer(Protocol):

@@ -36,36 +36,12 @@ import msgspec
 from .transport import Response
 
 __all__ = [
-    "AlreadyExists",
-    "BadRequest",
-    "Cause",
-    "ConfigError",
-    "Conflict",
-    "ConnectError",
-    "CredentialsError",
-    "Details",
-    "Expired",
-    "Forbidden",
-    "InternalError",
-    "Invalid",
-    "KubeError",
-    "MethodNotAllowed",
-    "NotAcceptable",
-    "NotFound",
-    "ProtocolError",
-    "RequestTooLarge",
-    "ServerTimeout",
-    "ServiceUnavailable",
-    "Status",
-    "StatusError",
-    "TooManyRequests",
-    "TransportError",
-    "TransportTimeout",
-    "Unauthorized",
-    "UnsupportedMediaType",
-    "error_from_response",
-    "error_from_status",
-]
+    "AlreadyExists", "BadRequest", "Cause", "ConfigError", "Conflict", "ConnectError", "CredentialsError", "Details",
+    "Expired", "Forbidden", "InternalError", "Invalid", "KubeError", "MethodNotAllowed", "NotAcceptable", "NotFound",
+    "ProtocolError", "RequestTooLarge", "ServerTimeout", "ServiceUnavailable", "Status", "StatusError",
+    "TooManyRequests", "TransportError", "TransportTimeout", "Unauthorized", "UnsupportedMediaType",
+    "error_from_response", "error_from_status",
+]  # fmt: skip
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):

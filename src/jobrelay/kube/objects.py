@@ -20,16 +20,8 @@ from .errors import ProtocolError
 from .resource import Resource
 
 __all__ = [
-    "Body",
-    "Key",
-    "Metadata",
-    "Object",
-    "ObjectList",
-    "OwnerReference",
-    "decode_list",
-    "decode_object",
-    "encode",
-]
+    "Body", "Key", "Metadata", "Object", "ObjectList", "OwnerReference", "decode_list", "decode_object", "encode",
+]  # fmt: skip
 
 T = TypeVar("T")
 

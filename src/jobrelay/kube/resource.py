@@ -11,33 +11,11 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 __all__ = [
-    "CLUSTERROLEBINDINGS",
-    "CLUSTERROLES",
-    "CONFIGMAPS",
-    "CRONJOBS",
-    "CUSTOMRESOURCEDEFINITIONS",
-    "DEPLOYMENTS",
-    "EVENTS",
-    "EVENTS_CORE",
-    "JOBS",
-    "LEASES",
-    "LIMITRANGES",
-    "NAMESPACES",
-    "NODES",
-    "PODDISRUPTIONBUDGETS",
-    "PODS",
-    "PRIORITYCLASSES",
-    "RESOURCEQUOTAS",
-    "ROLEBINDINGS",
-    "ROLES",
-    "SECRETS",
-    "SELFSUBJECTACCESSREVIEWS",
-    "SERVICEACCOUNTS",
-    "SERVICES",
-    "VALIDATINGADMISSIONPOLICIES",
-    "VALIDATINGADMISSIONPOLICYBINDINGS",
-    "Resource",
-]
+    "CLUSTERROLEBINDINGS", "CLUSTERROLES", "CONFIGMAPS", "CRONJOBS", "CUSTOMRESOURCEDEFINITIONS", "DEPLOYMENTS",
+    "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "LIMITRANGES", "NAMESPACES", "NODES", "PODDISRUPTIONBUDGETS", "PODS",
+    "PRIORITYCLASSES", "RESOURCEQUOTAS", "ROLEBINDINGS", "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS",
+    "SERVICEACCOUNTS", "SERVICES", "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +97,7 @@ CLUSTERROLEBINDINGS = Resource(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
 VALIDATINGADMISSIONPOLICIES = Resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicy",
-    namespaced=False,
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
 )
 VALIDATINGADMISSIONPOLICYBINDINGS = Resource(
     "admissionregistration.k8s.io",

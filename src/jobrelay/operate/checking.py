@@ -16,18 +16,7 @@ from typing import Final
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.kube import (
-    Client,
-    Clock,
-    Connection,
-    KubeError,
-    Object,
-    Request,
-    Resource,
-    StatusError,
-    connect,
-    serves,
-)
+from jobrelay.kube import Client, Clock, Connection, KubeError, Object, Request, Resource, StatusError, connect, serves
 from jobrelay.kube.discovery import Version
 from jobrelay.kube.errors import error_from_response
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NODES, PODS, SECRETS, SERVICEACCOUNTS

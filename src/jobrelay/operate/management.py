@@ -101,10 +101,7 @@ def _deployment(chosen: Installation) -> Manifest:
         "spec": {
             "replicas": chosen.replicas,
             "selector": {"matchLabels": dict(_SELECTOR)},
-            "template": {
-                "metadata": {"labels": dict(_SELECTOR), "annotations": notes},
-                "spec": _pod(chosen),
-            },
+            "template": {"metadata": {"labels": dict(_SELECTOR), "annotations": notes}, "spec": _pod(chosen)},
         },
     }
 

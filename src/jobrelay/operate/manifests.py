@@ -8,18 +8,9 @@ from typing import Any, Final, TypeAlias
 from jobrelay.kube import Resource, resource
 
 __all__ = [
-    "LABELS",
-    "MANAGED_BY",
-    "Manifest",
-    "binding",
-    "describe",
-    "metadata",
-    "namespace",
-    "resource_of",
-    "role",
-    "rule",
+    "LABELS", "MANAGED_BY", "Manifest", "binding", "describe", "metadata", "namespace", "resource_of", "role", "rule",
     "service_account",
-]
+]  # fmt: skip
 
 Manifest: TypeAlias = dict[str, Any]
 

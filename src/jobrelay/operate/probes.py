@@ -19,10 +19,7 @@ _POLICY_PLUGIN: Final = "ValidatingAdmissionPolicy"
 
 def probe_job(namespace: str, origin: str, **container: Any) -> dict[str, Any]:
     """A mirror from `origin` whose container has these fields; without an origin, a Job that is not a mirror."""
-    marks = {
-        "labels": {ORIGIN: origin},
-        "annotations": {ORIGIN_UID: _NAME, ORIGIN_NAME: _NAME, EPOCH: "0"},
-    }
+    marks = {"labels": {ORIGIN: origin}, "annotations": {ORIGIN_UID: _NAME, ORIGIN_NAME: _NAME, EPOCH: "0"}}
     containers = [{"name": "main", "image": "none", **container}]
     return {
         "apiVersion": JOBS.api_version,

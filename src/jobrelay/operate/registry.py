@@ -20,15 +20,9 @@ from jobrelay.relay.workers.multikueue import CLUSTERS, KEY, KubeconfigLocation,
 from jobrelay.relay.workers.spec import parse_worker_annotations
 
 __all__ = [
-    "check_kubeconfig",
-    "get_worker",
-    "list_workers",
-    "register_worker",
-    "registered_view",
-    "set_worker_state",
-    "unregister_worker",
-    "worker_connection",
-]
+    "check_kubeconfig", "get_worker", "list_workers", "register_worker", "registered_view", "set_worker_state",
+    "unregister_worker", "worker_connection",
+]  # fmt: skip
 
 
 async def _find_resource(client: Client) -> Resource | None:
