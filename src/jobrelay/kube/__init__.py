@@ -49,6 +49,7 @@ from .kubeconfig import Kubeconfig
 from .leader_election import LeaderElection, LeadershipLost
 from .objects import Key, Metadata, Object, ObjectList, OwnerReference
 from .patch import Patch, apply_patch, json_patch, merge_patch, strategic_patch
+from .query import ListQuery, LogQuery, Selectors, WatchQuery, WriteQuery
 from .resource import Resource
 from .transport import Headers, Request, Response, Transport
 from .watch import EventType, WatchEvent
@@ -57,10 +58,10 @@ __all__ = [
     "CORE_V1", "EVENTS_V1", "AlreadyExists", "BadRequest", "Cache", "Client", "Clock", "ConfigError", "Conflict",
     "ConnectError", "Connection", "CredentialsError", "EventNote", "EventRecorder", "EventType", "Expired", "FakeClock",
     "FaultyTransport", "Forbidden", "Headers", "InternalError", "Invalid", "Key", "KubeError", "Kubeconfig",
-    "LeaderElection", "LeadershipLost", "Metadata", "MethodNotAllowed", "NotAcceptable", "NotFound", "Object",
-    "ObjectList", "ObjectReference", "OwnerReference", "Patch", "ProtocolError", "Request", "RequestTooLarge",
-    "Resource", "Response", "ServerTimeout", "ServiceUnavailable", "Status", "StatusError", "SystemClock",
-    "TooManyRequests", "Transport", "TransportError", "TransportTimeout", "Unauthorized", "UnsupportedMediaType",
-    "Version", "WatchEvent", "apply_patch", "connect", "find_connection", "in_cluster", "json_patch", "merge_patch",
-    "server_version", "serves", "strategic_patch",
+    "LeaderElection", "LeadershipLost", "ListQuery", "LogQuery", "Metadata", "MethodNotAllowed", "NotAcceptable",
+    "NotFound", "Object", "ObjectList", "ObjectReference", "OwnerReference", "Patch", "ProtocolError", "Request",
+    "RequestTooLarge", "Resource", "Response", "Selectors", "ServerTimeout", "ServiceUnavailable", "Status",
+    "StatusError", "SystemClock", "TooManyRequests", "Transport", "TransportError", "TransportTimeout", "Unauthorized",
+    "UnsupportedMediaType", "Version", "WatchEvent", "WatchQuery", "WriteQuery", "apply_patch", "connect",
+    "find_connection", "in_cluster", "json_patch", "merge_patch", "server_version", "serves", "strategic_patch",
 ]  # fmt: skip
