@@ -213,6 +213,7 @@ def wrapped(line: str, width: int = 110) -> str:
 def annotation(value: Any) -> str:
     if value is inspect.Signature.empty:
         return "None"
+    value = getattr(value, "__forward_arg__", value)
     return value if isinstance(value, str) else getattr(value, "__name__", str(value))
 
 
@@ -228,6 +229,8 @@ def _default(value: Any) -> str:
 
 
 def _bases(cls: type) -> str:
+    if is_typeddict(cls):
+        return "(TypedDict, total=False)"
     bases = [base.__name__ for base in cls.__bases__ if base not in (object, Generic) and base.__name__[0] != "_"]
     return f"({', '.join(bases)})" if bases else ""
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import Management, failure, run
+from jobrelay.cli.options import duration_seconds
 from jobrelay.cli.output import output_option
 from jobrelay.cli.worker_options import (
     COST,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from jobrelay.cli.arguments import JOB
-from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
+from jobrelay.cli.options import duration_seconds
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client, Object

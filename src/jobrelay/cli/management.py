@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.options import option_group
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -26,7 +26,6 @@ SYSTEM_NAMESPACE: Final = "jobrelay-system"
 """The default namespace of the relay's Lease and the workers' Secrets."""
 LEASE: Final = "jobrelay"
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 KUBECONFIG = click.option(
@@ -65,23 +64,7 @@ class Management:
         return given or find_connection(self.kubeconfig, self.context).namespace
 
 
-def management_options(command: F) -> F:
-    """Adds the options of the management cluster to a command, which gets them as `management`."""
-
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        kubeconfig: pathlib.Path | None,
-        context: str | None,
-        relay_namespace: str,
-        lease_name: str,
-        **more: Any,
-    ) -> Any:
-        return command(*args, management=Management(kubeconfig, context, relay_namespace, lease_name), **more)
-
-    for option in (LEASE_NAME, RELAY_NAMESPACE, CONTEXT, KUBECONFIG):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+management_options = option_group("management", Management, KUBECONFIG, CONTEXT, RELAY_NAMESPACE, LEASE_NAME)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
