@@ -145,6 +145,7 @@ def join(
     from jobrelay.kube import connect, find_connection
     from jobrelay.operate.joining import JoinRequest
     from jobrelay.operate.joining import join as join_worker
+    from jobrelay.relay.relay import find_origin
 
     if worker_kubeconfig is None and worker_context is None:
         raise Failure(
@@ -160,7 +161,7 @@ def join(
                 name=name,
                 namespaces=namespaces,
                 relay_namespace=management.relay_namespace,
-                origin=origin or await _origin(home),
+                origin=origin or await find_origin(home),
                 cluster_wide=cluster_wide,
                 policy=not without_policy,
                 ttl=ttl,
@@ -180,12 +181,6 @@ def check_name(name: str) -> None:
 
     if problems := is_dns1123_subdomain(name):
         raise Failure(f"{name!r} is not a valid name for a worker", problems[0])
-
-
-async def _origin(management: Any) -> str:
-    from jobrelay.relay.relay import find_origin
-
-    return await find_origin(management)
 
 
 @click.command(short_help="Undo join: remove a worker and the relay's identity on it.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ from jobrelay.cli.management import NAMESPACE, Management, management_options, r
 from jobrelay.cli.options import duration_seconds
 
 if TYPE_CHECKING:
-    from jobrelay.kube import Client, Object
+    from jobrelay.kube import Client, LogQuery, Object
 
 _POLL_INTERVAL = 0.25
 
@@ -48,18 +48,10 @@ def logs(
     jobrelay logs job/train
     jobrelay logs job/train -f
     """
-    run(_logs(management, name, namespace, _LogOptions(container, follow, tail), timeout))
+    run(_logs(management, name, namespace, {"container": container, "follow": follow, "tail_lines": tail}, timeout))
 
 
-class _LogOptions(NamedTuple):
-    """What to read of each pod's logs."""
-
-    container: str
-    follow: bool
-    tail_lines: int | None
-
-
-async def _logs(management: Management, name: str, namespace: str | None, options: _LogOptions, seconds: float) -> None:
+async def _logs(management: Management, name: str, namespace: str | None, query: LogQuery, seconds: float) -> None:
     from jobrelay.kube import connect
     from jobrelay.operate.registry import worker_connection
 
@@ -70,7 +62,7 @@ async def _logs(management: Management, name: str, namespace: str | None, option
         connection = await worker_connection(client, cluster, management.relay_namespace)
     async with connect(connection) as there:
         for pod in await _started_pods(there, job, cluster, end):
-            async with there.logs(pod.name, where, **options._asdict()) as chunks:
+            async with there.logs(pod.name, where, **query) as chunks:
                 async for chunk in chunks:
                     sys.stdout.buffer.write(chunk)
                     sys.stdout.buffer.flush()
