@@ -91,11 +91,11 @@ class Cache(ObjectIndex):
         self._random = random or Random()
         self._backoff = backoff or Backoff(random=self._random)
         self._watch_timeout = watch_timeout
-        self._transform = transform or _unchanged
+        self._transform = transform or (lambda obj: obj)
         self._terminal = terminal
         self._idle_timeout = idle_timeout
         self._last_event_at = 0.0
-        self._on_connection_change = on_connection_change or _ignore
+        self._on_connection_change = on_connection_change or (lambda: None)
         self._watch_list = True
         self._version = ""
         self._rewound = False
@@ -277,11 +277,3 @@ class Cache(ObjectIndex):
 def _retry_after(error: KubeError) -> float:
     """How long the server asks to wait, within bounds."""
     return min(error.retry_after or 0.0, _MAX_RETRY_AFTER) if isinstance(error, StatusError) else 0.0
-
-
-def _ignore() -> None:
-    pass
-
-
-def _unchanged(obj: Object) -> Object:
-    return obj

@@ -15,7 +15,7 @@ from typing import Any, Literal, Unpack
 import msgspec
 
 from .clock import Clock, Deadline, SystemClock, sleep
-from .errors import ProtocolError, StatusError, TransportTimeout, error_from_response
+from .errors import ProtocolError, TransportTimeout, error_from_response
 from .objects import Body, Key, Object, ObjectList, decode_list, decode_object, encode
 from .patch import Patch, apply_patch
 from .query import ListQuery, LogQuery, Selectors, WatchQuery, WriteQuery, query_parameters, with_query
@@ -266,7 +266,7 @@ class Client:
                     return response
                 async with response:
                     error = await error_from_response(response)
-            wait = _retry_after(error)
+            wait = error.retry_after if error.code in _RETRYABLE else None
             if wait is None or attempts == self._retries or waited + wait > self._longest_wait:
                 raise error
             attempts, waited = attempts + 1, waited + wait
@@ -324,10 +324,6 @@ def _namespace_of(raw: bytes, resource: Resource) -> str | None:
     if not resource.namespaced:
         return None
     return _metadata_decoder.decode(raw).metadata.get("namespace")
-
-
-def _retry_after(error: StatusError) -> float | None:
-    return error.retry_after if error.code in _RETRYABLE else None
 
 
 def _delete_options(
