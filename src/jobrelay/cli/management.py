@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,12 +14,10 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.options import option_group
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from jobrelay.kube import Client, KubeError
+    from jobrelay.kube import Client
 
 __all__ = [
-    "CONTEXT", "KUBECONFIG", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE", "Management", "failure",
+    "CONTEXT", "KUBECONFIG", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE", "Management", "failures",
     "management_options", "run",
 ]  # fmt: skip
 
@@ -67,24 +66,27 @@ class Management:
 management_options = option_group("management", Management, KUBECONFIG, CONTEXT, RELAY_NAMESPACE, LEASE_NAME)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a command's coroutine; errors of a cluster become Failures, and Ctrl-C exit code 130."""
-    import asyncio
-
+@contextmanager
+def failures() -> Iterator[None]:
+    """Turns errors of a cluster and of operations on it into Failures."""
     from jobrelay.kube import KubeError
     from jobrelay.operate.errors import OperateError
 
     try:
-        return asyncio.run(work)
+        yield
     except KubeError as error:
-        raise failure(error) from error
+        message, _, hint = str(error).partition("\nhint: ")
+        raise Failure(message, hint) from error
     except OperateError as error:
         raise Failure(str(error), error.hint) from error
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a command's coroutine; errors of a cluster become Failures, and Ctrl-C exit code 130."""
+    import asyncio
+
+    try:
+        with failures():
+            return asyncio.run(work)
     except KeyboardInterrupt:
         raise click.exceptions.Exit(130) from None
-
-
-def failure(error: KubeError) -> Failure:
-    """The Failure for an error of a cluster."""
-    message, _, hint = str(error).partition("\nhint: ")
-    return Failure(message, hint)

@@ -18,12 +18,9 @@ __all__ = [
 _FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
 
 WORKER_KUBECONFIG = click.option(
-    "--kubeconfig",
-    "worker_kubeconfig",
-    type=_FILE,
-    metavar="FILE",
+    "--kubeconfig", "worker_kubeconfig", type=_FILE, metavar="FILE",
     help="The kubeconfig of the worker's administrator.",
-)
+)  # fmt: skip
 WORKER_CONTEXT = click.option(
     "--context", "worker_context", metavar="NAME", help="The context in that file.  [default: the current one]"
 )
