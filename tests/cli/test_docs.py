@@ -60,7 +60,7 @@ def dead_links(page: pathlib.Path) -> list[str]:
 
 def claimed_paths(page: pathlib.Path) -> set[str]:
     """The paths in inline code that belong to this repository: modules, and what begins with one of its folders."""
-    found = PATH.findall(prose(page))
+    found = [path for path in PATH.findall(prose(page)) if not re.fullmatch(r"[a-z.]+/v\d\w*", path)]
     return {path.rstrip("/") for path in found if "/" not in path or path.split("/")[0] in TOPS}
 
 

@@ -12,7 +12,7 @@ import jobrelay
 from tools import reference
 
 MODULES = [importlib.import_module(name) for name in reference.PACKAGES]
-DOORS = ["Cluster", "Client", "Cache", "Controller", "Manager", "Adapter", "Policy", "Relay"]
+DOORS = ["Cluster", "Client", "Cache", "Controller", "Manager", "Adapter", "PlacementPolicy", "Relay"]
 
 
 def bound_names(module: ModuleType) -> set[str]:
