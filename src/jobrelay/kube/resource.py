@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 __all__ = [
     "CLUSTERROLEBINDINGS", "CLUSTERROLES", "CONFIGMAPS", "CRONJOBS", "CUSTOMRESOURCEDEFINITIONS", "DEPLOYMENTS",
-    "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "LIMITRANGES", "NAMESPACES", "NODES", "PODDISRUPTIONBUDGETS", "PODS",
-    "PRIORITYCLASSES", "RESOURCEQUOTAS", "ROLEBINDINGS", "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS",
-    "SERVICEACCOUNTS", "SERVICES", "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource",
+    "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "NAMESPACES", "NODES", "PODDISRUPTIONBUDGETS", "PODS", "ROLEBINDINGS",
+    "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS", "SERVICEACCOUNTS", "SERVICES", "VALIDATINGADMISSIONPOLICIES",
+    "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource",
 ]  # fmt: skip
 
 
@@ -74,8 +74,6 @@ CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-LIMITRANGES = Resource("", "v1", "limitranges", "LimitRange")
-RESOURCEQUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 EVENTS_CORE = Resource("", "v1", "events", "Event")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -85,7 +83,6 @@ EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 ROLES = Resource(_RBAC, "v1", "roles", "Role")
 ROLEBINDINGS = Resource(_RBAC, "v1", "rolebindings", "RoleBinding")
-PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 SELFSUBJECTACCESSREVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from jobrelay.kube import Resource, resource
 
-__all__ = ["LABELS", "MANAGED_BY", "Manifest", "binding", "describe", "manifest", "resource_of", "role", "rule"]
+__all__ = [
+    "LABELS", "MANAGED_BY", "Manifest", "as_yaml", "binding", "describe", "manifest", "resource_of", "role", "rule",
+]  # fmt: skip
 
 Manifest: TypeAlias = dict[str, Any]
 
@@ -37,6 +39,14 @@ def manifest(
     scope = {"namespace": namespace} if namespace else {}
     metadata = {"name": name, **scope, "labels": {**LABELS, **(labels or {})}}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **fields}
+
+
+def as_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
+    """One YAML document per manifest."""
+    import yaml
+
+    text: str = yaml.safe_dump_all(list(manifests), sort_keys=False, allow_unicode=True, width=1000)
+    return text
 
 
 def rule(group: str, resources: str, verbs: str, *names: str) -> Manifest:
