@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobrelay.cli.arguments import JOB
+from jobrelay.cli.arguments import JOB, get_job
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.options import duration_seconds
@@ -72,17 +72,10 @@ async def _assigned(client: Client, name: str, namespace: str, end: float) -> tu
     """A Job and its worker; waits for the assignment until `end`."""
     import asyncio
 
-    from jobrelay.kube import NotFound
-    from jobrelay.kube.resource import JOBS
     from jobrelay.relay.assignment import assignment_of
 
     while True:
-        try:
-            job = await client.get(JOBS, name, namespace)
-        except NotFound:
-            raise Failure(
-                f"Job {namespace}/{name} does not exist", "`jobrelay get jobs -A` lists delegated Jobs"
-            ) from None
+        job = await get_job(client, name, namespace)
         to = assignment_of(job)
         if to is not None:
             return job, to.cluster

@@ -181,10 +181,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _exempts(rule: str, host: str) -> bool:
-    if not rule:
-        return False
-    if rule == "*":
-        return True
+    if rule in ("", "*"):
+        return rule == "*"
     address = _address(host)
     if address is not None:
         try:

@@ -33,10 +33,8 @@ async def is_forbidden(client: Client, job: dict[str, Any]) -> bool:
     """Whether the worker forbids the caller to create such a Job."""
     try:
         await client.create(JOBS, job, dry_run=True)
-    except Forbidden:
-        return True
-    except StatusError:
-        return False
+    except StatusError as error:
+        return isinstance(error, Forbidden)
     return False
 
 
