@@ -17,7 +17,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Generic
+from typing import Any, Generic, is_typeddict
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
 PACKAGES = (
@@ -38,6 +38,7 @@ This page is generated from docstrings by `make reference`. It lists the public 
 can change without notice. Everything is typed (`py.typed`), and everything that does I/O is asynchronous.
 [Examples](../../examples/README.md) show how the parts work together.
 """
+_FIELD_LISTS = ("__struct_fields__", "_fields")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -116,7 +117,7 @@ def _members(cls: type) -> Iterator[str]:
         yield f"    {declaration('__init__', init)}"
         yield from (f"    {attribute}" for attribute in _attributes(init))
     if _has_fields(cls):
-        parameters = inspect.signature(cls).parameters
+        parameters = {} if is_typeddict(cls) else inspect.signature(cls).parameters
         yield from (
             f"    {field}: {annotation(kind)}{_assigned(parameters.get(field))}" for field, kind in _fields(cls)
         )
@@ -131,7 +132,7 @@ def _members(cls: type) -> Iterator[str]:
 
 
 def _has_fields(cls: type) -> bool:
-    return dataclasses.is_dataclass(cls) or hasattr(cls, "__struct_fields__") or hasattr(cls, "_fields")
+    return dataclasses.is_dataclass(cls) or is_typeddict(cls) or any(hasattr(cls, each) for each in _FIELD_LISTS)
 
 
 def _fields(cls: type) -> Iterator[tuple[str, Any]]:
@@ -212,6 +213,7 @@ def wrapped(line: str, width: int = 110) -> str:
 def annotation(value: Any) -> str:
     if value is inspect.Signature.empty:
         return "None"
+    value = getattr(value, "__forward_arg__", value)
     return value if isinstance(value, str) else getattr(value, "__name__", str(value))
 
 
@@ -227,6 +229,8 @@ def _default(value: Any) -> str:
 
 
 def _bases(cls: type) -> str:
+    if is_typeddict(cls):
+        return "(TypedDict, total=False)"
     bases = [base.__name__ for base in cls.__bases__ if base not in (object, Generic) and base.__name__[0] != "_"]
     return f"({', '.join(bases)})" if bases else ""
 

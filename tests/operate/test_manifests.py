@@ -12,13 +12,13 @@ import pytest
 from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
 from jobrelay.operate.applying import Step, apply
-from jobrelay.operate.deploy_files import deploy_files
 from jobrelay.operate.identity import RelayIdentity, identity_manifests
 from jobrelay.operate.management import Installation, management_manifests
 from jobrelay.operate.manifests import resource_of
 from jobrelay.relay.workers import ensure_crds
 from tests.apimachinery.documents import documents
 from tests.cli.command import run
+from tools.deployfiles import deploy_files
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 READING = {"get", "list", "watch"}

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 from click.shell_completion import CompletionItem
 
-from jobrelay.cli.management import Management
+from jobrelay.cli.errors import Failure
+from jobrelay.cli.management import Management, run
 
-__all__ = ["JOB", "complete_workers"]
+if TYPE_CHECKING:
+    from jobrelay.kube import Client, Object
+
+__all__ = ["JOB", "complete_workers", "get_job"]
 
 _KINDS = ("job", "jobs", "job.batch", "jobs.batch")
 
@@ -33,8 +39,6 @@ def complete_workers(ctx: click.Context, param: click.Parameter, incomplete: str
 
 def _names(ctx: click.Context, *, jobs: bool) -> list[str]:
     """Names from the management cluster; none if it cannot be reached, since completion must not print errors."""
-    from jobrelay.cli.management import run
-
     management = Management(ctx.params.get("kubeconfig"), ctx.params.get("context"))
     try:
         return run(_list_names(management, ctx.params.get("namespace"), jobs))
@@ -52,6 +56,17 @@ async def _list_names(management: Management, namespace: str | None, jobs: bool)
             return [each.name for each in await list_workers(client)]
         found = await client.list(JOBS, management.namespace(namespace))
         return [each.name for each in found.items if is_delegated(each.decode())]
+
+
+async def get_job(client: Client, name: str, namespace: str) -> Object:
+    """The Job that an argument names; raises Failure if it does not exist."""
+    from jobrelay.kube import NotFound
+    from jobrelay.kube.resource import JOBS
+
+    try:
+        return await client.get(JOBS, name, namespace)
+    except NotFound:
+        raise Failure(f"Job {namespace}/{name} does not exist", "`jobrelay get jobs -A` lists delegated Jobs") from None
 
 
 JOB = click.argument("name", metavar="job/NAME", callback=_job_name, shell_complete=_complete_jobs)

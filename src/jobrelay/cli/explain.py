@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrelay.cli.arguments import JOB
-from jobrelay.cli.errors import Failure
+from jobrelay.cli.arguments import JOB, get_job
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.output import output_option
 
@@ -37,15 +36,10 @@ def explain(name: str, namespace: str | None, output: str, management: Managemen
 
 async def _explain(name: str, namespace: str | None, management: Management) -> dict[str, Any]:
     from jobrelay.cli.relay_api import try_query_relay
-    from jobrelay.kube import NotFound
-    from jobrelay.kube.resource import JOBS
 
     async with management.connect() as client:
         where = management.namespace(namespace)
-        try:
-            job = await client.get(JOBS, name, where)
-        except NotFound:
-            raise Failure(f"Job {where}/{name} does not exist", "`jobrelay get jobs -A` lists delegated Jobs") from None
+        job = await get_job(client, name, where)
         reply = await try_query_relay(client, management, f"/explain/{where}/job/{name}")
         if reply.value is not None:
             found: dict[str, Any] = reply.value
@@ -60,17 +54,13 @@ async def _without_relay(client: Client, job: Object, problem: str) -> dict[str,
     from jobrelay.operate.registry import list_workers, registered_view
     from jobrelay.relay.assignment import assignment_of
 
-    to, status = assignment_of(job), job_status(job.decode())
+    to, body = assignment_of(job), job.decode()
+    status = job_status(body)
     selector = f"involvedObject.uid={job.uid}"
     events = [each.decode() for each in (await client.list(EVENTS_CORE, job.namespace, field_selector=selector)).items]
-    if not is_delegated(job.decode()):
-        sentence = (
-            f"It is not delegated to the relay: spec.managedBy is {job.decode()['spec'].get('managedBy', 'not set')}."
-        )
-    else:
-        sentence = f"It is {status.lower()}, and " + (
-            f"assigned to {to.cluster}." if to else "no worker has been chosen yet."
-        )
+    sentence = f"It is {status.lower()}, and {f'assigned to {to.cluster}' if to else 'no worker has been chosen yet'}."
+    if not is_delegated(body):
+        sentence = f"It is not delegated to the relay: spec.managedBy is {body['spec'].get('managedBy', 'not set')}."
     return {
         "kind": "Job",
         "namespace": job.namespace,

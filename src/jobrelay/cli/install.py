@@ -46,8 +46,8 @@ def install(
     jobrelay install --image registry.example/jobrelay:1 --apply
     """
     from jobrelay.operate.applying import apply
-    from jobrelay.operate.deploy_files import as_yaml
     from jobrelay.operate.management import IMAGE, Installation, management_manifests
+    from jobrelay.operate.manifests import as_yaml
 
     made = management_manifests(Installation(namespace, image or IMAGE, replicas, options))
     if not applied:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
-from jobrelay.cli.management import Management, failure, run
+from jobrelay.cli.management import Management, failures, run
+from jobrelay.cli.options import duration_seconds
 from jobrelay.cli.output import output_option
 from jobrelay.cli.worker_options import (
     COST,
@@ -36,11 +36,9 @@ def _origin_name(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 _ORIGIN = click.option(
-    "--origin",
-    metavar="NAME",
-    callback=_origin_name,
+    "--origin", metavar="NAME", callback=_origin_name,
     help="The relay's --origin, if it was started with one.  [default: that of the management cluster]",
-)
+)  # fmt: skip
 _OUTPUT = output_option("text", "json")
 _MIN_TTL = 600.0
 
@@ -86,19 +84,15 @@ def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @WORKER_KUBECONFIG
 @WORKER_CONTEXT
 @click.option(
-    "--namespaces",
-    metavar="A,B",
-    required=True,
-    callback=_names,
+    "--namespaces", metavar="A,B", required=True, callback=_names,
     help="The namespaces in which the relay may run Jobs.",
-)
+)  # fmt: skip
 @separate_management_options
 @click.option("--create-namespaces", is_flag=True, help="Create the namespaces that the worker does not have.")
 @click.option(
-    "--cluster-wide",
-    is_flag=True,
+    "--cluster-wide", is_flag=True,
     help="Let the relay read all nodes, pods and namespaces, so that it knows the free capacity.",
-)
+)  # fmt: skip
 @click.option(
     "--ttl", metavar="DURATION", default="24h", show_default=True, callback=_ttl, help="The lifetime of tokens."
 )
@@ -145,6 +139,7 @@ def join(
     from jobrelay.kube import connect, find_connection
     from jobrelay.operate.joining import JoinRequest
     from jobrelay.operate.joining import join as join_worker
+    from jobrelay.relay.relay import find_origin
 
     if worker_kubeconfig is None and worker_context is None:
         raise Failure(
@@ -160,7 +155,7 @@ def join(
                 name=name,
                 namespaces=namespaces,
                 relay_namespace=management.relay_namespace,
-                origin=origin or await _origin(home),
+                origin=origin or await find_origin(home),
                 cluster_wide=cluster_wide,
                 policy=not without_policy,
                 ttl=ttl,
@@ -180,12 +175,6 @@ def check_name(name: str) -> None:
 
     if problems := is_dns1123_subdomain(name):
         raise Failure(f"{name!r} is not a valid name for a worker", problems[0])
-
-
-async def _origin(management: Any) -> str:
-    from jobrelay.relay.relay import find_origin
-
-    return await find_origin(management)
 
 
 @click.command(short_help="Undo join: remove a worker and the relay's identity on it.")
@@ -215,18 +204,16 @@ def leave(
     \b
     jobrelay worker leave west --kubeconfig west-admin.kubeconfig
     """
-    from jobrelay.kube import KubeError, find_connection
+    from jobrelay.kube import find_connection
     from jobrelay.operate.leaving import LeaveRequest
     from jobrelay.operate.leaving import leave as leave_worker
 
     check_name(name)
     progress = Progress(output)
     given = worker_kubeconfig is not None or worker_context is not None
-    try:
+    with failures():
         home = find_connection(management.kubeconfig, management.context)
         connection = find_connection(worker_kubeconfig, worker_context) if given else None
-    except KubeError as error:
-        raise failure(error) from error
     request = LeaveRequest(name, management.relay_namespace, origin or "", force=force, dry_run=dry_run)
     remains = run(leave_worker(home, connection, request, progress))
     progress.end(worker=name, left=remains, dryRun=dry_run)

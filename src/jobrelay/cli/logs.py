@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from jobrelay.cli.arguments import JOB
-from jobrelay.cli.durations import duration_seconds
+from jobrelay.cli.arguments import JOB, get_job
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
+from jobrelay.cli.options import duration_seconds
 
 if TYPE_CHECKING:
-    from jobrelay.kube import Client, Object
+    from jobrelay.kube import Client, LogQuery, Object
 
 _POLL_INTERVAL = 0.25
 
@@ -48,18 +48,10 @@ def logs(
     jobrelay logs job/train
     jobrelay logs job/train -f
     """
-    run(_logs(management, name, namespace, _LogOptions(container, follow, tail), timeout))
+    run(_logs(management, name, namespace, {"container": container, "follow": follow, "tail_lines": tail}, timeout))
 
 
-class _LogOptions(NamedTuple):
-    """What to read of each pod's logs."""
-
-    container: str
-    follow: bool
-    tail_lines: int | None
-
-
-async def _logs(management: Management, name: str, namespace: str | None, options: _LogOptions, seconds: float) -> None:
+async def _logs(management: Management, name: str, namespace: str | None, query: LogQuery, seconds: float) -> None:
     from jobrelay.kube import connect
     from jobrelay.operate.registry import worker_connection
 
@@ -70,7 +62,7 @@ async def _logs(management: Management, name: str, namespace: str | None, option
         connection = await worker_connection(client, cluster, management.relay_namespace)
     async with connect(connection) as there:
         for pod in await _started_pods(there, job, cluster, end):
-            async with there.logs(pod.name, where, **options._asdict()) as chunks:
+            async with there.logs(pod.name, where, **query) as chunks:
                 async for chunk in chunks:
                     sys.stdout.buffer.write(chunk)
                     sys.stdout.buffer.flush()
@@ -80,17 +72,10 @@ async def _assigned(client: Client, name: str, namespace: str, end: float) -> tu
     """A Job and its worker; waits for the assignment until `end`."""
     import asyncio
 
-    from jobrelay.kube import NotFound
-    from jobrelay.kube.resource import JOBS
     from jobrelay.relay.assignment import assignment_of
 
     while True:
-        try:
-            job = await client.get(JOBS, name, namespace)
-        except NotFound:
-            raise Failure(
-                f"Job {namespace}/{name} does not exist", "`jobrelay get jobs -A` lists delegated Jobs"
-            ) from None
+        job = await get_job(client, name, namespace)
         to = assignment_of(job)
         if to is not None:
             return job, to.cluster

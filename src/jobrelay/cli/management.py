@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.options import option_group
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from jobrelay.kube import Client, KubeError
+    from jobrelay.kube import Client
 
 __all__ = [
-    "CONTEXT",
-    "KUBECONFIG",
-    "LEASE_NAME",
-    "NAMESPACE",
-    "RELAY_NAMESPACE",
-    "SYSTEM_NAMESPACE",
-    "Management",
-    "failure",
-    "management_options",
-    "run",
-]
+    "CONTEXT", "KUBECONFIG", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE", "Management", "failures",
+    "management_options", "run",
+]  # fmt: skip
 
 SYSTEM_NAMESPACE: Final = "jobrelay-system"
 """The default namespace of the relay's Lease and the workers' Secrets."""
 LEASE: Final = "jobrelay"
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 KUBECONFIG = click.option(
@@ -73,43 +63,30 @@ class Management:
         return given or find_connection(self.kubeconfig, self.context).namespace
 
 
-def management_options(command: F) -> F:
-    """Adds the options of the management cluster to a command, which gets them as `management`."""
+management_options = option_group("management", Management, KUBECONFIG, CONTEXT, RELAY_NAMESPACE, LEASE_NAME)
 
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        kubeconfig: pathlib.Path | None,
-        context: str | None,
-        relay_namespace: str,
-        lease_name: str,
-        **more: Any,
-    ) -> Any:
-        return command(*args, management=Management(kubeconfig, context, relay_namespace, lease_name), **more)
 
-    for option in (LEASE_NAME, RELAY_NAMESPACE, CONTEXT, KUBECONFIG):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+@contextmanager
+def failures() -> Iterator[None]:
+    """Turns errors of a cluster and of operations on it into Failures."""
+    from jobrelay.kube import KubeError
+    from jobrelay.operate.errors import OperateError
+
+    try:
+        yield
+    except KubeError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise Failure(message, hint) from error
+    except OperateError as error:
+        raise Failure(str(error), error.hint) from error
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Runs a command's coroutine; errors of a cluster become Failures, and Ctrl-C exit code 130."""
     import asyncio
 
-    from jobrelay.kube import KubeError
-    from jobrelay.operate.errors import OperateError
-
     try:
-        return asyncio.run(work)
-    except KubeError as error:
-        raise failure(error) from error
-    except OperateError as error:
-        raise Failure(str(error), error.hint) from error
+        with failures():
+            return asyncio.run(work)
     except KeyboardInterrupt:
         raise click.exceptions.Exit(130) from None
-
-
-def failure(error: KubeError) -> Failure:
-    """The Failure for an error of a cluster."""
-    message, _, hint = str(error).partition("\nhint: ")
-    return Failure(message, hint)

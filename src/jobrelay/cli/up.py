@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from jobrelay.cli.cluster.common import check_runtime, check_sizes, default_folder, print_runtime_note
+from jobrelay.cli.cluster.common import check_runtime, check_sizes, folder_option, print_runtime_note
 from jobrelay.cli.errors import Failure
-from jobrelay.cli.management import failure
+from jobrelay.cli.management import failures
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
 
 if TYPE_CHECKING:
     from jobrelay.fleet.fleet import ClusterPlan, Fleet
 
-FLEET_DIR = click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=pathlib.Path),
-    callback=lambda ctx, param, value: value.absolute(),
-    default=lambda: default_folder() / "fleet",
-    show_default="~/.local/state/jobrelay/fleet",
-    help="The folder of the fleet's data and kubeconfigs.",
-)
+FLEET_DIR = folder_option("fleet's", "fleet")
 
 
 @click.command(short_help="Run a local fleet: a management cluster, workers and the relay.")
@@ -43,21 +33,16 @@ FLEET_DIR = click.option(
     help="The management cluster's port; the workers get the next ones.  [default: as at the last start, or free ones]",
 )  # fmt: skip
 @click.option(
-    "--nodes",
-    metavar="N[,N...]",
-    default="1",
-    show_default=True,
+    "--nodes", metavar="N[,N...]", default="1", show_default=True,
     help="Nodes of each worker, or one number per worker.",
-)
+)  # fmt: skip
 @click.option(
     "--cpu", metavar="Q[,Q...]", default="", help="CPUs of each node, or one per worker.  [default: the machine's]"
 )
 @click.option(
-    "--memory-size",
-    metavar="Q[,Q...]",
-    default="",
+    "--memory-size", metavar="Q[,Q...]", default="",
     help="Memory of each node, or one per worker.  [default: the machine's]",
-)
+)  # fmt: skip
 @tuning_options
 @click.option("-d", "--detach", is_flag=True, help="Run in the background; return when everything is ready.")
 def up(
@@ -124,19 +109,13 @@ def _nth(option: str, text: str, index: int) -> str:
 def _serve(folder: pathlib.Path, clusters: list[ClusterPlan], tuning: Tuning, runtime: str) -> None:
     from jobrelay.cli.logging_setup import configure_logging
     from jobrelay.cli.loop import run_until_stopped
-    from jobrelay.fleet.errors import FleetError
     from jobrelay.fleet.fleet import Fleet, FleetPlan
-    from jobrelay.kube import KubeError
 
     configure_logging("warning", "text")
     command = (sys.executable, "-P", "-m", "jobrelay.cli.child")
     plan = FleetPlan(folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), notify=_note)
-    try:
+    with failures():
         run_until_stopped(_run(Fleet(plan), runtime))
-    except FleetError as error:
-        raise Failure(str(error), error.hint) from error
-    except KubeError as error:
-        raise failure(error) from error
 
 
 def _note(text: str) -> None:
@@ -190,6 +169,7 @@ def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
 @click.option("--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait.")
 def down(folder: pathlib.Path, timeout: float) -> None:
     """Stop a fleet, in the background or in another terminal; its data is kept for the next start."""
+    from jobrelay.cli.cluster.existing import terminate
     from jobrelay.fleet.folder import FleetFolder
 
     where = FleetFolder(folder)
@@ -197,10 +177,7 @@ def down(folder: pathlib.Path, timeout: float) -> None:
     if not pid:
         click.echo(f"no fleet is running in {folder}", err=True)
         return
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except PermissionError:
-        raise Failure(f"process {pid} belongs to another user", "ask that user to stop it") from None
+    terminate(pid)
     end = time.monotonic() + timeout
     while where.holder() is not None:
         if time.monotonic() >= end:

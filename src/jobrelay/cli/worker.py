@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Sequence
 
 import click
 
@@ -89,48 +88,35 @@ def remove(names: tuple[str, ...], management: Management) -> None:
     run(work())
 
 
-@worker.command(short_help="Place no new Jobs on workers.")
-@_NAMES
-@management_options
-def cordon(names: tuple[str, ...], management: Management) -> None:
-    """Place no new Jobs on workers; Jobs that run there continue."""
-    _set(names, "cordoned", management)
+def _add_state_command(name: str, state: str | None, short_help: str, help: str) -> None:
+    @worker.command(name, short_help=short_help, help=help)
+    @_NAMES
+    @management_options
+    def command(names: tuple[str, ...], management: Management) -> None:
+        from jobrelay.operate.registry import set_worker_state
+
+        async def work() -> None:
+            async with management.connect() as client:
+                for each in names:
+                    await set_worker_state(client, each, state)
+                    click.echo(f"worker {each} {state or 'open'}", err=True)
+
+        run(work())
 
 
-@worker.command(short_help="Place no new Jobs on workers, and move their Jobs elsewhere.")
-@_NAMES
-@management_options
-def drain(names: tuple[str, ...], management: Management) -> None:
-    """Place no new Jobs on workers, and restart the Jobs that run there on other workers.
-
-    `jobrelay get workers` shows how many Jobs are left.
-    """
-    _set(names, "draining", management)
-
-
-@worker.command(short_help="Let workers accept Jobs again.")
-@_NAMES
-@management_options
-def uncordon(names: tuple[str, ...], management: Management) -> None:
-    """Let workers accept Jobs again, after cordon, drain or lost."""
-    _set(names, None, management)
-
-
-@worker.command(short_help="Declare workers dead: their Jobs start elsewhere at once.")
-@_NAMES
-@management_options
-def lost(names: tuple[str, ...], management: Management) -> None:
-    """Declare unreachable workers dead, so that their Jobs start elsewhere without waiting for the timeout."""
-    _set(names, "lost", management)
-
-
-def _set(names: Sequence[str], state: str | None, management: Management) -> None:
-    from jobrelay.operate.registry import set_worker_state
-
-    async def work() -> None:
-        async with management.connect() as client:
-            for name in names:
-                await set_worker_state(client, name, state)
-                click.echo(f"worker {name} {state or 'open'}", err=True)
-
-    run(work())
+_add_state_command(
+    "cordon", "cordoned", "Place no new Jobs on workers.",
+    "Place no new Jobs on workers; Jobs that run there continue.",
+)  # fmt: skip
+_add_state_command(
+    "drain", "draining", "Place no new Jobs on workers, and move their Jobs elsewhere.",
+    "Place no new Jobs on workers, and restart the Jobs that run there on other workers.\n\n"
+    "`jobrelay get workers` shows how many Jobs are left.",
+)  # fmt: skip
+_add_state_command(
+    "uncordon", None, "Let workers accept Jobs again.", "Let workers accept Jobs again, after cordon, drain or lost."
+)
+_add_state_command(
+    "lost", "lost", "Declare workers dead: their Jobs start elsewhere at once.",
+    "Declare unreachable workers dead, so that their Jobs start elsewhere without waiting for the timeout.",
+)  # fmt: skip

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import RELAY_NAMESPACE, Management
+from jobrelay.cli.options import option_group
 
 __all__ = [
-    "COST",
-    "LABELS",
-    "WEIGHT",
-    "WORKER_CONTEXT",
-    "WORKER_KUBECONFIG",
-    "separate_management_options",
-    "worker_metadata",
-]
+    "COST", "LABELS", "WEIGHT", "WORKER_CONTEXT", "WORKER_KUBECONFIG", "separate_management_options", "worker_metadata",
+]  # fmt: skip
 
-F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
 
 WORKER_KUBECONFIG = click.option(
-    "--kubeconfig",
-    "worker_kubeconfig",
-    type=_FILE,
-    metavar="FILE",
+    "--kubeconfig", "worker_kubeconfig", type=_FILE, metavar="FILE",
     help="The kubeconfig of the worker's administrator.",
-)
+)  # fmt: skip
 WORKER_CONTEXT = click.option(
     "--context", "worker_context", metavar="NAME", help="The context in that file.  [default: the current one]"
 )
@@ -40,14 +29,18 @@ LABELS = click.option(
 )
 COST = click.option("--cost", metavar="NUMBER", help="The cost of running Jobs there, for the policy `cost`.")
 WEIGHT = click.option("--weight", metavar="NUMBER", help="The worker's share of Jobs, for the policy `weights`.")
-_OPTIONS = (
+separate_management_options = option_group(
+    "management", Management,
     click.option(
-        "--management-kubeconfig", type=_FILE, metavar="FILE",
+        "--management-kubeconfig", "kubeconfig", type=_FILE, metavar="FILE",
         help="The kubeconfig of the management cluster.  [default: as kubectl]",
     ),
-    click.option("--management-context", metavar="NAME", help="The context in that file.  [default: the current one]"),
+    click.option(
+        "--management-context", "context", metavar="NAME", help="The context in that file.  [default: the current one]"
+    ),
     RELAY_NAMESPACE,
 )  # fmt: skip
+"""The options of commands whose `--kubeconfig` is a worker's."""
 
 
 def worker_metadata(labels: Sequence[str], cost: str | None, weight: str | None) -> dict[str, dict[str, str]]:
@@ -66,22 +59,3 @@ def _key_value(label: str) -> tuple[str, str]:
     if not equals:
         raise Failure(f"--label {label}: not KEY=VALUE", "write --label region=west, for example")
     return key, value
-
-
-def separate_management_options(command: F) -> F:
-    """Adds the management cluster's options to a command whose `--kubeconfig` is a worker's; it gets `management`."""
-
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        management_kubeconfig: pathlib.Path | None,
-        management_context: str | None,
-        relay_namespace: str,
-        **more: Any,
-    ) -> Any:
-        management = Management(management_kubeconfig, management_context, relay_namespace)
-        return command(*args, management=management, **more)
-
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]

@@ -13,18 +13,6 @@ from .queue import QueueClosed, WorkQueue
 from .reconciler import DONE, Reconcile, Result, TerminalError
 
 __all__ = [
-    "DONE",
-    "LOW_PRIORITY",
-    "Controller",
-    "ControllerMetrics",
-    "Group",
-    "Manager",
-    "Mapper",
-    "QueueClosed",
-    "Reconcile",
-    "Result",
-    "Runnable",
-    "RunnablesCollector",
-    "TerminalError",
-    "WorkQueue",
-]
+    "DONE", "LOW_PRIORITY", "Controller", "ControllerMetrics", "Group", "Manager", "Mapper", "QueueClosed", "Reconcile",
+    "Result", "Runnable", "RunnablesCollector", "TerminalError", "WorkQueue",
+]  # fmt: skip

@@ -45,14 +45,6 @@ class _Synced(Protocol):
     async def wait_synced(self) -> None: ...
 
 
-class _Running:
-    """The tasks of one started group."""
-
-    def __init__(self, group: Group, runnables: list[Runnable]) -> None:
-        self.group = group
-        self.tasks = [asyncio.create_task(one.run(), name=f"{group.name.lower()}: {_name(one)}") for one in runnables]
-
-
 class Manager:
     """Runs runnables until cancelled or until one of them fails.
 
@@ -67,7 +59,7 @@ class Manager:
         self._clock = clock or SystemClock()
         self._grace = grace
         self._members: dict[Group, list[Runnable]] = {group: [] for group in Group}
-        self._running: list[_Running] = []
+        self._running: list[list[asyncio.Task[None]]] = []
         self._started = False
         self._failed = asyncio.Event()
         self._error: BaseException | None = None
@@ -113,26 +105,26 @@ class Manager:
                 await self._stop(self._running.pop())
 
     async def _start(self, group: Group) -> None:
-        members = self._members[group]
-        running = _Running(group, members)
-        self._running.append(running)
-        for task in running.tasks:
+        members, kind = self._members[group], group.name.lower()
+        tasks = [asyncio.create_task(one.run(), name=f"{kind}: {_name(one)}") for one in members]
+        self._running.append(tasks)
+        for task in tasks:
             task.add_done_callback(self._ended)
         for member in members:
             if isinstance(member, _Synced):
                 await self._unless_failed(member.wait_synced())
 
-    async def _stop(self, running: _Running) -> None:
+    async def _stop(self, tasks: list[asyncio.Task[None]]) -> None:
         """Cancel a group and wait for it within the grace period."""
-        for task in running.tasks:
+        for task in tasks:
             task.cancel()
-        if not running.tasks:
+        if not tasks:
             return
         try:
             async with deadline(self._clock, self._grace):
-                await asyncio.wait(running.tasks)
+                await asyncio.wait(tasks)
         except TimeoutError:
-            late = [task.get_name() for task in running.tasks if not task.done()]
+            late = [task.get_name() for task in tasks if not task.done()]
             log.warning("still running after the grace period", seconds=self._grace, runnables=late)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -21,6 +21,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from random import Random
+from typing import Unpack
 
 import structlog
 
@@ -30,6 +31,7 @@ from .clock import Clock, SystemClock, deadline, idle_deadline, sleep
 from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, StatusError, TransportTimeout
 from .object_index import ObjectIndex, is_newer, is_older
 from .objects import Key, Object
+from .query import Selectors
 from .resource import Resource
 from .watch import EventType, WatchEvent
 
@@ -65,8 +67,6 @@ class Cache(ObjectIndex):
         resource: Resource,
         namespace: str | None = None,
         *,
-        label_selector: str = "",
-        field_selector: str = "",
         clock: Clock | None = None,
         random: Random | None = None,
         backoff: Backoff | None = None,
@@ -75,6 +75,7 @@ class Cache(ObjectIndex):
         idle_timeout: float | None = None,
         terminal: tuple[type[KubeError], ...] = (),
         on_connection_change: Callable[[], None] | None = None,
+        **selectors: Unpack[Selectors],
     ) -> None:
         super().__init__()
         self.resource = resource
@@ -85,17 +86,16 @@ class Cache(ObjectIndex):
         self.watches = 0
         self._client = client
         self.namespace = namespace
-        self._label_selector = label_selector
-        self._field_selector = field_selector
+        self._selectors = selectors
         self._clock = clock or SystemClock()
         self._random = random or Random()
         self._backoff = backoff or Backoff(random=self._random)
         self._watch_timeout = watch_timeout
-        self._transform = transform or _unchanged
+        self._transform = transform or (lambda obj: obj)
         self._terminal = terminal
         self._idle_timeout = idle_timeout
         self._last_event_at = 0.0
-        self._on_connection_change = on_connection_change or _ignore
+        self._on_connection_change = on_connection_change or (lambda: None)
         self._watch_list = True
         self._version = ""
         self._rewound = False
@@ -184,11 +184,10 @@ class Cache(ObjectIndex):
         watch = self._client.watch(
             self.resource,
             self.namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
             resource_version=self._version,
             send_initial_events=initial,
             timeout_seconds=seconds,
+            **self._selectors,
         )
         try:
             async with deadline(self._clock, seconds + _GRACE), watch as events:
@@ -210,12 +209,7 @@ class Cache(ObjectIndex):
                     self._apply(event)
 
     async def _list(self) -> None:
-        state = await self._client.list(
-            self.resource,
-            self.namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
-        )
+        state = await self._client.list(self.resource, self.namespace, **self._selectors)
         self._replace_state(tuple(map(self._transform, state.items)), state.resource_version)
 
     async def _read_initial_events(self, events: AsyncIterator[WatchEvent]) -> None:
@@ -283,11 +277,3 @@ class Cache(ObjectIndex):
 def _retry_after(error: KubeError) -> float:
     """How long the server asks to wait, within bounds."""
     return min(error.retry_after or 0.0, _MAX_RETRY_AFTER) if isinstance(error, StatusError) else 0.0
-
-
-def _ignore() -> None:
-    pass
-
-
-def _unchanged(obj: Object) -> Object:
-    return obj

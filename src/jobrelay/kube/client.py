@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
-from types import TracebackType
-from typing import Any, Literal
-from urllib.parse import urlencode
+from typing import Any, Literal, Unpack
 
 import msgspec
 
 from .clock import Clock, Deadline, SystemClock, sleep
-from .errors import ProtocolError, StatusError, TransportTimeout, error_from_response
+from .errors import ProtocolError, TransportTimeout, error_from_response
 from .objects import Body, Key, Object, ObjectList, decode_list, decode_object, encode
 from .patch import Patch, apply_patch
+from .query import ListQuery, LogQuery, Selectors, WatchQuery, WriteQuery, query_parameters, with_query
 from .resource import PODS, Resource
 from .transport import Request, Response, Transport
 from .watch import WatchEvent, read_events
@@ -70,53 +69,23 @@ class Client:
         return decode_object(await self.call("GET", resource.path(namespace, name, subresource)))
 
     async def pages(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
+        self, resource: Resource, namespace: str | None = None, **query: Unpack[ListQuery]
     ) -> AsyncIterator[ObjectList]:
         """Read a collection page by page; all pages show the state of the first."""
-        query: dict[str, Any] = {
-            "labelSelector": label_selector,
-            "fieldSelector": field_selector,
-            "resourceVersion": resource_version,
-            "resourceVersionMatch": resource_version_match,
-            "limit": self._page_size,
-        }
+        parameters = {**query_parameters(query), "limit": self._page_size}
         path = resource.path(namespace)
         while True:
-            page = decode_list(await self.call("GET", path, query), resource)
+            page = decode_list(await self.call("GET", path, parameters), resource)
             yield page
             if not page.continue_token:
                 return
-            query |= {"continue": page.continue_token, "resourceVersion": "", "resourceVersionMatch": ""}
+            parameters |= {"continue": page.continue_token, "resourceVersion": "", "resourceVersionMatch": ""}
 
-    async def list(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> ObjectList:
+    async def list(self, resource: Resource, namespace: str | None = None, **query: Unpack[ListQuery]) -> ObjectList:
         """Read a whole collection, or what the selectors leave of it."""
         items: list[Object] = []
         version = ""
-        pages = self.pages(
-            resource,
-            namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            resource_version=resource_version,
-            resource_version_match=resource_version_match,
-        )
-        async for page in pages:
+        async for page in self.pages(resource, namespace, **query):
             items += page.items
             version = page.resource_version
         return ObjectList(tuple(items), version)
@@ -129,13 +98,12 @@ class Client:
         *,
         name: str | None = None,
         subresource: str | None = None,
-        field_manager: str = "",
-        dry_run: bool = False,
+        **query: Unpack[WriteQuery],
     ) -> Object:
         """Create an object, or with `name` and `subresource` post to a part of one (a binding, an eviction)."""
         raw = encode(body)
         path = resource.path(namespace or _namespace_of(raw, resource), name, subresource)
-        return decode_object(await self.call("POST", path, _write_query(field_manager, dry_run), raw))
+        return decode_object(await self.call("POST", path, query_parameters(query), raw))
 
     async def update(
         self,
@@ -144,8 +112,7 @@ class Client:
         *,
         key: Key | None = None,
         subresource: str | None = None,
-        field_manager: str = "",
-        dry_run: bool = False,
+        **query: Unpack[WriteQuery],
     ) -> Object:
         """Replace an object by `body`; if that has a resourceVersion, only if it is still current.
 
@@ -154,21 +121,13 @@ class Client:
         raw = encode(body)
         key = key or decode_object(raw).key
         path = resource.path(key.namespace or None, key.name, subresource)
-        return decode_object(await self.call("PUT", path, _write_query(field_manager, dry_run), raw))
+        return decode_object(await self.call("PUT", path, query_parameters(query), raw))
 
     async def replace_status(
-        self,
-        resource: Resource,
-        body: Body,
-        *,
-        key: Key | None = None,
-        field_manager: str = "",
-        dry_run: bool = False,
+        self, resource: Resource, body: Body, *, key: Key | None = None, **query: Unpack[WriteQuery]
     ) -> Object:
         """Replace the status of an object; its spec in `body` is ignored by the server."""
-        return await self.update(
-            resource, body, key=key, subresource="status", field_manager=field_manager, dry_run=dry_run
-        )
+        return await self.update(resource, body, key=key, subresource="status", **query)
 
     async def patch(
         self,
@@ -178,13 +137,12 @@ class Client:
         namespace: str | None = None,
         *,
         subresource: str | None = None,
-        field_manager: str = "",
-        dry_run: bool = False,
+        **query: Unpack[WriteQuery],
     ) -> Object:
         """Change part of an object; see `jobrelay.kube.patch` for the kinds of patches."""
         path = resource.path(namespace, name, subresource)
-        query = {**_write_query(field_manager, dry_run), **patch.query}
-        return decode_object(await self.call("PATCH", path, query, patch.body, content_type=patch.content_type))
+        parameters = {**query_parameters(query), **patch.query}
+        return decode_object(await self.call("PATCH", path, parameters, patch.body, content_type=patch.content_type))
 
     async def apply(
         self,
@@ -229,15 +187,13 @@ class Client:
         resource: Resource,
         namespace: str | None = None,
         *,
-        label_selector: str = "",
-        field_selector: str = "",
         propagation: Propagation | None = None,
         grace_period: int | None = None,
+        **selectors: Unpack[Selectors],
     ) -> None:
         """Delete all objects that the selectors match."""
-        query = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        options = _delete_options(propagation, grace_period, "", "", dry_run=False)
-        await self.call("DELETE", resource.path(namespace), query, encode(options))
+        options = _delete_options(propagation, grace_period)
+        await self.call("DELETE", resource.path(namespace), query_parameters(selectors), encode(options))
 
     @asynccontextmanager
     async def watch(
@@ -245,58 +201,26 @@ class Client:
         resource: Resource,
         namespace: str | None = None,
         *,
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str = "",
         bookmarks: bool = True,
         send_initial_events: bool = False,
-        timeout_seconds: int | None = None,
+        **query: Unpack[WatchQuery],
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Watch for changes: `async with client.watch(JOBS) as events: async for event in events: ...`.
 
         The iteration ends without an error when the server ends the watch, which it does every few minutes.
         """
-        query = {
-            "watch": "true",
-            "labelSelector": label_selector,
-            "fieldSelector": field_selector,
-            "resourceVersion": resource_version,
-            "allowWatchBookmarks": "true" if bookmarks else "",
-            "timeoutSeconds": timeout_seconds,
-        }
-        if send_initial_events:
-            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        path = resource.path(namespace)
+        initial = {"send_initial_events": True, "resource_version_match": "NotOlderThan"} if send_initial_events else {}
+        parameters = query_parameters({"watch": True, "allow_watch_bookmarks": bookmarks, **initial, **query})
         async with (
-            self.stream(path, query, begin_within=self._timeout) as chunks,
+            self.stream(resource.path(namespace), parameters, begin_within=self._timeout) as chunks,
             aclosing(read_events(chunks)) as events,
         ):
             yield events
 
     @asynccontextmanager
-    async def logs(
-        self,
-        pod: str,
-        namespace: str,
-        *,
-        container: str = "",
-        follow: bool = False,
-        previous: bool = False,
-        timestamps: bool = False,
-        tail_lines: int | None = None,
-        since_seconds: int | None = None,
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def logs(self, pod: str, namespace: str, **query: Unpack[LogQuery]) -> AsyncIterator[AsyncIterator[bytes]]:
         """The output of a container, as chunks of bytes."""
-        query = {
-            "container": container,
-            "follow": "true" if follow else "",
-            "previous": "true" if previous else "",
-            "timestamps": "true" if timestamps else "",
-            "tailLines": tail_lines,
-            "sinceSeconds": since_seconds,
-        }
-        path = PODS.path(namespace, pod, "log")
-        async with self.stream(path, query, accept="*/*") as chunks:
+        async with self.stream(PODS.path(namespace, pod, "log"), query_parameters(query), accept="*/*") as chunks:
             yield chunks
 
     async def call(
@@ -310,7 +234,7 @@ class Client:
     ) -> bytes:
         """Send any request and return the body of a successful response; for paths that have no method here."""
         headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
-        request = Request(method, _with_query(path, query), headers, body)
+        request = Request(method, with_query(path, query), headers, body)
         response = await self._send(request, self._timeout)
         if response.whole is not None:
             return response.whole
@@ -327,7 +251,7 @@ class Client:
         begin_within: float | None = None,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a response of unknown length and yield its chunks; `begin_within` bounds the wait for its headers."""
-        request = Request("GET", _with_query(path, query), self._headers | {"Accept": accept})
+        request = Request("GET", with_query(path, query), self._headers | {"Accept": accept})
         async with await self._send(request, begin_within) as response:
             yield response.chunks()
 
@@ -342,7 +266,7 @@ class Client:
                     return response
                 async with response:
                     error = await error_from_response(response)
-            wait = _retry_after(error)
+            wait = error.retry_after if error.code in _RETRYABLE else None
             if wait is None or attempts == self._retries or waited + wait > self._longest_wait:
                 raise error
             attempts, waited = attempts + 1, waited + wait
@@ -363,9 +287,7 @@ class _RequestDeadline(Deadline):
         super().__init__(clock, seconds)
         self._request = request
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             await super().__aexit__(kind, error, trace)
             if not isinstance(error, TimeoutError):
@@ -404,21 +326,8 @@ def _namespace_of(raw: bytes, resource: Resource) -> str | None:
     return _metadata_decoder.decode(raw).metadata.get("namespace")
 
 
-def _retry_after(error: StatusError) -> float | None:
-    return error.retry_after if error.code in _RETRYABLE else None
-
-
-def _with_query(path: str, query: Mapping[str, Any] | None) -> str:
-    pairs = {name: value for name, value in (query or {}).items() if value not in ("", None)}
-    return f"{path}?{urlencode(pairs)}" if pairs else path
-
-
-def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
-    return {"fieldManager": field_manager, "dryRun": "All" if dry_run else ""}
-
-
 def _delete_options(
-    propagation: str | None, grace_period: int | None, uid: str, resource_version: str, dry_run: bool
+    propagation: str | None, grace_period: int | None, uid: str = "", resource_version: str = "", dry_run: bool = False
 ) -> dict[str, Any]:
     preconditions = {"uid": uid, "resourceVersion": resource_version}
     options: dict[str, Any] = {

@@ -13,18 +13,11 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Protocol
 
 __all__ = [
-    "Clock",
-    "FakeClock",
-    "SystemClock",
-    "Timer",
-    "deadline",
-    "idle_deadline",
-    "sleep",
-]
+    "Clock", "FakeClock", "SystemClock", "Timer", "deadline", "idle_deadline", "sleep",
+]  # fmt: skip
 
 
 class Timer(Protocol):
@@ -94,9 +87,7 @@ class Deadline:
         self._expired = True
         self._task.cancel()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Turn a cancellation by this deadline alone into a TimeoutError; let any other one pass."""
         self._timer.cancel()
         if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:

@@ -36,36 +36,12 @@ import msgspec
 from .transport import Response
 
 __all__ = [
-    "AlreadyExists",
-    "BadRequest",
-    "Cause",
-    "ConfigError",
-    "Conflict",
-    "ConnectError",
-    "CredentialsError",
-    "Details",
-    "Expired",
-    "Forbidden",
-    "InternalError",
-    "Invalid",
-    "KubeError",
-    "MethodNotAllowed",
-    "NotAcceptable",
-    "NotFound",
-    "ProtocolError",
-    "RequestTooLarge",
-    "ServerTimeout",
-    "ServiceUnavailable",
-    "Status",
-    "StatusError",
-    "TooManyRequests",
-    "TransportError",
-    "TransportTimeout",
-    "Unauthorized",
-    "UnsupportedMediaType",
-    "error_from_response",
-    "error_from_status",
-]
+    "AlreadyExists", "BadRequest", "Cause", "ConfigError", "Conflict", "ConnectError", "CredentialsError", "Details",
+    "Expired", "Forbidden", "InternalError", "Invalid", "KubeError", "MethodNotAllowed", "NotAcceptable", "NotFound",
+    "ProtocolError", "RequestTooLarge", "ServerTimeout", "ServiceUnavailable", "Status", "StatusError",
+    "TooManyRequests", "TransportError", "TransportTimeout", "Unauthorized", "UnsupportedMediaType",
+    "error_from_response", "error_from_status",
+]  # fmt: skip
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
@@ -125,8 +101,18 @@ class ProtocolError(KubeError):
     """The response is not what a Kubernetes API server sends."""
 
 
+_BY_REASON: dict[str, type[StatusError]] = {}
+_BY_CODE: dict[int, type[StatusError]] = {}
+
+
 class StatusError(KubeError):
     """The API server responded with an error, which `status` describes."""
+
+    def __init_subclass__(cls, *, code: int | None = None, reason: str = "") -> None:
+        """Register an exception for the reason of its name, for another `reason`, and for `code` without a reason."""
+        _BY_REASON.update({cls.__name__: cls, reason or cls.__name__: cls})
+        if code is not None:
+            _BY_CODE[code] = cls
 
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
         super().__init__(status.message or status.reason or f"HTTP {status.code}")
@@ -159,92 +145,53 @@ class StatusError(KubeError):
         return any(cause.reason == reason for cause in self.causes)
 
 
-class BadRequest(StatusError): ...
+class BadRequest(StatusError, code=400): ...
 
 
-class Unauthorized(StatusError): ...
+class Unauthorized(StatusError, code=401): ...
 
 
-class Forbidden(StatusError): ...
+class Forbidden(StatusError, code=403): ...
 
 
-class NotFound(StatusError): ...
+class NotFound(StatusError, code=404): ...
 
 
-class MethodNotAllowed(StatusError): ...
+class MethodNotAllowed(StatusError, code=405): ...
 
 
-class NotAcceptable(StatusError): ...
+class NotAcceptable(StatusError, code=406): ...
 
 
 class AlreadyExists(StatusError): ...
 
 
-class Conflict(StatusError): ...
+class Conflict(StatusError, code=409): ...
 
 
-class Expired(StatusError): ...
+class Expired(StatusError, code=410, reason="Gone"): ...
 
 
-class RequestTooLarge(StatusError): ...
+class RequestTooLarge(StatusError, code=413, reason="RequestEntityTooLarge"): ...
 
 
-class UnsupportedMediaType(StatusError): ...
+class UnsupportedMediaType(StatusError, code=415): ...
 
 
-class Invalid(StatusError): ...
+class Invalid(StatusError, code=422): ...
 
 
-class TooManyRequests(StatusError): ...
+class TooManyRequests(StatusError, code=429): ...
 
 
-class InternalError(StatusError): ...
+class InternalError(StatusError, code=500): ...
 
 
-class ServiceUnavailable(StatusError): ...
+class ServiceUnavailable(StatusError, code=503): ...
 
 
-class ServerTimeout(StatusError): ...
+class ServerTimeout(StatusError, code=504, reason="Timeout"): ...
 
-
-_BY_REASON: dict[str, type[StatusError]] = {
-    "BadRequest": BadRequest,
-    "Unauthorized": Unauthorized,
-    "Forbidden": Forbidden,
-    "NotFound": NotFound,
-    "MethodNotAllowed": MethodNotAllowed,
-    "NotAcceptable": NotAcceptable,
-    "AlreadyExists": AlreadyExists,
-    "Conflict": Conflict,
-    "Gone": Expired,
-    "Expired": Expired,
-    "RequestEntityTooLarge": RequestTooLarge,
-    "UnsupportedMediaType": UnsupportedMediaType,
-    "Invalid": Invalid,
-    "TooManyRequests": TooManyRequests,
-    "InternalError": InternalError,
-    "ServiceUnavailable": ServiceUnavailable,
-    "ServerTimeout": ServerTimeout,
-    "Timeout": ServerTimeout,
-}
-
-_BY_CODE: dict[int, type[StatusError]] = {
-    400: BadRequest,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    405: MethodNotAllowed,
-    406: NotAcceptable,
-    409: Conflict,
-    410: Expired,
-    413: RequestTooLarge,
-    415: UnsupportedMediaType,
-    422: Invalid,
-    429: TooManyRequests,
-    500: InternalError,
-    503: ServiceUnavailable,
-    504: ServerTimeout,
-}
 
 _status_decoder = msgspec.json.Decoder(Status)
 _LONGEST_EXCERPT = 300

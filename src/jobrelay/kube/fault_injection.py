@@ -24,16 +24,9 @@ from .errors import ConnectError, TransportError
 from .transport import Request, Response, Transport
 
 __all__ = [
-    "AnswerStatus",
-    "CutStream",
-    "Delay",
-    "Fault",
-    "FaultyTransport",
-    "Hang",
-    "LoseReply",
-    "RefuseConnection",
+    "AnswerStatus", "CutStream", "Delay", "Fault", "FaultyTransport", "Hang", "LoseReply", "RefuseConnection",
     "RepeatChunks",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ class Kubeconfig:
     ) -> tuple[KubeconfigContext, _NamedEntry[KubeconfigCluster], _NamedEntry[KubeconfigUser] | None]:
         name = context or self.current_context
         if not name:
-            raise ConfigError(f"no current-context is set\nhint: name one of {self._names(self._contexts)}")
+            raise ConfigError(f"no current-context is set\nhint: name one of {_names(self._contexts)}")
         chosen = _pick(self._contexts, name, "context")
         cluster = _pick(self._clusters, chosen.value.cluster, f"cluster (of context {name!r})")
         user = _pick(self._users, chosen.value.user, f"user (of context {name!r})") if chosen.value.user else None
@@ -197,9 +197,9 @@ class Kubeconfig:
             self._contexts.setdefault(context.name, _NamedEntry(context.context, path))
         self.current_context = self.current_context or file.current_context or ""
 
-    @staticmethod
-    def _names(entries: Mapping[str, object]) -> str:
-        return ", ".join(sorted(entries)) or "none (the kubeconfig is empty)"
+
+def _names(entries: Mapping[str, object]) -> str:
+    return ", ".join(sorted(entries)) or "none (the kubeconfig is empty)"
 
 
 def _parse(text: bytes, where: str) -> _File:
@@ -213,12 +213,9 @@ def _parse(text: bytes, where: str) -> _File:
 
 
 def _pick(entries: Mapping[str, _NamedEntry[T]], name: str, what: str) -> _NamedEntry[T]:
-    try:
-        return entries[name]
-    except KeyError:
-        raise ConfigError(
-            f"the kubeconfig has no {what} named {name!r}\nhint: there is {Kubeconfig._names(entries)}"
-        ) from None
+    if name not in entries:
+        raise ConfigError(f"the kubeconfig has no {what} named {name!r}\nhint: there is {_names(entries)}")
+    return entries[name]
 
 
 def _data(entry: _NamedEntry[Any], name: str) -> bytes | None:

@@ -14,7 +14,6 @@ import ipaddress
 import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -58,9 +57,7 @@ class NetworkTransport:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -184,10 +181,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _exempts(rule: str, host: str) -> bool:
-    if not rule:
-        return False
-    if rule == "*":
-        return True
+    if rule in ("", "*"):
+        return rule == "*"
     address = _address(host)
     if address is not None:
         try:

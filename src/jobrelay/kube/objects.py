@@ -20,16 +20,8 @@ from .errors import ProtocolError
 from .resource import Resource
 
 __all__ = [
-    "Body",
-    "Key",
-    "Metadata",
-    "Object",
-    "ObjectList",
-    "OwnerReference",
-    "decode_list",
-    "decode_object",
-    "encode",
-]
+    "Body", "Key", "Metadata", "Object", "ObjectList", "OwnerReference", "decode_list", "decode_object", "encode",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -162,11 +154,6 @@ def encode(body: Body) -> bytes:
     return body if isinstance(body, bytes) else _encoder.encode(body)
 
 
-def decode_object(raw: bytes | msgspec.Raw) -> Object:
-    """Decode one object."""
-    return _object(bytes(raw), None)
-
-
 def decode_list(raw: bytes, resource: Resource) -> ObjectList:
     """Decode one page of a list.
 
@@ -177,11 +164,13 @@ def decode_list(raw: bytes, resource: Resource) -> ObjectList:
         page = _decoder(_List).decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"not a list of {resource}: {error}") from error
-    items = tuple(_object(bytes(item), resource) for item in page.items or ())
+    items = tuple(decode_object(item, resource) for item in page.items or ())
     return ObjectList(items, page.metadata.resource_version, page.metadata.continue_)
 
 
-def _object(raw: bytes, resource: Resource | None) -> Object:
+def decode_object(raw: bytes | msgspec.Raw, resource: Resource | None = None) -> Object:
+    """Decode one object; with a resource, `kind` and `apiVersion` are added if they are missing."""
+    raw = bytes(raw)
     try:
         header = _decoder(_ObjectHeader).decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:

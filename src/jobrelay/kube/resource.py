@@ -11,33 +11,11 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 __all__ = [
-    "CLUSTERROLEBINDINGS",
-    "CLUSTERROLES",
-    "CONFIGMAPS",
-    "CRONJOBS",
-    "CUSTOMRESOURCEDEFINITIONS",
-    "DEPLOYMENTS",
-    "EVENTS",
-    "EVENTS_CORE",
-    "JOBS",
-    "LEASES",
-    "LIMITRANGES",
-    "NAMESPACES",
-    "NODES",
-    "PODDISRUPTIONBUDGETS",
-    "PODS",
-    "PRIORITYCLASSES",
-    "RESOURCEQUOTAS",
-    "ROLEBINDINGS",
-    "ROLES",
-    "SECRETS",
-    "SELFSUBJECTACCESSREVIEWS",
-    "SERVICEACCOUNTS",
-    "SERVICES",
-    "VALIDATINGADMISSIONPOLICIES",
-    "VALIDATINGADMISSIONPOLICYBINDINGS",
-    "Resource",
-]
+    "CLUSTERROLEBINDINGS", "CLUSTERROLES", "CONFIGMAPS", "CRONJOBS", "CUSTOMRESOURCEDEFINITIONS", "DEPLOYMENTS",
+    "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "NAMESPACES", "NODES", "PODDISRUPTIONBUDGETS", "PODS", "ROLEBINDINGS",
+    "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS", "SERVICEACCOUNTS", "SERVICES", "VALIDATINGADMISSIONPOLICIES",
+    "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +66,23 @@ def _segment(text: str) -> str:
     return text if _plain(text) else quote(text, safe=":")
 
 
+_RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+
 PODS = Resource("", "v1", "pods", "Pod")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-LIMITRANGES = Resource("", "v1", "limitranges", "LimitRange")
-RESOURCEQUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 EVENTS_CORE = Resource("", "v1", "events", "Event")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-
 JOBS = Resource("batch", "v1", "jobs", "Job")
 CRONJOBS = Resource("batch", "v1", "cronjobs", "CronJob")
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
-ROLEBINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+ROLES = Resource(_RBAC, "v1", "roles", "Role")
+ROLEBINDINGS = Resource(_RBAC, "v1", "rolebindings", "RoleBinding")
 SELFSUBJECTACCESSREVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
@@ -114,21 +91,11 @@ CUSTOMRESOURCEDEFINITIONS = Resource(
 )
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
-CLUSTERROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-CLUSTERROLEBINDINGS = Resource(
-    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
-)
+CLUSTERROLES = Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTERROLEBINDINGS = Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 VALIDATINGADMISSIONPOLICIES = Resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicy",
-    namespaced=False,
+    _ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
 )
 VALIDATINGADMISSIONPOLICYBINDINGS = Resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "validatingadmissionpolicybindings",
-    "ValidatingAdmissionPolicyBinding",
-    namespaced=False,
+    _ADMISSION, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False
 )

@@ -21,22 +21,9 @@ if TYPE_CHECKING:
     from .registry import list_workers, register_worker, unregister_worker, worker_connection
 
 __all__ = [
-    "Finding",
-    "Installation",
-    "JoinRequest",
-    "LeaveRequest",
-    "OperateError",
-    "Step",
-    "apply",
-    "check",
-    "join",
-    "leave",
-    "list_workers",
-    "management_manifests",
-    "register_worker",
-    "unregister_worker",
-    "worker_connection",
-]
+    "Finding", "Installation", "JoinRequest", "LeaveRequest", "OperateError", "Step", "apply", "check", "join", "leave",
+    "list_workers", "management_manifests", "register_worker", "unregister_worker", "worker_connection",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_exports(

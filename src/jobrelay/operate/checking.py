@@ -16,18 +16,7 @@ from typing import Final
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.kube import (
-    Client,
-    Clock,
-    Connection,
-    KubeError,
-    Object,
-    Request,
-    Resource,
-    StatusError,
-    connect,
-    serves,
-)
+from jobrelay.kube import Client, Clock, Connection, KubeError, Object, Request, Resource, StatusError, connect, serves
 from jobrelay.kube.discovery import Version
 from jobrelay.kube.errors import error_from_response
 from jobrelay.kube.resource import EVENTS_CORE, JOBS, NODES, PODS, SECRETS, SERVICEACCOUNTS
@@ -38,12 +27,12 @@ from jobrelay.operate.probes import is_forbidden, probe_job
 from jobrelay.operate.registry import get_worker, worker_connection
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.spec import served_namespaces
-from jobrelay.relay.workers.tokens import ServiceAccountToken, read_token
+from jobrelay.relay.workers.tokens import read_token
 from jobrelay.workloads import load_adapters
 
 __all__ = ["Finding", "check"]
 
-VERBS: Final = ("create", "get", "list", "watch", "patch", "delete")
+VERBS: Final = "create get list watch patch delete"
 OK, LIMITED, MISSING = "ok", "limited", "missing"
 _SKEW: Final = 10.0
 """A smaller difference between clocks does not matter to the relay; fencing tolerates 30 seconds."""
@@ -69,10 +58,12 @@ class _Worker:
     def found(self, check: str, result: str, detail: str) -> Finding:
         return Finding(self.name, check, result, detail)
 
-    def permitted(self, check: str, lacking: Iterable[Permission], detail: str, *, needed: bool = True) -> Finding:
-        if not (denied := describe_permissions(lacking)):
-            return self.found(check, OK, detail)
-        return self.found(check, MISSING if needed else LIMITED, f"no permission to {denied}")
+    async def permitted(
+        self, check: str, permissions: Iterable[Permission], detail: str, *, otherwise: str = MISSING
+    ) -> Finding:
+        """`detail` if the relay has all the permissions, else the result `otherwise` and what is lacking."""
+        denied = describe_permissions(await missing_permissions(self.client, permissions))
+        return self.found(check, otherwise, f"no permission to {denied}") if denied else self.found(check, OK, detail)
 
 
 async def check(management: Client, name: str, relay_namespace: str, origin: str, clock: Clock) -> list[Finding]:
@@ -126,54 +117,32 @@ async def _permissions(worker: _Worker, connection: Connection, secret: Object |
     if not namespaces and await missing_permissions(worker.client, [Permission("list", JOBS)]):
         namespaces = (connection.namespace,)
     tried = namespaces or (connection.namespace,)
+    where = f"in namespaces {', '.join(namespaces)}" if namespaces else "in all namespaces"
+    logs = [*_each(PODS, "get list watch", namespaces), *_each(PODS, "get", namespaces, "log")]
+    room = [*_each(NODES, "list watch"), *_each(PODS, "list watch")]
+    credential = await connection.credentials.current()
     found = await asyncio.gather(
-        *(_kind(worker, adapter.resource, namespaces) for adapter in load_adapters()),
-        _logs(worker, namespaces),
-        _events(worker, namespaces),
-        _room(worker),
-        _token(worker, await _bearer(connection), secret, clock),
+        *(_kind(worker, adapter.resource, namespaces, where) for adapter in load_adapters()),
+        worker.permitted("logs", logs, where, otherwise=LIMITED),
+        worker.permitted("events", _each(EVENTS_CORE, "list watch", namespaces), where, otherwise=LIMITED),
+        worker.permitted("room", room, "nodes and pods are readable", otherwise=LIMITED),
+        _token(worker, (credential.authorization or "").removeprefix("Bearer "), secret, clock),
         *(_mirror(worker, namespace) for namespace in tried),
         _policy(worker, tried[0]),
     )
     return list(found)
 
 
-async def _kind(worker: _Worker, resource: Resource, namespaces: tuple[str, ...]) -> Finding:
+def _each(resource: Resource, verbs: str, namespaces: Iterable[str] = (), subresource: str = "") -> list[Permission]:
+    """Permissions in each of the namespaces, or without any in all."""
+    where = tuple(namespaces) or ("",)
+    return [Permission(verb, resource, namespace, subresource) for namespace in where for verb in verbs.split()]
+
+
+async def _kind(worker: _Worker, resource: Resource, namespaces: tuple[str, ...], where: str) -> Finding:
     if not await serves(worker.client, resource):
         return worker.found(str(resource), MISSING, f"the worker does not serve {resource.api_version} {resource.kind}")
-    needed = [Permission(verb, resource, namespace) for namespace in namespaces or ("",) for verb in VERBS]
-    return worker.permitted(str(resource), await missing_permissions(worker.client, needed), _where(namespaces))
-
-
-def _where(namespaces: tuple[str, ...]) -> str:
-    return f"in namespaces {', '.join(namespaces)}" if namespaces else "in all namespaces"
-
-
-async def _logs(worker: _Worker, namespaces: tuple[str, ...]) -> Finding:
-    """What `jobrelay logs` needs."""
-    where = namespaces or ("",)
-    needed = [Permission(verb, PODS, namespace) for namespace in where for verb in ("get", "list", "watch")]
-    needed += [Permission("get", PODS, namespace, "log") for namespace in where]
-    lacking = await missing_permissions(worker.client, needed)
-    return worker.permitted("logs", lacking, _where(namespaces), needed=False)
-
-
-async def _events(worker: _Worker, namespaces: tuple[str, ...]) -> Finding:
-    where = namespaces or ("",)
-    needed = [Permission(verb, EVENTS_CORE, namespace) for namespace in where for verb in ("list", "watch")]
-    lacking = await missing_permissions(worker.client, needed)
-    return worker.permitted("events", lacking, _where(namespaces), needed=False)
-
-
-async def _room(worker: _Worker) -> Finding:
-    needed = [Permission(verb, resource) for resource in (NODES, PODS) for verb in ("list", "watch")]
-    lacking = await missing_permissions(worker.client, needed)
-    return worker.permitted("room", lacking, "nodes and pods are readable", needed=False)
-
-
-async def _bearer(connection: Connection) -> str:
-    credential = await connection.credentials.current()
-    return (credential.authorization or "").removeprefix("Bearer ")
+    return await worker.permitted(str(resource), _each(resource, VERBS, namespaces), where)
 
 
 async def _token(worker: _Worker, bearer: str, secret: Object | None, clock: Clock) -> Finding:
@@ -185,14 +154,8 @@ async def _token(worker: _Worker, bearer: str, secret: Object | None, clock: Clo
         return worker.found("token", MISSING, f"expired at {format_time(token.expires)}")
     if secret is None or secret.metadata.annotations.get(RENEW) != "true":
         return worker.found("token", LIMITED, f"{expiry}, and its Secret does not ask the relay to renew it")
-    return await _renewable(worker, token, expiry)
-
-
-async def _renewable(worker: _Worker, token: ServiceAccountToken, expiry: str) -> Finding:
     needed = Permission("create", SERVICEACCOUNTS, token.namespace, "token", token.account)
-    return worker.permitted(
-        "token", await missing_permissions(worker.client, [needed]), f"{expiry}; the relay renews it"
-    )
+    return await worker.permitted("token", [needed], f"{expiry}; the relay renews it")
 
 
 async def _mirror(worker: _Worker, namespace: str) -> Finding:

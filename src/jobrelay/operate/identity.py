@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from jobrelay.operate.manifests import Manifest, binding, role, rule, service_account
+from jobrelay.kube.resource import SERVICEACCOUNTS
+from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
 from jobrelay.operate.policy import policy, policy_binding
 
 __all__ = ["HOME", "IDENTITY", "WORKER", "RelayIdentity", "identity_manifests"]
@@ -74,9 +75,10 @@ def identity_manifests(identity: RelayIdentity) -> list[Manifest]:
 
 
 def _account(identity: RelayIdentity) -> Manifest:
-    made = service_account(identity.name, identity.home, identity.labels)
+    automount = {"automountServiceAccountToken": False}
+    made = manifest(SERVICEACCOUNTS, identity.name, identity.home, identity.labels, **automount)
     made["metadata"]["annotations"] = {WORKER: identity.worker}
-    return {**made, "automountServiceAccountToken": False}
+    return made
 
 
 def _mirrors() -> list[Manifest]:

@@ -39,8 +39,7 @@ from jobrelay.operate.applying import ReportStep, Step, apply, find, remove
 from jobrelay.operate.errors import OperateError
 from jobrelay.operate.identity import HOME, IDENTITY, WORKER, RelayIdentity, identity_manifests
 from jobrelay.operate.kubeconfig import worker_kubeconfig
-from jobrelay.operate.manifests import Manifest
-from jobrelay.operate.manifests import namespace as namespace_manifest
+from jobrelay.operate.manifests import Manifest, manifest
 from jobrelay.operate.probes import enforces_policies, is_forbidden, probe_job
 from jobrelay.operate.registry import check_kubeconfig, register_worker
 from jobrelay.relay.names import NAMESPACES as SERVES
@@ -145,7 +144,7 @@ async def _missing_namespaces(worker: Client, request: JoinRequest) -> list[Mani
         raise OperateError(
             f"the worker has no namespace {', '.join(missing)}", "create it there, or add --create-namespaces"
         )
-    return [namespace_manifest(name) for name in (*home, *missing)]
+    return [manifest(NAMESPACES, name) for name in (*home, *missing)]
 
 
 async def _remove_surplus(worker: Client, request: JoinRequest, report: ReportStep) -> None:

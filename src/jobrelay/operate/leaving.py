@@ -44,7 +44,7 @@ async def leave(
     async with connect(management) as home, AsyncExitStack() as stack:
         there = await stack.enter_async_context(connect(worker)) if worker is not None else None
         origin, problem = await _origin(home, there, request)
-        if there is not None and origin and not request.force and (running := await _still_running(there, origin)):
+        if there is not None and origin and not request.force and (running := await _unfinished(there, origin)):
             raise OperateError(
                 f"{len(running)} mirrors still run on the worker: {', '.join(running[:3])}",
                 f"run `jobrelay worker drain {request.name}` first, or add --force",
@@ -82,13 +82,6 @@ async def _origin(home: Client, there: Client | None, request: LeaveRequest) -> 
     return (known[0] if known else ""), problem
 
 
-async def _still_running(there: Client, origin: str) -> list[str]:
-    try:
-        return await _unfinished(there, origin)
-    except KubeError:
-        return []
-
-
 async def _origins(worker: Client, name: str) -> list[str]:
     """The origins of the identities on a cluster that know it as this worker."""
     found = await _listed(worker, SERVICEACCOUNTS, HOME, IDENTITY)
@@ -96,11 +89,14 @@ async def _origins(worker: Client, name: str) -> list[str]:
 
 
 async def _unfinished(worker: Client, origin: str) -> list[str]:
-    """The mirrors on a worker that have not finished."""
+    """The mirrors on a worker that have not finished; none if it cannot be asked."""
     running = []
-    for adapter in load_adapters():
-        found = await _listed(worker, adapter.resource, None, f"{ORIGIN}={origin}")
-        running += [f"{adapter.resource.kind} {obj.key}" for obj in found if adapter.read(obj).end is None]
+    try:
+        for adapter in load_adapters():
+            found = await _listed(worker, adapter.resource, None, f"{ORIGIN}={origin}")
+            running += [f"{adapter.resource.kind} {obj.key}" for obj in found if adapter.read(obj).end is None]
+    except KubeError:
+        return []
     return running
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from jobrelay import __version__
-from jobrelay.operate.manifests import Manifest, binding, metadata, namespace, role, rule, service_account
+from jobrelay.kube.resource import DEPLOYMENTS, NAMESPACES, PODDISRUPTIONBUDGETS, SERVICEACCOUNTS, SERVICES
+from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
 from jobrelay.relay.workers.install import crds
 from jobrelay.relay.workers.loss import NAME as LOSSES
 
@@ -37,17 +38,19 @@ class Installation:
 def management_manifests(chosen: Installation) -> list[Manifest]:
     """All objects, in the order in which they can be applied."""
     account = (chosen.namespace, NAME)
+    service = {"selector": dict(_SELECTOR), "ports": [{"name": "metrics", "port": PORT, "targetPort": "http"}]}
+    budget = {"maxUnavailable": 1, "selector": {"matchLabels": dict(_SELECTOR)}}
     return [
         *crds(),
-        namespace(chosen.namespace, {"pod-security.kubernetes.io/enforce": "restricted"}),
-        service_account(NAME, chosen.namespace),
+        manifest(NAMESPACES, chosen.namespace, labels={"pod-security.kubernetes.io/enforce": "restricted"}),
+        manifest(SERVICEACCOUNTS, NAME, chosen.namespace),
         role(NAME, "", _cluster_rules()),
         binding(NAME, "", account),
         role(NAME, chosen.namespace, _namespace_rules()),
         binding(NAME, chosen.namespace, account),
-        _service(chosen.namespace),
-        _disruption_budget(chosen.namespace),
-        _deployment(chosen),
+        manifest(SERVICES, f"{NAME}-metrics", chosen.namespace, _SELECTOR, spec=service),
+        manifest(PODDISRUPTIONBUDGETS, NAME, chosen.namespace, _SELECTOR, spec=budget),
+        manifest(DEPLOYMENTS, NAME, chosen.namespace, _SELECTOR, spec=_deployment(chosen)),
     ]
 
 
@@ -74,38 +77,12 @@ def _namespace_rules() -> list[Manifest]:
     ]
 
 
-def _service(in_namespace: str) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(f"{NAME}-metrics", in_namespace, _SELECTOR),
-        "spec": {"selector": dict(_SELECTOR), "ports": [{"name": "metrics", "port": PORT, "targetPort": "http"}]},
-    }
-
-
-def _disruption_budget(in_namespace: str) -> Manifest:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": metadata(NAME, in_namespace, _SELECTOR),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(_SELECTOR)}},
-    }
-
-
 def _deployment(chosen: Installation) -> Manifest:
     notes = {"prometheus.io/scrape": "true", "prometheus.io/port": str(PORT), "prometheus.io/path": "/metrics"}
     return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata(NAME, chosen.namespace, _SELECTOR),
-        "spec": {
-            "replicas": chosen.replicas,
-            "selector": {"matchLabels": dict(_SELECTOR)},
-            "template": {
-                "metadata": {"labels": dict(_SELECTOR), "annotations": notes},
-                "spec": _pod(chosen),
-            },
-        },
+        "replicas": chosen.replicas,
+        "selector": {"matchLabels": dict(_SELECTOR)},
+        "template": {"metadata": {"labels": dict(_SELECTOR), "annotations": notes}, "spec": _pod(chosen)},
     }
 
 

@@ -2,59 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from jobrelay.kube import Resource, resource
 
 __all__ = [
-    "LABELS",
-    "MANAGED_BY",
-    "Manifest",
-    "binding",
-    "describe",
-    "metadata",
-    "namespace",
-    "resource_of",
-    "role",
-    "rule",
-    "service_account",
-]
+    "LABELS", "MANAGED_BY", "Manifest", "as_yaml", "binding", "describe", "manifest", "resource_of", "role", "rule",
+]  # fmt: skip
 
 Manifest: TypeAlias = dict[str, Any]
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 LABELS: Final = {MANAGED_BY: "jobrelay"}
-_RBAC: Final = "rbac.authorization.k8s.io"
 _RESOURCES: Final = {
     (found.api_version, found.kind): found for found in vars(resource).values() if isinstance(found, Resource)
 }
 
 
-def resource_of(manifest: Mapping[str, Any]) -> Resource:
+def resource_of(made: Mapping[str, Any]) -> Resource:
     """The API resource of a manifest's kind."""
-    return _RESOURCES[manifest["apiVersion"], manifest["kind"]]
+    return _RESOURCES[made["apiVersion"], made["kind"]]
 
 
-def describe(manifest: Mapping[str, Any]) -> str:
+def describe(made: Mapping[str, Any]) -> str:
     """An object's kind, name and namespace: `Role jobrelay in namespace a`."""
-    found = manifest["metadata"]
+    found = made["metadata"]
     where = f" in namespace {found['namespace']}" if "namespace" in found else ""
-    return f"{manifest['kind']} {found['name']}{where}"
+    return f"{made['kind']} {found['name']}{where}"
 
 
-def metadata(name: str, namespace: str = "", labels: Mapping[str, str] | None = None) -> Manifest:
-    """Name, namespace and labels, including the label of everything that jobrelay manages."""
+def manifest(
+    kind: Resource, name: str, namespace: str = "", labels: Mapping[str, str] | None = None, **fields: Any
+) -> Manifest:
+    """An object with the label of everything that jobrelay manages, and with further fields beside its metadata."""
     scope = {"namespace": namespace} if namespace else {}
-    return {"name": name, **scope, "labels": {**LABELS, **(labels or {})}}
+    metadata = {"name": name, **scope, "labels": {**LABELS, **(labels or {})}}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **fields}
 
 
-def namespace(name: str, labels: Mapping[str, str] | None = None) -> Manifest:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata(name, labels=labels)}
+def as_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
+    """One YAML document per manifest."""
+    import yaml
 
-
-def service_account(name: str, namespace: str, labels: Mapping[str, str] | None = None) -> Manifest:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name, namespace, labels)}
+    text: str = yaml.safe_dump_all(list(manifests), sort_keys=False, allow_unicode=True, width=1000)
+    return text
 
 
 def rule(group: str, resources: str, verbs: str, *names: str) -> Manifest:
@@ -65,22 +57,14 @@ def rule(group: str, resources: str, verbs: str, *names: str) -> Manifest:
 
 def role(name: str, namespace: str, rules: Sequence[Manifest], labels: Mapping[str, str] | None = None) -> Manifest:
     """A Role, or a ClusterRole if the namespace is empty."""
-    kind = "Role" if namespace else "ClusterRole"
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": kind,
-        "metadata": metadata(name, namespace, labels),
-        "rules": list(rules),
-    }
+    kind = resource.ROLES if namespace else resource.CLUSTERROLES
+    return manifest(kind, name, namespace, labels, rules=list(rules))
 
 
 def binding(name: str, namespace: str, account: tuple[str, str], labels: Mapping[str, str] | None = None) -> Manifest:
     """Binds the role of the same name and scope to a service account, given as (namespace, name)."""
-    kind = "Role" if namespace else "ClusterRole"
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": metadata(name, namespace, labels),
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "namespace": account[0], "name": account[1]}],
-    }
+    bound = resource.ROLES if namespace else resource.CLUSTERROLES
+    kind = resource.ROLEBINDINGS if namespace else resource.CLUSTERROLEBINDINGS
+    role_ref = {"apiGroup": bound.group, "kind": bound.kind, "name": name}
+    subjects = [{"kind": "ServiceAccount", "namespace": account[0], "name": account[1]}]
+    return manifest(kind, name, namespace, labels, roleRef=role_ref, subjects=subjects)

@@ -9,48 +9,36 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.operate.manifests import Manifest, metadata
+from jobrelay.kube.resource import VALIDATINGADMISSIONPOLICIES, VALIDATINGADMISSIONPOLICYBINDINGS
+from jobrelay.operate.manifests import Manifest, manifest
 from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 
 __all__ = ["policy", "policy_binding"]
 
-_API: Final = "admissionregistration.k8s.io/v1"
 _CONTAINERS: Final = "variables.containers.all(c, !has(c.securityContext) || ({rule}))"
 
 
 def policy(name: str, username: str, origin: str, labels: dict[str, str]) -> Manifest:
     """The policy for one user, whose mirrors have `origin` in their label."""
-    return {
-        "apiVersion": _API,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": metadata(name, labels=labels),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "matchPolicy": "Equivalent",
-                "resourceRules": [
-                    {
-                        "apiGroups": ["batch"],
-                        "apiVersions": ["*"],
-                        "resources": ["jobs"],
-                        "operations": ["CREATE", "UPDATE", "DELETE"],
-                    }
-                ],
-            },
-            "matchConditions": [{"name": "relay", "expression": f"request.userInfo.username == '{username}'"}],
-            "variables": _variables(),
-            "validations": [*_marks(origin), *_sandbox()],
-        },
+    jobs = {
+        "apiGroups": ["batch"],
+        "apiVersions": ["*"],
+        "resources": ["jobs"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
     }
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": [jobs]},
+        "matchConditions": [{"name": "relay", "expression": f"request.userInfo.username == '{username}'"}],
+        "variables": _variables(),
+        "validations": [*_marks(origin), *_sandbox()],
+    }
+    return manifest(VALIDATINGADMISSIONPOLICIES, name, labels=labels, spec=spec)
 
 
 def policy_binding(name: str, labels: dict[str, str]) -> Manifest:
-    return {
-        "apiVersion": _API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": metadata(name, labels=labels),
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    }
+    spec = {"policyName": name, "validationActions": ["Deny"]}
+    return manifest(VALIDATINGADMISSIONPOLICYBINDINGS, name, labels=labels, spec=spec)
 
 
 def _variables() -> list[Manifest]:

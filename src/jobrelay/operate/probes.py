@@ -19,10 +19,7 @@ _POLICY_PLUGIN: Final = "ValidatingAdmissionPolicy"
 
 def probe_job(namespace: str, origin: str, **container: Any) -> dict[str, Any]:
     """A mirror from `origin` whose container has these fields; without an origin, a Job that is not a mirror."""
-    marks = {
-        "labels": {ORIGIN: origin},
-        "annotations": {ORIGIN_UID: _NAME, ORIGIN_NAME: _NAME, EPOCH: "0"},
-    }
+    marks = {"labels": {ORIGIN: origin}, "annotations": {ORIGIN_UID: _NAME, ORIGIN_NAME: _NAME, EPOCH: "0"}}
     containers = [{"name": "main", "image": "none", **container}]
     return {
         "apiVersion": JOBS.api_version,
@@ -36,10 +33,8 @@ async def is_forbidden(client: Client, job: dict[str, Any]) -> bool:
     """Whether the worker forbids the caller to create such a Job."""
     try:
         await client.create(JOBS, job, dry_run=True)
-    except Forbidden:
-        return True
-    except StatusError:
-        return False
+    except StatusError as error:
+        return isinstance(error, Forbidden)
     return False
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobrelay.kube import Client, Connection, NotFound, Object, Resource, merge_patch, serves
 from jobrelay.kube.resource import SECRETS
-from jobrelay.operate.applying import MANAGER
+from jobrelay.operate.applying import MANAGER, find
 from jobrelay.operate.errors import OperateError
 from jobrelay.relay.names import STATE
 from jobrelay.relay.overview import WorkerView
@@ -20,15 +20,9 @@ from jobrelay.relay.workers.multikueue import CLUSTERS, KEY, KubeconfigLocation,
 from jobrelay.relay.workers.spec import parse_worker_annotations
 
 __all__ = [
-    "check_kubeconfig",
-    "get_worker",
-    "list_workers",
-    "register_worker",
-    "registered_view",
-    "set_worker_state",
-    "unregister_worker",
-    "worker_connection",
-]
+    "check_kubeconfig", "get_worker", "list_workers", "register_worker", "registered_view", "set_worker_state",
+    "unregister_worker", "worker_connection",
+]  # fmt: skip
 
 
 async def _find_resource(client: Client) -> Resource | None:
@@ -142,8 +136,5 @@ async def worker_connection(client: Client, name: str, namespace: str) -> Connec
 async def _access(client: Client, where: KubeconfigLocation, namespace: str) -> Access:
     if where.in_file:
         return read_foreign(pathlib.Path(where.name), frozenset())
-    try:
-        secret = await client.get(SECRETS, where.name, namespace)
-    except NotFound:
-        return secret_access(None, where.name, namespace, frozenset())
+    secret = await find(client, SECRETS, where.name, namespace)
     return secret_access(secret, where.name, namespace, frozenset())

@@ -18,12 +18,9 @@ from jobrelay.kube.resource import (
     CRONJOBS,
     EVENTS_CORE,
     JOBS,
-    LIMITRANGES,
     NAMESPACES,
     NODES,
     PODS,
-    PRIORITYCLASSES,
-    RESOURCEQUOTAS,
     SERVICEACCOUNTS,
     Resource,
 )
@@ -36,6 +33,9 @@ NODE = "job-scripts"
 INDEX = "batch.kubernetes.io/job-completion-index"
 TEMPLATE: Obj = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}
 SHOWN = (JOBS, CRONJOBS, PODS, EVENTS_CORE)
+LIMITRANGES = Resource("", "v1", "limitranges", "LimitRange")
+RESOURCEQUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 DISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 KINDS = {
     one.kind: one

@@ -11,9 +11,9 @@ from jobrelay.cli.lazy import LazyGroup
     cls=LazyGroup,
     commands_at={
         "start": ("jobrelay.cli.cluster.start:start", "Start clusters and keep them running."),
-        "list": ("jobrelay.cli.cluster.list:list_", "List clusters, running or stopped."),
-        "stop": ("jobrelay.cli.cluster.stop:stop", "Stop running clusters; their data is kept."),
-        "delete": ("jobrelay.cli.cluster.delete:delete", "Delete stopped clusters and all their data."),
+        "list": ("jobrelay.cli.cluster.existing:list_", "List clusters, running or stopped."),
+        "stop": ("jobrelay.cli.cluster.existing:stop", "Stop running clusters; their data is kept."),
+        "delete": ("jobrelay.cli.cluster.existing:delete", "Delete stopped clusters and all their data."),
     },
 )
 def cluster() -> None:

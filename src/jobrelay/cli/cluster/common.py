@@ -6,9 +6,9 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,6 +17,7 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cluster.errors import ClusterError
 from jobrelay.cluster.files import ClusterFolder, find_folders
 
+F = TypeVar("F", bound=Callable[..., Any])
 NOT_PULLED = (
     "note: images are not pulled; pods run their commands as processes of this machine, as your user "
     "(with --runtime scripted they run nothing)"
@@ -30,16 +31,17 @@ def default_folder() -> pathlib.Path:
     return (pathlib.Path(state) if state else pathlib.Path.home() / ".local" / "state") / "jobrelay"
 
 
-DIR = click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=pathlib.Path),
-    callback=lambda ctx, param, value: value.absolute(),
-    envvar="JOBRELAY_DIR",
-    default=default_folder,
-    show_default="~/.local/state/jobrelay",
-    help="The folder of the clusters' data and kubeconfigs.",
-)
+def folder_option(whose: str, subfolder: str = "", **more: Any) -> Callable[[F], F]:
+    """The option --dir; the default is a folder below the user's state."""
+    return click.option(
+        "--dir", "folder", type=click.Path(path_type=pathlib.Path), callback=lambda ctx, param, value: value.absolute(),
+        default=lambda: default_folder() / subfolder,
+        show_default=str(pathlib.PurePosixPath("~/.local/state/jobrelay", subfolder)),
+        help=f"The folder of the {whose} data and kubeconfigs.", **more,
+    )  # fmt: skip
+
+
+DIR = folder_option("clusters'", envvar="JOBRELAY_DIR")
 
 
 def check_names(names: Sequence[str]) -> None:

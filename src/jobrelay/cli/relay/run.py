@@ -82,8 +82,7 @@ def run(
     jobrelay relay run --worker-lost-timeout 90s --placement 'least-loaded*2,cost'
     """
     from jobrelay.cli.logging_setup import configure_logging
-    from jobrelay.cli.relay.plan import RelayPlan
-    from jobrelay.cli.relay.serve import serve_relay
+    from jobrelay.cli.relay.serve import RelayPlan, serve_relay
 
     tuning.check()
     given = _workers(workers)

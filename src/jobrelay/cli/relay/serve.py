@@ -10,8 +10,11 @@ import asyncio
 import contextlib
 import gc
 import os
+import pathlib
 import secrets
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -20,15 +23,14 @@ import structlog
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.loop import run_until_stopped
-from jobrelay.cli.management import SYSTEM_NAMESPACE, failure
+from jobrelay.cli.management import SYSTEM_NAMESPACE, failures
 from jobrelay.cli.output import print_table
-from jobrelay.cli.relay.plan import RelayPlan
+from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.cli.worker_rows import worker_row
 from jobrelay.kube import (
     Client,
     Connection,
     Forbidden,
-    KubeError,
     LeaderElection,
     LeadershipLost,
     SystemClock,
@@ -39,13 +41,43 @@ from jobrelay.kube.network import NetworkTransport
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.overview import WorkerView, worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
+from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 
-__all__ = ["serve_relay"]
+__all__ = ["RelayPlan", "serve_relay"]
 
 log = structlog.get_logger(__name__)
 _WORKERS_TIMEOUT: Final = 5.0  # how long the ready line waits for workers to be reached
 _LEADER_TIMEOUT: Final = 3.0  # how long the ready line waits for the leader to be known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayPlan:
+    """The checked options; `settings` makes the relay's settings from them."""
+
+    kubeconfig: pathlib.Path | None
+    context: str | None
+    workers: Mapping[str, pathlib.Path] | None
+    """Kubeconfigs by worker name; None if workers are MultiKueueCluster objects."""
+    tuning: Tuning
+    origin: str | None
+    namespace: str | None
+    config: str | None
+    allow_exec: frozenset[str]
+    lease_name: str | None
+    """None to lead without a Lease."""
+    listen: tuple[str, int]
+    json: bool
+
+    def settings(self, origin: str) -> Settings:
+        return Settings(
+            origin,
+            lost_timeout=self.tuning.worker_lost_timeout,
+            keep_finished=self.tuning.keep_finished,
+            fencing=self.tuning.fencing,
+            lease=self.tuning.fence_lease,
+            create_namespaces=self.tuning.create_namespaces,
+        )
 
 
 class _ReadyLine(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,11 +93,9 @@ class _ReadyLine(msgspec.Struct, frozen=True, rename="camel"):
 
 def serve_relay(plan: RelayPlan) -> None:
     """Runs the relay until a signal arrives; raises Failure."""
-    try:
+    with failures():
         connection = find_connection(plan.kubeconfig, plan.context)
         run_until_stopped(_serve(plan, connection))
-    except KubeError as error:
-        raise failure(error) from error
 
 
 async def _serve(plan: RelayPlan, connection: Connection) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import click
 
-from jobrelay.cli.durations import duration_seconds
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.options import duration_seconds, option_group
 from jobrelay.relay.settings import FENCE_LEASE, KEEP_FINISHED, LOST_TIMEOUT
 
 __all__ = ["Tuning", "tuning_options"]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,8 @@ def _minutes(duration: float) -> str:
     return f"{duration / 60:g}m"
 
 
-_OPTIONS = (
+tuning_options = option_group(
+    "tuning", Tuning,
     click.option(
         "--worker-lost-timeout", metavar="DURATION", callback=duration_seconds, default=_minutes(LOST_TIMEOUT),
         show_default=True, help="How long a worker may be unreachable before its Jobs start elsewhere.",
@@ -79,25 +75,3 @@ _OPTIONS = (
     ),
     click.option("--create-namespaces", is_flag=True, help="Create a Job's namespace on its worker if it is missing."),
 )  # fmt: skip
-
-
-def tuning_options(command: F) -> F:
-    """Adds the options to a command, which gets them as `tuning`."""
-
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        worker_lost_timeout: float,
-        keep_finished: float,
-        placement: str,
-        fencing: bool,
-        fence_lease: float,
-        create_namespaces: bool,
-        **more: Any,
-    ) -> Any:
-        tuning = Tuning(worker_lost_timeout, keep_finished, placement, fencing, fence_lease, create_namespaces)
-        return command(*args, tuning=tuning, **more)
-
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]

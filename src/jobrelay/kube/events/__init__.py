@@ -1,6 +1,6 @@
 """Events about objects, recorded in the background.
 
-    EventRecorder.event ──> EventCoalescer ──> EventCorrelator ──> pending series ──> run(): create or patch
+    EventRecorder.event --> EventCoalescer --> EventCorrelator --> pending series --> run(): create or patch
                             (under load)       new, repeated,
                                                combined, too many
 

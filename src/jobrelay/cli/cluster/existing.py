@@ -1,4 +1,4 @@
-"""`jobrelay cluster stop`: terminates the processes that run clusters and waits until they have exited."""
+"""`jobrelay cluster list`, `stop` and `delete`: commands for clusters that exist."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from collections.abc import Sequence
 
 import click
 
-from jobrelay.cli.cluster.common import DIR, cluster_errors, complete_names, existing
+from jobrelay.cli.cluster.common import DIR, cluster_errors, complete_names, describe, existing
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.output import output_option, print_rows
 from jobrelay.cluster.files import ClusterFolder, find_folders
+
+
+@click.command("list", short_help="List clusters, running or stopped.")
+@DIR
+@output_option("table", "json", "name")
+def list_(folder: pathlib.Path, output: str) -> None:
+    """List the clusters of a folder, running or stopped."""
+    with cluster_errors():
+        rows = [describe(each) for each in find_folders(folder)]
+    if not rows and output == "table":
+        click.echo(f"no clusters in {folder}", err=True)
+        return
+    print_rows(rows, ["name", "state", "pid", "url", "kubeconfig"], output)
 
 
 @click.command(short_help="Stop running clusters; their data is kept.")
@@ -32,11 +46,30 @@ def stop(names: tuple[str, ...], everything: bool, timeout: float, folder: pathl
         stop_clusters(chosen, timeout)
 
 
+@click.command(short_help="Delete stopped clusters and all their data.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
+@click.option("--force", is_flag=True, help="Stop running clusters first.")
+@DIR
+def delete(names: tuple[str, ...], force: bool, folder: pathlib.Path) -> None:
+    """Delete clusters and all their data: objects, keys, kubeconfigs and logs."""
+    with cluster_errors():
+        chosen = existing(folder, names)
+        running = [each for each in chosen if each.holder() is not None]
+        if running and not force:
+            raise Failure(
+                f"cluster {running[0].name!r} is running", "stop it first, or add --force; nothing was deleted"
+            )
+        stop_clusters(running, timeout=15.0)
+        for each in chosen:
+            each.remove()
+            click.echo(f"{each.name} deleted", err=True)
+
+
 def stop_clusters(chosen: Sequence[ClusterFolder], timeout: float) -> None:
     """Sends SIGTERM to the processes of the clusters and waits until their folders are unlocked; raises Failure."""
     running = {each.name: (each, pid) for each in chosen if (pid := each.holder()) is not None}
     for pid in {pid for _, pid in running.values()}:
-        _terminate(pid)
+        terminate(pid)
     end = time.monotonic() + timeout
     for each in chosen:
         if each.name not in running:
@@ -49,7 +82,8 @@ def stop_clusters(chosen: Sequence[ClusterFolder], timeout: float) -> None:
         click.echo(f"{each.name} stopped", err=True)
 
 
-def _terminate(pid: int) -> None:
+def terminate(pid: int) -> None:
+    """Sends SIGTERM to a process, which may have exited; raises Failure."""
     if not pid:
         raise Failure("the process ID of the cluster is not known yet", "try again in a moment")
     try:
