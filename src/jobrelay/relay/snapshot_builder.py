@@ -46,12 +46,7 @@ class SnapshotBuilder:
     """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
 
     def __init__(
-        self,
-        state: RelayState,
-        registry: Registry,
-        placer: Placer,
-        policies: Policies,
-        backlog: Callable[[str], int],
+        self, state: RelayState, registry: Registry, placer: Placer, policies: Policies, backlog: Callable[[str], int]
     ) -> None:
         self._state, self._registry, self._backlog = state, registry, backlog
         self._placer, self._policies = placer, policies

@@ -118,10 +118,7 @@ def _conversions(crd: Obj, kind: CustomKind, storage: str) -> tuple[Convert | No
         changed = crd["metadata"].get("generation", 1) > 1 or len(crd["spec"]["versions"]) > 1
         return None, (lambda obj: from_storage(obj, kind, kind)) if changed else None
     stored = kind.in_version(storage)
-    return (
-        lambda obj: to_storage(obj, stored),
-        lambda obj: from_storage(obj, stored, kind),
-    )
+    return (lambda obj: to_storage(obj, stored), lambda obj: from_storage(obj, stored, kind))
 
 
 def _subresources(group: str, version: Obj, kind: str) -> dict[str, Subresource]:

@@ -88,8 +88,7 @@ def _explain_labels(candidate: Candidate) -> Rejection:
     asked = f"; they want {', '.join(dict.fromkeys(wants))}" if wants else ""
     found = f"; nodes have taints {', '.join(taints)}" if taints else ""
     return Rejection(
-        f"0/{len(nodes)} nodes take the pods{asked}{found}",
-        "a node with fitting labels and tolerated taints",
+        f"0/{len(nodes)} nodes take the pods{asked}{found}", "a node with fitting labels and tolerated taints"
     )
 
 

@@ -115,10 +115,7 @@ def _role_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:
         return None
     rules: list[dict[str, Any]] = list(admission.new.get("rules") or [])
     if admission.new.get("aggregationRule"):
-        rules += [
-            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-            {"nonResourceURLs": ["*"], "verbs": ["*"]},
-        ]
+        rules += [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
     return rules
 
 
