@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from jobrelay.operate.manifests import Manifest, metadata
-from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 
 __all__ = ["policy", "policy_binding"]
 

@@ -18,8 +18,6 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
 
-__all__ = ["Dispatcher", "MirrorQueue"]
-
 _URGENT = 10
 
 

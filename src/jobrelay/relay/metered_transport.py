@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable
 from jobrelay.kube import KubeError, Request, Response, Transport
 from jobrelay.relay.metrics import RelayMetrics
 
-__all__ = ["MeteredTransport"]
-
 
 class MeteredTransport:
     """Forwards requests and counts them by cluster, verb and status code."""

@@ -34,7 +34,6 @@ from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.model import Refusal
-from jobrelay.relay.names import ORIGIN, ORIGIN_UID
 from jobrelay.relay.original_controller import NOT_LEADING
 from jobrelay.relay.reconcile_mirror import (
     CreateMirror,
@@ -50,8 +49,7 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
-
-__all__ = ["MirrorController", "mirror_name"]
+from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 
 log = structlog.get_logger(__name__)
 

@@ -13,7 +13,6 @@ from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, O
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.metrics import RelayMetrics
-from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.reconcile_original import (
     CommitAssignment,
     OriginalDecision,
@@ -27,8 +26,7 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import status_patch
-
-__all__ = ["NOT_LEADING", "OriginalController"]
+from jobrelay.workloads.names import ASSIGNMENT
 
 log = structlog.get_logger(__name__)
 

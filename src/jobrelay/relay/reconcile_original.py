@@ -31,9 +31,6 @@ from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import Urgency
 
-__all__ = ["CommitAssignment", "OriginalDecision", "ProbeWorker", "Stage", "WriteStatus", "reconcile_original"]
-
-
 _HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 """How long a status is held back for the next change, as a multiple of `Settings.coalesce`."""
 

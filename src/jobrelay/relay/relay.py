@@ -29,8 +29,6 @@ from jobrelay.relay.workers.timing import DEFAULT_TIMING
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import Adapter, load_adapters
 
-__all__ = ["Relay", "find_origin"]
-
 REQUEST_TIMEOUT = 15.0
 GRACE = 5.0
 """How long running work may take to end when the relay is stopped and no other replica takes over."""

@@ -13,8 +13,6 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind
 
-__all__ = ["Policies", "SnapshotBuilder"]
-
 Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
 """From a namespace to its placement policy and its annotations."""
 _NO_REFUSALS: Mapping[str, Refusal] = {}

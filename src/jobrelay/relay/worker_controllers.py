@@ -15,8 +15,6 @@ from jobrelay.relay.worker_events import WorkerEvents
 from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workers.tasks import OwnedTasks
 
-__all__ = ["WorkerControllers"]
-
 
 class _RunningWorker:
     """What runs for one worker, and how to undo its subscriptions."""

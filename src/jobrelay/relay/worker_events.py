@@ -23,8 +23,6 @@ from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workload_kind import WorkloadKind, origin_key
 
-__all__ = ["WorkerEvents"]
-
 log = structlog.get_logger(__name__)
 
 _REFUSALS = (Forbidden, NotFound, MethodNotAllowed)

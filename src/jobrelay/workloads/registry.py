@@ -16,8 +16,6 @@ import structlog
 from jobrelay.workloads.adapter import Adapter
 from jobrelay.workloads.job import JobAdapter
 
-__all__ = ["GROUP", "AdapterConflict", "load_adapters"]
-
 log = structlog.get_logger(__name__)
 
 GROUP: Final = "jobrelay.workloads"

@@ -12,8 +12,6 @@ from .amounts import floor_milli, format_amount
 from .candidate import Candidate, Filter
 from .plugins import Rejection
 
-__all__ = ["FILTERS", "NODE_FILTER"]
-
 _MOST_UNANSWERED: Final = 128
 """A worker with this many unanswered requests gets no more: if it hangs, only these workloads are affected."""
 

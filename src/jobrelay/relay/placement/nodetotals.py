@@ -17,8 +17,6 @@ from jobrelay.relay.model import NodeFacts
 from .amounts import floor_milli
 from .requirements import PodSetRequirements, WorkloadRequirements
 
-__all__ = ["NodeResources", "NodeTotals"]
-
 _TEMPORARY_TAINT: Final = "node.kubernetes.io/"
 _HEAD: Final = 4
 

@@ -16,8 +16,6 @@ from jobrelay.workloads import PodSet, WorkloadDemand
 
 from .amounts import ceil_milli
 
-__all__ = ["PodSetRequirements", "WorkloadRequirements", "requirements_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class PodSetRequirements:

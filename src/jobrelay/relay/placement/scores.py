@@ -12,8 +12,6 @@ from typing import Final, TypeAlias
 
 from .candidate import Candidate
 
-__all__ = ["SCORES", "Score"]
-
 Score: TypeAlias = Callable[[Sequence[Candidate]], list[float] | None]
 """Returns None if it does not apply to this workload. There is always at least one candidate."""
 

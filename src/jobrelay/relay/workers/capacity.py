@@ -21,8 +21,6 @@ from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transforms import node_for_capacity, pod_for_capacity
 
-__all__ = ["CapacityFeed"]
-
 _REFUSALS = (Forbidden, NotFound, MethodNotAllowed)
 _RUNNING = "status.phase!=Succeeded,status.phase!=Failed"
 _REPORT_DELAY = 0.1

@@ -18,8 +18,6 @@ from jobrelay.kube.clock import deadline
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transport import WorkerTransport
 
-__all__ = ["Heartbeat"]
-
 _ALIVE = (Forbidden, NotFound, MethodNotAllowed, TooManyRequests)
 
 

@@ -15,8 +15,6 @@ from jobrelay.kube.discovery import serves
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
 from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
 
-__all__ = ["crds", "ensure_crds", "ensure_namespace"]
-
 _FILES = ("multikueueclusters.yaml", "multikueueconfigs.yaml")
 _ATTEMPTS = 50
 

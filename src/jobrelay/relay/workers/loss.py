@@ -22,8 +22,6 @@ from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import CONFIGMAPS
 from jobrelay.relay.workers.connection import Loss
 
-__all__ = ["NAME", "LossRecord"]
-
 log = structlog.get_logger(__name__)
 
 NAME = "jobrelay-workers"

@@ -19,8 +19,6 @@ from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transforms import checked_mirror
 
-__all__ = ["MirrorCaches"]
-
 _UNAVAILABLE = (Forbidden, NotFound, MethodNotAllowed)
 
 

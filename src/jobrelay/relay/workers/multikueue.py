@@ -24,8 +24,6 @@ from jobrelay.relay.workers.spec import (
     served_namespaces,
 )
 
-__all__ = ["CLUSTERS", "CONFIGS", "KubeconfigLocation", "location", "secret_access", "selected_names", "spec_of"]
-
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
 CLUSTERS = {

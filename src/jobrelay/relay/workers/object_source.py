@@ -41,8 +41,6 @@ from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.token_renewal import TokenRenewer
 from jobrelay.relay.workers.transforms import strip_managed_fields
 
-__all__ = ["ObjectSource"]
-
 log = structlog.get_logger(__name__)
 
 _RETRY = 60.0

@@ -26,8 +26,6 @@ from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.tasks import OwnedTasks, until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 
-__all__ = ["Registry"]
-
 log = structlog.get_logger(__name__)
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from jobrelay.kube import Cache, Object
 from jobrelay.kube.object_index import ObjectIndex
 
-__all__ = ["ScopedCache"]
-
 
 class ScopedCache(ObjectIndex):
     """Holds what its parts hold; `make` makes the cache of one namespace, or of all for None."""

@@ -21,8 +21,6 @@ from jobrelay.relay.workers.kubeconfig_file import CHECK_INTERVAL, KubeconfigFil
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import WorkerSpec
 
-__all__ = ["FlagSource", "WorkerSource", "parse_flag"]
-
 
 class WorkerSource(Protocol):
     """Names the registered workers."""

@@ -27,8 +27,6 @@ from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.multikueue import KEY
 from jobrelay.relay.workers.tokens import ServiceAccountToken, kubeconfig_with, read_token, request_token, token_in
 
-__all__ = ["TokenRenewer", "due"]
-
 log = structlog.get_logger(__name__)
 
 _INTERVAL = 10.0

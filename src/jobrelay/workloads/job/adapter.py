@@ -18,8 +18,6 @@ from jobrelay.workloads.job.status import merged_status, reduced_statuses, suspe
 from jobrelay.workloads.job.views import JobSummary, SummaryStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
-__all__ = ["JobAdapter"]
-
 _CACHED: Final = 512
 
 

@@ -33,8 +33,6 @@ from jobrelay.kinds.batch.job.names import (
 from jobrelay.kinds.batch.job.views import JobCondition
 from jobrelay.workloads.job.views import Condition, MergeJob
 
-__all__ = ["merged_conditions", "start_time", "suspension"]
-
 
 class _EndConditions(NamedTuple):
     """The two conditions of one way to end: the one that announces it, and the final one."""
