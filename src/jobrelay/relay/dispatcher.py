@@ -61,9 +61,6 @@ class Dispatcher:
         for kind in state.kinds.values():
             kind.originals.subscribe(partial(self._original_event, kind))
 
-    def enqueue_original(self, ref: WorkloadRef) -> None:
-        self.originals.add(ref)
-
     def enqueue_mirror(self, ref: WorkloadRef, worker: str) -> None:
         if (queue := self._mirrors.get(worker)) is not None:
             queue.add(ref)

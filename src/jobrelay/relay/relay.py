@@ -49,8 +49,8 @@ async def find_origin(client: Client) -> str:
 class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
-    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker. `random`
-    jitters pauses.
+    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker.
+    `random` jitters pauses.
     """
 
     def __init__(
@@ -108,7 +108,15 @@ class Relay:
             self.state, self.snapshots, self.dispatcher, client, recorder, metrics, leads=self.leads, grace=grace
         )
         self.workers = WorkerControllers(
-            self.state, self.snapshots, self.dispatcher, self.registry, recorder, metrics, leads=self.leads, grace=grace
+            self.state,
+            self.snapshots,
+            self.dispatcher,
+            self.registry,
+            recorder,
+            metrics,
+            leads=self.leads,
+            grace=grace,
+            random=random,
         )
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [*(kind.originals for kind in kinds), namespaces, self.registry]

@@ -71,10 +71,6 @@ def _never_fits(candidate: Candidate) -> bool:
     return fit is not None and not fit.empty and fit.pods > 0
 
 
-def _explain_nodes(candidate: Candidate) -> Rejection:
-    return _explain_size(candidate) if candidate.fit and candidate.fit.eligible else _explain_labels(candidate)
-
-
 def _explain_labels(candidate: Candidate) -> Rejection:
     wants = []
     for pods in candidate.requirements.pod_sets:
@@ -128,5 +124,8 @@ FILTERS: Final = (
     ),
 )
 """In the order in which they are evaluated; the first that rejects gives the reason."""
-NODE_FILTER: Final = Filter(_never_fits, _explain_nodes)
+NODE_FILTER: Final = Filter(
+    _never_fits,
+    lambda candidate: (_explain_size if candidate.fit and candidate.fit.eligible else _explain_labels)(candidate),
+)
 """The last one, which needs the candidate's fit."""

@@ -33,7 +33,7 @@ class Registry:
     """Owns the connections to all workers; `client` reaches the management cluster.
 
     `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `pod_owner` returns the
-    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write at present.
+    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write now.
     """
 
     def __init__(
