@@ -42,7 +42,8 @@ class LogFile:
         """Appends a line, or a part of one, without its newline."""
         if self._file is None:
             return
-        record = b"%s %s %s %s\n" % (_stamp(), stream.encode(), b"P" if partial else b"F", line)
+        stamp = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+        record = b"%s %s %s %s\n" % (stamp.encode(), stream.encode(), b"P" if partial else b"F", line)
         if self._size + len(record) > self._largest and self._size:
             self._rotate()
         self._file.write(record)
@@ -78,10 +79,6 @@ class LogFile:
 
 def _rotated(path: pathlib.Path, number: int) -> pathlib.Path:
     return path.with_name(f"{path.name}.{number}")
-
-
-def _stamp() -> bytes:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z").encode()
 
 
 class LineSplitter(asyncio.Protocol):
