@@ -22,6 +22,7 @@ from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.ownership import set_or_remove
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, update
 from jobrelay.cluster.controllers.internal import internal_request
@@ -217,13 +218,13 @@ class GarbageCollector:
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
         def change(metadata: dict[str, Any]) -> None:
             kept = [r for r in metadata.get("ownerReferences") or [] if r["uid"] not in uids]
-            _set(metadata, "ownerReferences", kept)
+            set_or_remove(metadata, "ownerReferences", kept)
 
         self._update(ref, change)
 
     def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
         def change(metadata: dict[str, Any]) -> None:
-            _set(metadata, "finalizers", [f for f in metadata.get("finalizers") or [] if f != finalizer])
+            set_or_remove(metadata, "finalizers", [f for f in metadata.get("finalizers") or [] if f != finalizer])
 
         self._update(ref, change)
 
@@ -242,10 +243,3 @@ class GarbageCollector:
 
     def _served(self, ref: Ref) -> ServedResource | None:
         return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
-
-
-def _set(metadata: dict[str, Any], key: str, value: list[Any]) -> None:
-    if value:
-        metadata[key] = value
-    else:
-        metadata.pop(key, None)

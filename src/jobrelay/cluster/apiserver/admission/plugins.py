@@ -187,8 +187,7 @@ def pod_security(admission: AdmissionRequest) -> None:
     )
     if why:
         raise admission.forbidden(why)
-    for text in warnings:
-        admission.request.warn(text)
+    admission.request.warn(*warnings)
 
 
 def namespace_pod_security(admission: AdmissionRequest) -> None:
@@ -205,5 +204,4 @@ def namespace_pod_security(admission: AdmissionRequest) -> None:
         return
     name = admission.metadata["name"]
     pods = [represent.stored(item.raw) for item in admission.server.store.snapshot("pods").walk(name)]
-    for text in namespace_warnings(name, labels, old, pods):
-        admission.request.warn(text)
+    admission.request.warn(*namespace_warnings(name, labels, old, pods))

@@ -83,7 +83,8 @@ def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -
     numbers = _numbers(snapshot, plan, outcome)
     finished_condition, status = snapshot.finished_condition, snapshot.job.status
     events: tuple[Event, ...] = ()
-    status = replace(status, start_time=_truncated(snapshot.start), uncounted_terminated_pods=status.uncounted)
+    start = snapshot.start.replace(microsecond=0) if snapshot.start is not None else None
+    status = replace(status, start_time=start, uncounted_terminated_pods=status.uncounted)
     suspension_changed = False
     if finished_condition is not None:
         if numbers.active != 0 or not snapshot.state.satisfied:
@@ -258,7 +259,3 @@ def count_uncounted(update: UncountedUpdate, removed: Collection[str], now: Time
     if finished.type == COMPLETE:
         status = replace(status, completion_time=finished.last_transition_time)
     return CountedUpdate(status, True, finished)
-
-
-def _truncated(time: Time | None) -> Time | None:
-    return None if time is None else time.replace(microsecond=0)
