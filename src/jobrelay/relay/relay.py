@@ -15,8 +15,7 @@ from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, R
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain
-from jobrelay.relay.metered_transport import MeteredTransport
-from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies

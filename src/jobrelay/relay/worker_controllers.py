@@ -50,7 +50,6 @@ class WorkerControllers:
         self._tasks = OwnedTasks()
 
     def controller(self, worker: str) -> MirrorController:
-        """The running controller of a worker."""
         return self._running[worker].controller
 
     async def run(self) -> None:

@@ -42,7 +42,6 @@ class NodePool:
         context.manager.add(self.scheduler, Group.CONTROLLERS)
 
     def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
-        """The log of a container."""
         if self.scripted is not None:
             return scripted_log(pod, options)
         assert self.process is not None

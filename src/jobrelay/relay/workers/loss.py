@@ -70,7 +70,6 @@ class LossRecord:
             self._losses[worker] = Loss(since, reason)
 
     def answered(self, worker: str) -> None:
-        """A worker answers."""
         self._losses.pop(worker, None)
 
     async def load(self) -> None:

@@ -28,7 +28,6 @@ class ScopedCache(ObjectIndex):
 
     @property
     def synced(self) -> bool:
-        """Whether all parts are synced."""
         return bool(self._parts) and all(part.synced.is_set() for part in self.parts)
 
     def scope(self, namespaces: Sequence[str]) -> tuple[Cache, ...]:

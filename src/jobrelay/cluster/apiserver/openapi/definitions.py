@@ -77,7 +77,6 @@ class Definitions:
         return name in self._schemas
 
     def text(self, name: str, field: str) -> str:
-        """The description of a field."""
         return self._texts.of_field(name, field)
 
     def v2(self, name: str) -> Obj:

@@ -21,7 +21,6 @@ from jobrelay.cluster.controllers.job.manage import PodPlan
 from jobrelay.cluster.controllers.job.podfailurepolicy import match_failure
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
 from jobrelay.cluster.controllers.job.snapshot import JobSnapshot
-from jobrelay.cluster.controllers.job.suspend import with_suspension
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod, Time
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kinds.batch.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
@@ -92,7 +91,7 @@ def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -
     elif _complete(snapshot, numbers.active):
         finished_condition = conditions.completions_reached(snapshot.now)
     elif plan.managed:
-        suspended = with_suspension(status, suspend=snapshot.job.spec.suspend, now=snapshot.now)
+        suspended = conditions.with_suspension(status, suspend=snapshot.job.spec.suspend, now=snapshot.now)
         if suspended is not None:
             suspension_changed, status = True, suspended
             word = "Suspended" if snapshot.job.spec.suspend else "Resumed"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobrelay.cluster.node.process.host import PodHost, ReferencedObjects
-from jobrelay.cluster.node.process.podlogs import PodLogs
+from jobrelay.cluster.node.process.logs import PodLogs
 from jobrelay.cluster.node.process.volumes import MountSource
 from jobrelay.kinds.core.pod.status import may_restart
 from jobrelay.kinds.strategy import Obj
