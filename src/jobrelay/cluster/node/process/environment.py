@@ -14,7 +14,6 @@ from jobrelay.cluster.node.nodes import ADDRESS
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
-_BINARY: Final = {"memory", "ephemeral-storage"}
 
 
 class ConfigMissing(Exception):
