@@ -82,7 +82,9 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
         return values[0] if values else ""
 
     def warn(self, *texts: str) -> None:
-        self.warnings.extend(text for text in dict.fromkeys(texts) if text not in self.warnings)
+        for text in texts:
+            if text not in self.warnings:
+                self.warnings.append(text)
 
     def authenticated(self, user: UserInfo) -> ApiRequest:
         return msgspec.structs.replace(self, user=user)
