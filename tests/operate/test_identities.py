@@ -10,11 +10,11 @@ import pytest
 from jobrelay.kube import Client, FakeClock, Forbidden, Invalid, Key, NotFound, connect, merge_patch
 from jobrelay.kube.resource import CRONJOBS, EVENTS, JOBS, NAMESPACES, PODS, ROLEBINDINGS, SECRETS, SERVICEACCOUNTS
 from jobrelay.operate.identity import HOME
-from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 from jobrelay.relay.relay import find_origin
 from jobrelay.relay.workers import LossRecord
 from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job
 
 from .fleets import TEAMS, as_relay, install, installed_relay, joined, make_namespaces

@@ -18,10 +18,10 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.assignment import assignment_of
-from jobrelay.relay.names import RELAY
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
+from jobrelay.workloads.names import RELAY
 
 NAMESPACE = "jobrelay-system"
 ORIGIN = "tests"

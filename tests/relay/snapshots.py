@@ -13,11 +13,11 @@ from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
 from jobrelay.relay.model import Refusal, State, WorkerFacts
-from jobrelay.relay.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ORIGIN_OF_TESTS = "tests"

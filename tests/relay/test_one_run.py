@@ -19,10 +19,10 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.model import WorkerFacts
-from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, UpdateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import CommitAssignment, reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import NOW, job, snapshot
 
 STEP = 5.0

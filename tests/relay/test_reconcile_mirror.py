@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_UID
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, MirrorDecision, UpdateMirror, reconcile_mirror
+from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_UID
 from tests.relay.snapshots import complete, job, mirror, refusal, running, snapshot, worker
 
 A, B = worker("a"), worker("b")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.relay.model import State
-from jobrelay.relay.names import ASSIGNMENT, MULTIKUEUE
 from jobrelay.relay.reconcile_original import CommitAssignment, ProbeWorker, Stage, WriteStatus, reconcile_original
+from jobrelay.workloads.names import ASSIGNMENT, MULTIKUEUE
 from tests.relay.snapshots import ago, complete, failed, job, mirror, refusal, running, snapshot, worker
 
 A, B, C = worker("a"), worker("b"), worker("c")

@@ -12,10 +12,10 @@ from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.health import frozen
 from jobrelay.relay.mirror_controller import mirror_name
 from jobrelay.relay.model import State
-from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.workloads import PodSet, WorkloadDemand
+from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import job, worker
 
 TWO_PODS = WorkloadDemand((PodSet(2, {"cpu": Fraction(3, 2)}, {}),), "shape")

@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from jobrelay.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jobrelay.cluster.cluster import Cluster
@@ -20,11 +21,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "InProcessTransport", "NodeSettings"]
 
-
-_MODULES = {"Cluster": "cluster", "InProcessTransport": "inprocess", "NodeSettings": "node.settings"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_exports(__name__, "node.settings", "inprocess", "cluster")

@@ -11,10 +11,10 @@ import functools
 from typing import Any
 
 from jobrelay.apimachinery.times import format_time
+from jobrelay.cluster.apiserver import storage
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.resources import ResourceTable
-from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.kinds import bootstrap as facts
 from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create
 
@@ -31,14 +31,10 @@ def bootstrap(services: ServerContext, port: int) -> None:
         if services.store.get(key, namespace, metadata["name"]) is not None:
             continue
         made = {**prepared, "metadata": copy.deepcopy(metadata)}
-        made["metadata"] |= {
-            "uid": services.uid(),
-            "creationTimestamp": now,
-            "resourceVersion": str(services.store.next_version()),
-        }
+        made["metadata"] |= {"uid": services.uid(), "creationTimestamp": now}
         for entry in made["metadata"].get("managedFields") or ():
             entry["time"] = now
-        services.store.put(key, namespace, metadata["name"], stored_json(made))
+        storage.put(services.store, key, namespace, metadata["name"], made)
 
 
 @functools.lru_cache(1)

@@ -18,7 +18,6 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Final, Self
 
 from jobrelay.apimachinery.names import is_dns1123_label
@@ -199,9 +198,7 @@ class Cluster:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     def _access(self, services: ServerContext) -> Access:
@@ -212,7 +209,7 @@ class Cluster:
             item = services.store.get(key, namespace, name)
             return stored(item.raw) if item is not None else None
 
-        return Access(services.authorizer, Tokens(signing.key, lookup, services.now))
+        return Access(services.authorizer, Tokens(signing.key, lookup, services.now, services.uid))
 
     def _tls(self, authority: Authority) -> ssl.SSLContext:
         self._files.pair("apiserver", lambda: authority.server(_NAMES))

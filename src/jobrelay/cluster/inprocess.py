@@ -18,8 +18,6 @@ from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.kube.errors import ConnectError
 from jobrelay.kube.transport import Headers, Request, Response
 
-__all__ = ["InProcessTransport"]
-
 
 class InProcessTransport:
     """Carries requests to the API server that `serving` returns; None means that it is not running."""

@@ -12,8 +12,6 @@ import pathlib
 import time
 from typing import IO, Final
 
-__all__ = ["FileLock"]
-
 _TRIES: Final = 5  # another process that calls `holder` has the lock for an instant
 
 

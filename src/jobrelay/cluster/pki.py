@@ -43,13 +43,8 @@ def _builder(
 
 
 def _pem(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
-    return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
-
-
-def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return KeyPair(certificate.public_bytes(pem), key.private_bytes(pem, form, serialization.NoEncryption()))
 
 
 def make_authority(common: str) -> KeyPair:

@@ -18,9 +18,9 @@ from jobrelay.operate.identity import HOME, IDENTITY, WORKER
 from jobrelay.operate.joining import PERMISSION_KINDS
 from jobrelay.operate.manifests import MANAGED_BY
 from jobrelay.operate.registry import list_workers, unregister_worker
-from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.relay import find_origin
 from jobrelay.workloads import load_adapters
+from jobrelay.workloads.names import ORIGIN
 
 __all__ = ["LeaveRequest", "leave"]
 

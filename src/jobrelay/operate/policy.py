@@ -11,7 +11,7 @@ from typing import Final
 
 from jobrelay.kube.resource import VALIDATINGADMISSIONPOLICIES, VALIDATINGADMISSIONPOLICYBINDINGS
 from jobrelay.operate.manifests import Manifest, manifest
-from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 
 __all__ = ["policy", "policy_binding"]
 

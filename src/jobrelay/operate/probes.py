@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobrelay.kube import Client, Forbidden, StatusError
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 
 __all__ = ["enforces_policies", "is_forbidden", "probe_job"]
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from jobrelay.relay.snapshot import WorkloadSnapshot
 
-__all__ = ["Admitted", "NotAdmitted", "admit"]
-
 
 @dataclass(frozen=True, slots=True)
 class Admitted:

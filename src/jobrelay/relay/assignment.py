@@ -10,9 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from jobrelay.kube import Object
-from jobrelay.relay.names import ASSIGNMENT, EPOCH
-
-__all__ = ["Assignment", "assignment_of", "epoch_of"]
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 
 
 class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -18,8 +18,6 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
 
-__all__ = ["Dispatcher", "MirrorQueue"]
-
 _URGENT = 10
 
 
@@ -62,9 +60,6 @@ class Dispatcher:
         self._own_write = False
         for kind in state.kinds.values():
             kind.originals.subscribe(partial(self._original_event, kind))
-
-    def enqueue_original(self, ref: WorkloadRef) -> None:
-        self.originals.add(ref)
 
     def enqueue_mirror(self, ref: WorkloadRef, worker: str) -> None:
         if (queue := self._mirrors.get(worker)) is not None:

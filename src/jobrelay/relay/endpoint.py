@@ -23,8 +23,6 @@ from jobrelay.relay.overview import worker_views, workload_views
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workload_kind import WorkloadRef
 
-__all__ = ["ENDPOINT", "Endpoint"]
-
 ENDPOINT: Final = "jobrelay.dev/endpoint"
 """Annotation on the Lease: the address of the leading relay."""
 _ANYWHERE: Final = ("0.0.0.0", "::", "")

@@ -12,8 +12,6 @@ import msgspec
 from jobrelay.relay.reconcile_original import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
 
-__all__ = ["Explanation", "WorkerVerdict", "WorkloadView", "explain", "workload_view"]
-
 
 class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Whether one worker can take the workload, and why."""

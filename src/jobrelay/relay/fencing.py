@@ -21,8 +21,6 @@ from datetime import datetime, timedelta
 
 from jobrelay.workloads import Workload
 
-__all__ = ["deadline", "renewal", "stopped_by_lease"]
-
 _MAX_INT32 = 2**31 - 1
 
 

@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.settings import Settings
 
-__all__ = ["frozen", "lost_at"]
-
 
 def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
     """Whether most workers were lost within `window` seconds.

@@ -1,10 +1,12 @@
-"""The relay's metrics, by worker and result, in a registry of their own."""
+"""The relay's metrics, by worker and result, in a registry of their own, and a transport that counts requests."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-__all__ = ["RelayMetrics"]
+from jobrelay.kube import KubeError, Request, Response, Transport
 
 _LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -55,3 +57,25 @@ class RelayMetrics:
     def text(self) -> bytes:
         """In Prometheus' text format."""
         return generate_latest(self.registry)
+
+
+class MeteredTransport:
+    """Forwards requests and counts them by cluster, verb and status code."""
+
+    def __init__(self, inner: Transport, cluster: str, metrics: RelayMetrics) -> None:
+        self._inner, self._cluster, self._calls = inner, cluster, metrics.calls
+
+    async def send(self, request: Request) -> Response:
+        verb = "WATCH" if "watch=true" in request.path else request.method
+        try:
+            response = await self._inner.send(request)
+        except KubeError:
+            self._calls.labels(self._cluster, verb, "none").inc()
+            raise
+        self._calls.labels(self._cluster, verb, str(response.status)).inc()
+        return response
+
+    async def close(self) -> None:
+        close: Callable[[], Awaitable[None]] | None = getattr(self._inner, "close", None)
+        if close is not None:
+            await close()

@@ -34,7 +34,6 @@ from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.model import Refusal
-from jobrelay.relay.names import ORIGIN, ORIGIN_UID
 from jobrelay.relay.original_controller import NOT_LEADING
 from jobrelay.relay.reconcile_mirror import (
     CreateMirror,
@@ -50,8 +49,7 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
-
-__all__ = ["MirrorController", "mirror_name"]
+from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 
 log = structlog.get_logger(__name__)
 
@@ -218,7 +216,7 @@ class MirrorController:
             self._unmarked(ref, snapshot, found)
             return
         message = f"there is a {resource.kind} {ref.key.namespace}/{name} that is not ours, and it is left alone"
-        self._refuse(snapshot, message, "foreign", same_shape=False)
+        self._refused(snapshot, message, same_shape=False)
         self._enqueue_original(ref)
 
     def _unmarked(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
@@ -230,21 +228,12 @@ class MirrorController:
         self._queue.queue.add_after(ref, self._state.settings.ask_again)
 
     def _refused(
-        self, snapshot: WorkloadSnapshot, error: KubeError, *, same_shape: bool, retry_after: float | None = None
-    ) -> None:
-        reason = error.status.reason if isinstance(error, StatusError) else type(error).__name__
-        self._refuse(snapshot, str(error), reason, same_shape=same_shape, retry_after=retry_after)
-
-    def _refuse(
-        self,
-        snapshot: WorkloadSnapshot,
-        message: str,
-        reason: str,
-        *,
-        same_shape: bool,
-        retry_after: float | None = None,
+        self, snapshot: WorkloadSnapshot, cause: KubeError | str, *, same_shape: bool, retry_after: float | None = None
     ) -> None:
         """Remember a refusal for this workload, or for all workloads of its shape too."""
+        message, reason = str(cause), "foreign" if isinstance(cause, str) else type(cause).__name__
+        if isinstance(cause, StatusError):
+            reason = cause.status.reason
         wait = self._state.settings.ask_again if retry_after is None else retry_after
         refusal = Refusal(message, self._state.clock.now() + timedelta(seconds=wait))
         self._state.record(snapshot.original.uid).refused(self._worker.name, refusal)

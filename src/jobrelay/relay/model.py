@@ -9,8 +9,6 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Capacity", "NodeFacts", "Refusal", "State", "WorkerFacts"]
-
 
 class State(StrEnum):
     """The state that an operator has set for a worker."""

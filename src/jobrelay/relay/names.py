@@ -4,29 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobrelay.workloads.names import ASSIGNMENT, EPOCH, KUEUE_ORIGIN, MULTIKUEUE, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
-
-__all__ = [
-    "ASSIGNMENT",
-    "CLUSTERS",
-    "CLUSTER_SELECTOR",
-    "COST",
-    "EPOCH",
-    "FENCING",
-    "KUEUE_ORIGIN",
-    "MULTIKUEUE",
-    "NAMESPACES",
-    "ORIGIN",
-    "ORIGIN_NAME",
-    "ORIGIN_UID",
-    "PLACEMENT",
-    "PREFERRED",
-    "RELAY",
-    "RENEW",
-    "STATE",
-    "WEIGHT",
-]
-
 # On the original.
 CLUSTERS: Final = "jobrelay.dev/clusters"
 """Annotation: worker names, comma separated; the workload runs on one of these only."""

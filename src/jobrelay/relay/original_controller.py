@@ -13,7 +13,6 @@ from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, O
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.metrics import RelayMetrics
-from jobrelay.relay.names import ASSIGNMENT
 from jobrelay.relay.reconcile_original import (
     CommitAssignment,
     OriginalDecision,
@@ -27,8 +26,7 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import status_patch
-
-__all__ = ["NOT_LEADING", "OriginalController"]
+from jobrelay.workloads.names import ASSIGNMENT
 
 log = structlog.get_logger(__name__)
 
@@ -108,16 +106,9 @@ class OriginalController:
 
     async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, assignment: Assignment) -> Object:
         original, kind, before = snapshot.original, self._state.kinds[ref.kind], snapshot.assignment
-        change = {"metadata": {**_preconditions(original), "annotations": {ASSIGNMENT: assignment.encode()}}}
         self._state.reserve(original, assignment.cluster, snapshot.demand)
         try:
-            new = await self._client.patch(
-                kind.adapter.resource,
-                original.name,
-                merge_patch(change),
-                original.namespace,
-                field_manager=_FIELD_MANAGER,
-            )
+            new = await self._patch(snapshot, {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}})
         except BaseException:
             self._state.cancel_reservation(kind, original)
             raise
@@ -160,16 +151,18 @@ class OriginalController:
         return None
 
     async def _patch_status(self, snapshot: WorkloadSnapshot, status: dict[str, Any]) -> Object:
-        obj = snapshot.original
-        old: dict[str, Any] = obj.decode().get("status") or {}
-        change = {"metadata": _preconditions(obj), "status": status_patch(old, status)}
+        old: dict[str, Any] = snapshot.original.decode().get("status") or {}
+        return await self._patch(snapshot, {"status": status_patch(old, status)}, "status")
+
+    async def _patch(
+        self, snapshot: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
+    ) -> Object:
+        """Patch the original, if it is still this version of this object."""
+        original, resource = snapshot.original, snapshot.adapter.resource
+        known = {"uid": original.uid, "resourceVersion": original.resource_version}
+        patch = merge_patch({**change, "metadata": known | change.get("metadata", {})})
         return await self._client.patch(
-            snapshot.adapter.resource,
-            obj.name,
-            merge_patch(change),
-            obj.namespace,
-            subresource="status",
-            field_manager=_FIELD_MANAGER,
+            resource, original.name, patch, original.namespace, subresource=subresource, field_manager=_FIELD_MANAGER
         )
 
     def _report_defect(self, snapshot: WorkloadSnapshot, mirror: Object, error: Invalid) -> None:
@@ -203,8 +196,3 @@ def _lacks_end(snapshot: WorkloadSnapshot, written: Object) -> bool:
     """Whether the mirror has ended, but the part of its status that was written does not say so."""
     mirror = snapshot.mirror
     return mirror is not None and mirror.facts.end is not None and snapshot.adapter.read(written).end is None
-
-
-def _preconditions(obj: Object) -> dict[str, Any]:
-    """Metadata that makes a patch fail unless the object is still this version of this object."""
-    return {"uid": obj.uid, "resourceVersion": obj.resource_version}

@@ -18,8 +18,6 @@ from jobrelay.relay.workload_kind import WorkloadRef
 if TYPE_CHECKING:
     from jobrelay.relay.relay import Relay
 
-__all__ = ["ResourceUsage", "WorkerView", "worker_views", "workload_views"]
-
 _BATCH = 200
 
 

@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from jobrelay.kube.clock import Clock, Timer
 
-__all__ = ["PendingWorkloads"]
-
 T = TypeVar("T", bound=Hashable)
 
 

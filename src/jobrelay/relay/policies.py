@@ -12,8 +12,6 @@ from jobrelay.kube.objects import Key
 from jobrelay.relay.names import PLACEMENT
 from jobrelay.relay.placement import PlacementPolicy, PolicyError
 
-__all__ = ["NamespacePolicies"]
-
 log = structlog.get_logger(__name__)
 
 _NONE: Mapping[str, str] = {}

@@ -19,16 +19,6 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import MirrorParameters
 
-__all__ = [
-    "CreateMirror",
-    "DeleteMirror",
-    "MirrorDecision",
-    "UpdateMirror",
-    "mirror_parameters",
-    "orphaned",
-    "reconcile_mirror",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CreateMirror:

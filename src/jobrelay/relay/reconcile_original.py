@@ -31,9 +31,6 @@ from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import Urgency
 
-__all__ = ["CommitAssignment", "OriginalDecision", "ProbeWorker", "Stage", "WriteStatus", "reconcile_original"]
-
-
 _HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 """How long a status is held back for the next change, as a multiple of `Settings.coalesce`."""
 
@@ -160,7 +157,8 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror = snapshot.workers.get(to.cluster), snapshot.mirror
-    free_at = lost_at(to.cluster, snapshot.workers, snapshot.removed, snapshot.settings, _grace(snapshot))
+    grace = snapshot.demand.grace if snapshot.fenced else None
+    free_at = lost_at(to.cluster, snapshot.workers, snapshot.removed, snapshot.settings, grace)
     if worker is None and free_at is None:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
@@ -182,10 +180,6 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     if mirror is None and refusal is not None:
         return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} refused it: {refusal.message}.")
     return _return(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to)
-
-
-def _grace(snapshot: WorkloadSnapshot) -> float | None:
-    return snapshot.demand.grace if snapshot.fenced else None
 
 
 def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision:

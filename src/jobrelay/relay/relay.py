@@ -15,8 +15,7 @@ from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, R
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain
-from jobrelay.relay.metered_transport import MeteredTransport
-from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
@@ -28,8 +27,6 @@ from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import Adapter, load_adapters
-
-__all__ = ["Relay", "find_origin"]
 
 REQUEST_TIMEOUT = 15.0
 GRACE = 5.0
@@ -51,8 +48,8 @@ async def find_origin(client: Client) -> str:
 class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
-    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker. `random`
-    jitters pauses.
+    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker.
+    `random` jitters pauses.
     """
 
     def __init__(
@@ -110,7 +107,15 @@ class Relay:
             self.state, self.snapshots, self.dispatcher, client, recorder, metrics, leads=self.leads, grace=grace
         )
         self.workers = WorkerControllers(
-            self.state, self.snapshots, self.dispatcher, self.registry, recorder, metrics, leads=self.leads, grace=grace
+            self.state,
+            self.snapshots,
+            self.dispatcher,
+            self.registry,
+            recorder,
+            metrics,
+            leads=self.leads,
+            grace=grace,
+            random=random,
         )
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [*(kind.originals for kind in kinds), namespaces, self.registry]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["FENCE_LEASE", "KEEP_FINISHED", "LOST_TIMEOUT", "Settings"]
-
 LOST_TIMEOUT: Final = 900.0
 KEEP_FINISHED: Final = 600.0
 FENCE_LEASE: Final = 300.0

@@ -16,8 +16,6 @@ from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_re
 from jobrelay.relay.settings import Settings
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
-__all__ = ["Mirror", "WorkloadSnapshot"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mirror:

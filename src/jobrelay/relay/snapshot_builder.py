@@ -13,8 +13,6 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind
 
-__all__ = ["Policies", "SnapshotBuilder"]
-
 Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
 """From a namespace to its placement policy and its annotations."""
 _NO_REFUSALS: Mapping[str, Refusal] = {}
@@ -46,12 +44,7 @@ class SnapshotBuilder:
     """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
 
     def __init__(
-        self,
-        state: RelayState,
-        registry: Registry,
-        placer: Placer,
-        policies: Policies,
-        backlog: Callable[[str], int],
+        self, state: RelayState, registry: Registry, placer: Placer, policies: Policies, backlog: Callable[[str], int]
     ) -> None:
         self._state, self._registry, self._backlog = state, registry, backlog
         self._placer, self._policies = placer, policies

@@ -22,8 +22,6 @@ from jobrelay.relay.workload_kind import WorkloadKind, origin_uid
 from jobrelay.relay.workload_record import WorkloadRecord
 from jobrelay.workloads import WorkloadDemand
 
-__all__ = ["RelayState"]
-
 
 class _Starting(NamedTuple):
     """The original of a mirror that has started, and how many pods the mirror has."""

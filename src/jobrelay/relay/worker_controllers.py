@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 
 from jobrelay.kube import EventRecorder
 from jobrelay.relay.dispatcher import Dispatcher
@@ -14,8 +15,6 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_events import WorkerEvents
 from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workers.tasks import OwnedTasks
-
-__all__ = ["WorkerControllers"]
 
 
 class _RunningWorker:
@@ -42,14 +41,15 @@ class WorkerControllers:
         *,
         leads: Callable[[], bool],
         grace: float,
+        random: Random,
     ) -> None:
         self._state, self._snapshots, self._dispatcher, self._registry = state, snapshots, dispatcher, registry
         self._recorder, self._metrics, self._leads, self._grace = recorder, metrics, leads, grace
+        self._random = random
         self._running: dict[str, _RunningWorker] = {}
         self._tasks = OwnedTasks()
 
     def controller(self, worker: str) -> MirrorController:
-        """The running controller of a worker."""
         return self._running[worker].controller
 
     async def run(self) -> None:
@@ -84,7 +84,7 @@ class WorkerControllers:
             queue,
             self._recorder,
             self._metrics,
-            enqueue_original=self._dispatcher.enqueue_original,
+            enqueue_original=self._dispatcher.originals.add,
             leads=self._leads,
             grace=self._grace,
         )
@@ -103,7 +103,7 @@ class WorkerControllers:
     def _worker_changed(self, running: _RunningWorker) -> None:
         worker = running.worker
         if worker.connected and running.events is None:
-            events = WorkerEvents(worker, self._state.kinds, self._recorder, self._state.clock)
+            events = WorkerEvents(worker, self._state.kinds, self._recorder, self._state.clock, self._random)
             running.events = self._tasks.start(events.run(), f"events of {worker.name}")
             self._dispatcher.worker_connected(worker)
         elif running.events is not None and not worker.connected:

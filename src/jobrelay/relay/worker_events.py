@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from random import Random
 
 import msgspec
 import structlog
@@ -22,8 +23,6 @@ from jobrelay.kube.resource import EVENTS_CORE
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workload_kind import WorkloadKind, origin_key
-
-__all__ = ["WorkerEvents"]
 
 log = structlog.get_logger(__name__)
 
@@ -48,9 +47,15 @@ class WorkerEvents:
     """Follows the Warning events of one worker."""
 
     def __init__(
-        self, worker: WorkerConnection, kinds: Mapping[str, WorkloadKind], recorder: EventRecorder, clock: Clock
+        self,
+        worker: WorkerConnection,
+        kinds: Mapping[str, WorkloadKind],
+        recorder: EventRecorder,
+        clock: Clock,
+        random: Random,
     ) -> None:
-        self._worker, self._kinds, self._recorder, self._clock = worker, kinds, recorder, clock
+        self._worker, self._kinds, self._recorder = worker, kinds, recorder
+        self._clock, self._random = clock, random
 
     async def run(self) -> None:
         """Watch until cancelled, in the namespaces that the worker serves or in all."""
@@ -63,6 +68,7 @@ class WorkerEvents:
             namespace,
             field_selector="type=Warning",
             clock=self._clock,
+            random=self._random,
             transform=_reduced,
             terminal=_REFUSALS,
         )

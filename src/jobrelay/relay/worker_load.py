@@ -14,8 +14,6 @@ from fractions import Fraction
 
 from jobrelay.workloads import WorkloadDemand
 
-__all__ = ["WorkerLoad"]
-
 _NONE: Mapping[str, Fraction] = {}
 
 

@@ -12,10 +12,8 @@ from typing import NamedTuple
 from jobrelay.kube import Cache, Object
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import assignment_of
-from jobrelay.relay.names import ORIGIN_NAME, ORIGIN_UID
 from jobrelay.workloads import Adapter
-
-__all__ = ["WorkloadKind", "WorkloadRef", "origin_key", "origin_uid"]
+from jobrelay.workloads.names import ORIGIN_NAME, ORIGIN_UID
 
 _ASSIGNED = "assigned"
 _NO_MIRRORS: Mapping[str, Object] = {}

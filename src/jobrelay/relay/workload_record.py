@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from jobrelay.relay.model import Refusal
 
-__all__ = ["WorkloadRecord"]
-
 
 @dataclass(slots=True)
 class WorkloadRecord:

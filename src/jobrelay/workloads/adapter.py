@@ -20,8 +20,6 @@ from typing import Any, Protocol, runtime_checkable
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import Key
 
-__all__ = ["Adapter", "MirrorParameters", "PodSet", "Urgency", "Workload", "WorkloadDemand", "WorkloadOutcome"]
-
 
 class Urgency(Enum):
     """How long a new status may be held back, so that it and the next one become one write."""

@@ -9,8 +9,6 @@ from jobrelay.kube import Object
 from jobrelay.workloads.adapter import MirrorParameters
 from jobrelay.workloads.names import DOMAIN, EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 
-__all__ = ["metadata_patch", "mirror_metadata", "user_annotations"]
-
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["status_patch"]
-
 
 def status_patch(old_status: Mapping[str, Any], new_status: Mapping[str, Any]) -> dict[str, Any]:
     """The merge patch from one status to another; empty if they are equal. It goes under the key `status`.

@@ -16,8 +16,6 @@ import structlog
 from jobrelay.workloads.adapter import Adapter
 from jobrelay.workloads.job import JobAdapter
 
-__all__ = ["GROUP", "AdapterConflict", "load_adapters"]
-
 log = structlog.get_logger(__name__)
 
 GROUP: Final = "jobrelay.workloads"
@@ -44,12 +42,9 @@ def _adapters(points: Iterable[EntryPoint]) -> Iterator[tuple[str, Adapter]]:
         try:
             adapter = point.load()()
             if not isinstance(adapter, Adapter):
-                raise TypeError(f"{type(adapter).__name__} lacks {', '.join(_missing(adapter))}")
+                missing = [name for name in vars(Adapter) if not name.startswith("_") and not hasattr(adapter, name)]
+                raise TypeError(f"{type(adapter).__name__} lacks {', '.join(missing)}")
         except Exception as error:  # foreign code: whatever it raises, the relay continues without it
             log.warning(f"workload adapter {point.name} cannot be used: {error}", target=point.value, exc_info=error)
             continue
         yield f"{point.name} ({point.value})", adapter
-
-
-def _missing(adapter: object) -> list[str]:
-    return [name for name in vars(Adapter) if not name.startswith("_") and not hasattr(adapter, name)]

@@ -12,8 +12,6 @@ from typing import Any
 
 from jobrelay.kinds.core.pod.resources import is_pod_level, total_requests
 
-__all__ = ["pod_requests"]
-
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, Fraction]:
     """The requests of a pod by resource, without those that are zero. Raises ValueError for a malformed amount."""

@@ -13,9 +13,9 @@ import msgspec
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Connection, FakeClock, FaultyTransport, Request, Response, Transport
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
+from jobrelay.workloads.names import ORIGIN
 
 ORIGIN_HERE = "test"
 

@@ -151,8 +151,7 @@ def report(request: ApiRequest, notes: Notes | None, directive: str, refuse: Any
     if directive == "Strict":
         raise refuse("strict decoding error: " + ", ".join(notes.texts))
     for text in notes.texts:
-        for line in text.removeprefix(_YAML_ERRORS).split("\n  "):
-            request.warn(line)
+        request.warn(*text.removeprefix(_YAML_ERRORS).split("\n  "))
 
 
 def repeated_keys(lines: list[str]) -> str:

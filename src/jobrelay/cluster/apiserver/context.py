@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.resources import ResourceTable
@@ -14,12 +14,8 @@ from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 from jobrelay.kube.metrics import MetricCollector
 
-_RANDOM = random.Random()
+_RANDOM = Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-
-
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
 
 
 def random_suffix(length: int = 5) -> str:
@@ -39,9 +35,10 @@ def new_uid() -> str:
 class ServerContext:
     store: Store
     resources: ResourceTable
-    now: Callable[[], dt.datetime] = _now
+    now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     suffix: Callable[[], str] = random_suffix
     uid: Callable[[], str] = new_uid
+    random: Random = field(default_factory=Random)
     authorizer: Authorizer = field(init=False)
     nodes: NodeStreams | None = None
     collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server

@@ -35,7 +35,9 @@ class CrdControllers:
             self._serve(crd)
 
     def _changed(self, change: Change) -> None:
-        asyncio.get_running_loop().call_soon(self._settle, (change.after or change.before).name)  # type: ignore[union-attr]
+        item = change.after or change.before
+        assert item is not None
+        asyncio.get_running_loop().call_soon(self._settle, item.name)
 
     def _settle(self, name: str) -> None:
         item = self._server.store.get(KEY, "", name)

@@ -92,23 +92,13 @@ def served_versions(crd: Obj) -> list[ServedResource]:
         to_storage, from_storage = _conversions(crd, custom, storage)
         made.append(
             ServedResource(
-                group=spec["group"],
-                version=version["name"],
-                plural=names["plural"],
-                kind=names["kind"],
-                singular=names.get("singular", names["kind"].lower()),
-                namespaced=spec["scope"] == "Namespaced",
-                verbs=VERBS,
-                short=tuple(names.get("shortNames") or ()),
-                categories=tuple(names.get("categories") or ()),
-                subresources=_subresources(spec["group"], version, names["kind"]),
-                list_kind=names.get("listKind") or f"{names['kind']}List",
-                custom=custom,
-                storage_version=storage,
-                to_storage=to_storage,
-                from_storage=from_storage,
+                spec["group"], version["name"], names["plural"], names["kind"],
+                names.get("singular", names["kind"].lower()), spec["scope"] == "Namespaced", VERBS,
+                tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
+                _subresources(spec["group"], version, names["kind"]), list_kind=names.get("listKind", ""),
+                custom=custom, storage_version=storage, to_storage=to_storage, from_storage=from_storage,
             )
-        )
+        )  # fmt: skip
     return made
 
 
@@ -118,10 +108,7 @@ def _conversions(crd: Obj, kind: CustomKind, storage: str) -> tuple[Convert | No
         changed = crd["metadata"].get("generation", 1) > 1 or len(crd["spec"]["versions"]) > 1
         return None, (lambda obj: from_storage(obj, kind, kind)) if changed else None
     stored = kind.in_version(storage)
-    return (
-        lambda obj: to_storage(obj, stored),
-        lambda obj: from_storage(obj, stored, kind),
-    )
+    return (lambda obj: to_storage(obj, stored), lambda obj: from_storage(obj, stored, kind))
 
 
 def _subresources(group: str, version: Obj, kind: str) -> dict[str, Subresource]:

@@ -14,6 +14,7 @@ from jobrelay.cluster.apiserver import admission, crds, errors, represent, stora
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
+from jobrelay.cluster.apiserver.ownership import set_or_remove
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
@@ -52,7 +53,7 @@ class Deleter:
         before = obj["metadata"].get("finalizers") or []
         if graceful or before or set(finalizers) != set(before):
             if set(finalizers) != set(before):
-                _set_finalizers(obj["metadata"], finalizers)
+                set_or_remove(obj["metadata"], "finalizers", finalizers)
             if finalizers and not graceful:
                 mark_as_deleting(obj, self.server.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
@@ -70,8 +71,7 @@ class Deleter:
     def warn(self) -> None:
         """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""
         if self.options.propagation is None and self.options.orphan is None:
-            for text in self.served.strategy.warn_delete:
-                self.request.warn(text)
+            self.request.warn(*self.served.strategy.warn_delete)
 
     def _check_preconditions(self, obj: Obj) -> None:
         metadata, kind = obj["metadata"], self.served.kind
@@ -148,7 +148,7 @@ class Deleter:
             obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
             if self.options.propagation == "Orphan" or self.options.orphan:
-                _set_finalizers(obj["metadata"], [*(obj["metadata"].get("finalizers") or []), ORPHAN])
+                set_or_remove(obj["metadata"], "finalizers", [*(obj["metadata"].get("finalizers") or []), ORPHAN])
             return False, self._update(obj, item)
         if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
             return False, item.raw
@@ -171,16 +171,8 @@ class Deleter:
         if self.served.strategy.delete_returns_object:
             return raw
         metadata = obj["metadata"]
-        details = {
-            "name": metadata["name"],
-            "group": self.served.group,
-            "kind": self.served.plural,
-            "uid": metadata["uid"],
-        }
-        return {
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-            "details": {key: value for key, value in details.items() if value},
-        }  # fmt: skip
+        details = errors.details(self.served.group, self.served.plural, metadata["name"], uid=metadata["uid"])
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
 def mark_as_deleting(obj: Obj, now: dt.datetime) -> None:
@@ -196,10 +188,3 @@ def mark_as_deleting(obj: Obj, now: dt.datetime) -> None:
 def _bump_generation(metadata: dict[str, Any]) -> None:
     if metadata.get("generation"):
         metadata["generation"] += 1
-
-
-def _set_finalizers(metadata: dict[str, Any], finalizers: list[str]) -> None:
-    if finalizers:
-        metadata["finalizers"] = finalizers
-    else:
-        metadata.pop("finalizers", None)

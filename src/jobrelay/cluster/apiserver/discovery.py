@@ -48,9 +48,6 @@ class Discovery:
         versions = [{"groupVersion": f"{group}/{v}", "version": v} for v in self._versions(group)]
         return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
-    def group_list(self) -> Obj:
-        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group(g) for g in self._groups()]}
-
     def resource_list(self, group: str, version: str) -> Obj:
         listed = []
         for served in self._resources.in_version(group, version):
@@ -96,9 +93,8 @@ class Discovery:
         if group not in self._resources.groups or not group:
             raise errors.page_not_found()
         if len(parts) == 2:
-            return represent.finish(
-                represent.encode({"kind": "APIGroup", "apiVersion": "v1", **self.group(group)}), out
-            )
+            found = {"kind": "APIGroup", "apiVersion": "v1", **self.group(group)}
+            return represent.finish(represent.encode(found), out)
         if parts[2] not in self._resources.groups[group]:
             raise errors.no_such_resource()
         return represent.finish(represent.encode(self.resource_list(group, parts[2])), out)
@@ -116,10 +112,17 @@ class Discovery:
             if not params and range_.media in (negotiate.JSON, "*/*", negotiate.YAML):
                 break
         out = negotiate.output(request.header("accept"), pretty=False)
-        found = self.api_versions() if prefix == "api" else self.group_list()
+        found = self.api_versions()
+        if prefix == "apis":
+            found = {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group(g) for g in groups]}
         answer = represent.finish(represent.encode(found), out)
         answer.headers["Vary"] = "Accept"
         return answer
+
+
+def _other_names(served: ServedResource) -> Obj:
+    found = {"shortNames": list(served.short), "categories": list(served.categories)}
+    return {key: names for key, names in found.items() if names}
 
 
 def _legacy(served: ServedResource) -> Obj:
@@ -127,10 +130,7 @@ def _legacy(served: ServedResource) -> Obj:
         "name": served.plural, "singularName": served.singular, "namespaced": served.namespaced, "kind": served.kind,
         "verbs": list(served.verbs),
     }  # fmt: skip
-    if served.short:
-        entry["shortNames"] = list(served.short)
-    if served.categories:
-        entry["categories"] = list(served.categories)
+    entry |= _other_names(served)
     if "list" in served.verbs and served.storage_version and served.plural != "componentstatuses":
         entry["storageVersionHash"] = storage_hash(served)
     return entry
@@ -157,11 +157,7 @@ def _aggregated(served: ServedResource) -> Obj:
         "scope": "Namespaced" if served.namespaced else "Cluster",
         "singularResource": served.singular,
         "verbs": list(served.verbs),
-    }
-    if served.short:
-        entry["shortNames"] = list(served.short)
-    if served.categories:
-        entry["categories"] = list(served.categories)
+    } | _other_names(served)
     if served.subresources:
         entry["subresources"] = [
             {

@@ -40,14 +40,14 @@ def qualified(group: str, resource: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-def _details(group: str, kind: str, name: str = "", **more: Any) -> dict[str, Any]:
-    details = {"name": name, "group": group, "kind": kind, **more}
-    return {key: value for key, value in details.items() if value}
+def details(group: str, kind: str, name: str = "", **more: Any) -> dict[str, Any]:
+    found = {"name": name, "group": group, "kind": kind, **more}
+    return {key: value for key, value in found.items() if value}
 
 
 def not_found(group: str, resource: str, name: str) -> ApiError:
     message = f"{qualified(group, resource)} {go_quote(name)} not found"
-    return ApiError(404, "NotFound", message, details=_details(group, resource, name))
+    return ApiError(404, "NotFound", message, details=details(group, resource, name))
 
 
 def no_such_resource() -> ApiError:
@@ -61,12 +61,12 @@ def page_not_found() -> ApiError:
 
 def already_exists(group: str, resource: str, name: str) -> ApiError:
     message = f"{qualified(group, resource)} {go_quote(name)} already exists"
-    return ApiError(409, "AlreadyExists", message, details=_details(group, resource, name))
+    return ApiError(409, "AlreadyExists", message, details=details(group, resource, name))
 
 
 def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
     message = f"Operation cannot be fulfilled on {qualified(group, resource)} {go_quote(name)}: {why}"
-    return ApiError(409, "Conflict", message, details=_details(group, resource, name))
+    return ApiError(409, "Conflict", message, details=details(group, resource, name))
 
 
 def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> ApiError:
@@ -75,13 +75,13 @@ def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> A
     if found:
         message += f": {aggregate(found)}"
     causes = [error.cause() for error in found]
-    return ApiError(422, "Invalid", message, details=_details(group, kind, name, causes=causes))
+    return ApiError(422, "Invalid", message, details=details(group, kind, name, causes=causes))
 
 
 def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
     subject = f"{qualified(group, resource)} {go_quote(name)}" if name else qualified(group, resource)
     message = f"{subject} is forbidden: {why}" if resource else f"forbidden: {why}"
-    return ApiError(403, "Forbidden", message, details=_details(group, resource, name))
+    return ApiError(403, "Forbidden", message, details=details(group, resource, name))
 
 
 def bad_request(message: str) -> ApiError:
@@ -94,7 +94,7 @@ def unauthorized() -> ApiError:
 
 def method_not_supported(group: str, resource: str, action: str) -> ApiError:
     message = f'{action} is not supported on resources of kind "{qualified(group, resource)}"'
-    return ApiError(405, "MethodNotAllowed", message, details=_details(group, resource))
+    return ApiError(405, "MethodNotAllowed", message, details=details(group, resource))
 
 
 def method_not_allowed() -> ApiError:
@@ -137,7 +137,7 @@ def version_too_large(wanted: int, current: int) -> ApiError:
 
 
 def too_many_requests(message: str, retry_after: int, causes: Sequence[dict[str, str]] = ()) -> ApiError:
-    details: dict[str, Any] = {"retryAfterSeconds": retry_after} if retry_after else {}
+    found: dict[str, Any] = {"retryAfterSeconds": retry_after} if retry_after else {}
     if causes:
-        details["causes"] = list(causes)
-    return ApiError(429, "TooManyRequests", message, details=details)
+        found["causes"] = list(causes)
+    return ApiError(429, "TooManyRequests", message, details=found)

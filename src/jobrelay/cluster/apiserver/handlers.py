@@ -33,8 +33,7 @@ class ResourceHandlers:
 
     async def list(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         given = options.list_options(request)
-        out = output_for(request)
-        return await reader.list_(self.server, request, served, given, out)
+        return await reader.list_(self.server, request, served, given, output_for(request))
 
     async def watch(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         given = options.list_options(request)

@@ -1,7 +1,7 @@
 """The metrics of the API server, under Kubernetes' names and labels where it has some.
 
-The path of a request has only plain counters: it finds its counts, adds one to its code and one to its duration. The rest
-(objects, open watches, the store) is read when somebody asks for the metrics.
+The path of a request has only plain counters: it finds its counts, adds one to its code and one to its duration. The
+rest (objects, open watches, the store) is read when somebody asks for the metrics.
 
 Labels only have values that the server knows: a request for a resource or path that is not served is counted without
 naming it, so that no client can make the number of series grow.
@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -75,9 +74,7 @@ class Timed:
         self._start = time.perf_counter()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._metrics.in_flight[self._reading] -= 1
         if self.code:  # else the client went away before there was an answer
             self._metrics.count(self._request, self.code, time.perf_counter() - self._start)
@@ -122,19 +119,17 @@ class ApiServerMetrics:
         return series
 
     def _key(self, request: ApiRequest, info: RequestInfo) -> RequestLabels:
-        dry_run = _dry_run(request.query["dryRun"]) if "dryRun" in request.query else ""
+        dry_run = ""
+        if (asked := request.query.get("dryRun")) is not None:
+            dry_run = "All" if all(value == "All" for value in asked) else "invalid"
         served = self._services.resources.get(info.group, info.version, info.resource) if info.resource else None
         if served is None:
             verb = "GET" if request.method == "HEAD" else request.method if request.method in _METHODS else "other"
             path = request.path.rstrip("/")
             return RequestLabels("", dry_run, "", "", "", path if path in _PATHS else "", verb, "")
-        scope = (
-            "resource"
-            if info.name or info.selected or info.verb == "create"
-            else "namespace"
-            if info.namespace
-            else "cluster"
-        )
+        scope = "namespace" if info.namespace else "cluster"
+        if info.name or info.selected or info.verb == "create":
+            scope = "resource"
         subresource = info.subresource if info.subresource in served.subresources else ""
         if subresource in _CONNECTS:
             verb = "CONNECT"
@@ -200,7 +195,3 @@ class ApiServerMetrics:
         yield family("jobrelay_store_version", "gauge", "The newest resourceVersion.", version)
         sizes: list[MetricSample] = [("_sum", {}, store.writes), ("_count", {}, store.commits)]
         yield family("jobrelay_store_batch_size", "summary", "Writes that share a commit.", sizes)
-
-
-def _dry_run(values: list[str]) -> str:
-    return "All" if all(value == "All" for value in values) else "invalid"

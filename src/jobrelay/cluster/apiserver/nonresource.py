@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from jobrelay.cluster.apiserver import errors, represent
@@ -25,7 +24,6 @@ VERSION: Final = {
     "buildDate": "2026-01-01T00:00:00Z", "goVersion": f"python{platform.python_version()}", "compiler": "cpython",
     "platform": "linux/amd64",
 }  # fmt: skip
-Answer = Callable[[ApiRequest], Awaitable[ApiResponse]]
 
 
 class NonResourceHandler:

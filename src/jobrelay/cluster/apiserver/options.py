@@ -157,11 +157,8 @@ def delete_options(request: ApiRequest) -> DeleteOptions:
     """The options of a delete: those of the body if there is one, else those of the query."""
     given = _delete_body(request) if request.body else _delete_query(request)
     found: list[FieldError] = []
-    propagation, orphan, dry_run = (
-        given.get("propagationPolicy"),
-        given.get("orphanDependents"),
-        given.get("dryRun") or [],
-    )
+    propagation, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
+    dry_run = given.get("dryRun") or []
     path = Path("propagationPolicy")
     if orphan is not None and propagation is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
@@ -204,8 +201,6 @@ def _delete_body(request: ApiRequest) -> dict[str, Any]:
         if isinstance(value, body.ProtobufObject):
             value = protobuf.decode_message(value.raw, type_of(_DELETE_OPTIONS))
         given: dict[str, Any] = decode(value if value is not None else {}, type_of(_DELETE_OPTIONS))
-    except body.Unreadable as error:
-        raise errors.bad_request(str(error)) from None
-    except (DecodeError, protobuf.ProtobufError) as error:
+    except (body.Unreadable, DecodeError, protobuf.ProtobufError) as error:
         raise errors.bad_request(str(error)) from None
     return given

@@ -42,10 +42,15 @@ def _known(served: ServedResource, subresource: str) -> dict[str, Any]:
 
 def record(obj: Obj, managed: list[dict[str, Any]] | None) -> None:
     """Sets or removes the managedFields of an object."""
-    if managed:
-        obj["metadata"]["managedFields"] = managed
+    set_or_remove(obj["metadata"], "managedFields", managed)
+
+
+def set_or_remove(metadata: dict[str, Any], key: str, value: list[Any] | None) -> None:
+    """Sets a list; an empty one is left out."""
+    if value:
+        metadata[key] = value
     else:
-        obj["metadata"].pop("managedFields", None)
+        metadata.pop(key, None)
 
 
 def _convert(served: ServedResource) -> Callable[[Obj, str], Obj] | None:

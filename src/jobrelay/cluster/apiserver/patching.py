@@ -248,8 +248,7 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
             text = body.repeated_keys(duplicates)
             raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {text}")
         if self.strict:
-            for line in duplicates:
-                self.request.warn(line)
+            self.request.warn(*duplicates)
 
 
 _BOOKKEEPING: Final = frozenset({"finalizers", "ownerReferences", "resourceVersion"})

@@ -67,7 +67,8 @@ def answer_object(
 ) -> ApiResponse:
     """One stored object as an answer."""
     if out.transform == "Table":
-        return finish(encode(table(served, [raw], out, now, include, _version_only(raw))), out, code)
+        metadata = {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
+        return finish(encode(table(served, [raw], out, now, include, metadata)), out, code)
     if out.transform == "PartialObjectMetadata":
         return finish(encode(metadata_only(stored(raw), out)), out, code)
     if out.transform:
@@ -78,10 +79,6 @@ def answer_object(
 def metadata_only(obj: Obj, out: Output) -> Obj:
     version = f"meta.k8s.io/{out.meta_version}"
     return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": bare_metadata(obj["metadata"])}
-
-
-def _version_only(raw: bytes) -> Obj:
-    return {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
 
 
 def _wrong_form(served: ServedResource, out: Output, suffix: str) -> errors.ApiError:

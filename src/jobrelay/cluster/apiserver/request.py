@@ -81,9 +81,10 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
         values = self.query.get(name)
         return values[0] if values else ""
 
-    def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
+    def warn(self, *texts: str) -> None:
+        for text in texts:
+            if text not in self.warnings:
+                self.warnings.append(text)
 
     def authenticated(self, user: UserInfo) -> ApiRequest:
         return msgspec.structs.replace(self, user=user)

@@ -25,10 +25,6 @@ _LABELLED = msgspec.json.Decoder(_LabelledObject)
 Term = tuple[str, str, str]
 
 
-def labels_of(raw: bytes) -> dict[str, str]:
-    return _LABELLED.decode(raw).metadata.labels
-
-
 class Selection:
     """A predicate on stored objects. `key` is equal for equal selections, so that matches can be shared."""
 
@@ -57,7 +53,7 @@ class Selection:
             actual = item.name if label == "metadata.name" else item.namespace
             if (actual == value) != (operator == "="):
                 return False
-        if self._labels is not None and not self._labels.matches(labels_of(item.raw)):
+        if self._labels is not None and not self._labels.matches(_LABELLED.decode(item.raw).metadata.labels):
             return False
         return not self._fields or self._match_fields(item.raw)
 

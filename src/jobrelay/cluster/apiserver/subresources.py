@@ -7,7 +7,7 @@ if it were the object. The others (`binding`, `eviction`, `token`, `log`) are ac
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from jobrelay.cluster.apiserver import actions, errors
 from jobrelay.cluster.apiserver.access import Access
@@ -54,8 +54,7 @@ class SubresourceHandler:
         return await action(self._handlers, self._access, request, served)
 
     async def _update(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
-        verbs: dict[str, Any] = {"update": self._handlers.update, "patch": self._handlers.patch}
         if request.info.verb == "get":
             return await self._handlers.get(request, served)
-        answer: ApiResponse = await verbs[request.info.verb](request, served, request.info.subresource)
-        return answer
+        change = self._handlers.update if request.info.verb == "update" else self._handlers.patch
+        return await change(request, served, request.info.subresource)

@@ -11,7 +11,6 @@ memory; its client lists again and goes on.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
@@ -133,7 +132,7 @@ class _Watch:
         self._sink = sink
         self.watches.open.add(self)
         loop = asyncio.get_running_loop()
-        timeout = float(self.options.timeout_seconds or DEFAULT_TIMEOUT * (1 + random.random()))
+        timeout = float(self.options.timeout_seconds or DEFAULT_TIMEOUT * (1 + self.server.random.random()))
         self._timers.append(loop.call_later(timeout, self.finish))
         if self.options.bookmarks:
             self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark_later))

@@ -7,9 +7,8 @@ from typing import Final
 
 from jobrelay.apimachinery.apply import apply_object, built_in_schema
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver import ownership, represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.rbac.rules import aggregate_rules
 
@@ -58,7 +57,5 @@ class ClusterRoleAggregationController:
         merged, managed = apply_object(
             live, wanted, manager=MANAGER, force=True, api_version=API_VERSION, now=now, schema=schema
         )
-        merged["metadata"] = {**merged["metadata"], "resourceVersion": str(self._services.store.next_version())}
-        if managed:
-            merged["metadata"]["managedFields"] = managed
-        self._services.store.put(KEY, "", item.name, stored_json(merged))
+        ownership.record(merged, managed)
+        storage.put(self._services.store, KEY, "", item.name, merged)

@@ -22,6 +22,7 @@ from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.ownership import set_or_remove
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, update
 from jobrelay.cluster.controllers.internal import internal_request
@@ -171,23 +172,15 @@ class GarbageCollector:
             self._drop_finalizer(ref, FOREGROUND)
 
     def _check_owners(self, ref: Ref, metadata: _Metadata) -> None:
-        solid = False
-        dangling: set[str] = set()
-        waiting: set[str] = set()
-        for owner in metadata.owner_references:
-            state = self._state(ref, owner)
-            if state == "unknown":
-                return
-            if state == "solid":
-                solid = True
-            else:
-                (dangling if state == "absent" else waiting).add(owner.uid)
-        if solid:
-            if dangling or waiting:
-                self._drop_owners(ref, dangling | waiting)
+        owners = [(owner.uid, self._state(ref, owner)) for owner in metadata.owner_references]
+        states = {state for _, state in owners}
+        if "unknown" in states:
             return
-        foreground = bool(waiting) and bool(self._dependents.get(metadata.uid))
-        self._delete(ref, metadata, foreground=foreground)
+        if "solid" not in states:
+            foreground = "waiting" in states and bool(self._dependents.get(metadata.uid))
+            self._delete(ref, metadata, foreground=foreground)
+        elif len(states) > 1:
+            self._drop_owners(ref, {uid for uid, state in owners if state != "solid"})
 
     def _state(self, ref: Ref, owner: _Owner) -> str:
         """Whether an owner is solid, absent, waiting for its dependents, or of an unknown kind."""
@@ -215,19 +208,13 @@ class GarbageCollector:
             Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
 
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
-        def change(metadata: dict[str, Any]) -> None:
-            kept = [r for r in metadata.get("ownerReferences") or [] if r["uid"] not in uids]
-            _set(metadata, "ownerReferences", kept)
-
-        self._update(ref, change)
+        self._drop(ref, "ownerReferences", lambda reference: reference["uid"] in uids)
 
     def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
-        def change(metadata: dict[str, Any]) -> None:
-            _set(metadata, "finalizers", [f for f in metadata.get("finalizers") or [] if f != finalizer])
+        self._drop(ref, "finalizers", lambda found: found == finalizer)
 
-        self._update(ref, change)
-
-    def _update(self, ref: Ref, change: Callable[[dict[str, Any]], None]) -> None:
+    def _drop(self, ref: Ref, key: str, drops: Callable[[Any], bool]) -> None:
+        """Drops some entries of a list in an object's metadata."""
         served = self._served(ref)
         if served is None or self._store.get(*ref) is None:
             return
@@ -235,17 +222,11 @@ class GarbageCollector:
 
         def propose(old: Obj | None) -> ProposedObject:
             new = represent.stored(represent.encode(old))
-            change(new["metadata"])
+            kept = [entry for entry in new["metadata"].get(key) or [] if not drops(entry)]
+            set_or_remove(new["metadata"], key, kept)
             return ProposedObject(new)
 
         update(write, ref.name, propose)
 
     def _served(self, ref: Ref) -> ServedResource | None:
         return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
-
-
-def _set(metadata: dict[str, Any], key: str, value: list[Any]) -> None:
-    if value:
-        metadata[key] = value
-    else:
-        metadata.pop(key, None)

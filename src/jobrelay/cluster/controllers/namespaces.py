@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import ServedResource
-from jobrelay.cluster.apiserver.storage import stored_json
 from jobrelay.cluster.apiserver.writes import WriteRequest, create
 from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change
@@ -117,12 +116,8 @@ class NamespaceController:
         if finalizers == before and (finalizers or _has_finalizers(namespace)):
             return
         namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
-        namespace["metadata"]["resourceVersion"] = str(self._services.store.next_version())
-        raw = stored_json(namespace)
-        if finalizers or _has_finalizers(namespace):
-            self._services.store.put(KEY, "", name, raw)
-        else:
-            self._services.store.delete(KEY, "", name, raw)
+        write = storage.put if finalizers or _has_finalizers(namespace) else storage.remove
+        write(self._services.store, KEY, "", name, namespace)
 
 
 def _has_finalizers(namespace: dict[str, Any]) -> bool:

@@ -67,7 +67,7 @@ class PodGarbageCollector:
             if not keys:
                 self._bound.pop(node, None)
         if new is not None:
-            node = self._node_of[new.key] = _node(new)
+            node = self._node_of[new.key] = new.decode(_Bound).spec.node_name
             self._bound.setdefault(node, set()).add(new.key)
 
     async def run(self) -> None:
@@ -121,7 +121,3 @@ class PodGarbageCollector:
             await self._context.client.delete(PODS, pod.name, pod.namespace, grace_period=0)
         except KubeError as error:
             log.debug("pod not collected yet", pod=str(pod.key), error=str(error))
-
-
-def _node(pod: Object) -> str:
-    return pod.decode(_Bound).spec.node_name

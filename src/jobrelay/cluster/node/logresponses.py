@@ -5,8 +5,7 @@ from __future__ import annotations
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.node.process.logs import LogStream, read_log
-from jobrelay.cluster.node.process.podlogs import PodLogs
+from jobrelay.cluster.node.process.logs import LogStream, PodLogs, read_log
 from jobrelay.cluster.node.script import parse_script
 from jobrelay.kinds.strategy import Obj
 

@@ -69,7 +69,8 @@ def choose_node(demand: PodDemand, nodes: Sequence[NodeInfo], usage: Mapping[str
             rejected[node.name] = rejection
 
     def score(node: NodeInfo) -> tuple[int, Fraction]:
-        return _preference(demand, node), _free_share(demand, node, usage.get(node.name, _EMPTY))
+        preference = nodematch.preference(_decoded(demand.affinity), node.name, node.labels)
+        return preference, _free_share(demand, node, usage.get(node.name, _EMPTY))
 
     if not fitting:
         return NodeChoice("", rejected)
@@ -120,10 +121,6 @@ def _free_share(demand: PodDemand, node: NodeInfo, used: NodeUsage) -> Fraction:
         if total:
             share += 1 - (used.requests.get(name, Fraction(0)) + wanted.get(name, Fraction(0))) / total
     return share - Fraction(used.pods, 1_000_000)
-
-
-def _preference(demand: PodDemand, node: NodeInfo) -> int:
-    return nodematch.preference(_decoded(demand.affinity), node.name, node.labels)
 
 
 @lru_cache(1024)

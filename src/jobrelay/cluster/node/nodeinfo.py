@@ -93,7 +93,6 @@ def node_info(node: Object) -> NodeInfo:
 
 
 def pod_demand(spec: Mapping[str, Any]) -> PodDemand:
-    """What a pod with this spec demands."""
     return PodDemand(
         tuple(sorted(total_requests(spec).items())),
         tuple(sorted((spec.get("nodeSelector") or {}).items())),

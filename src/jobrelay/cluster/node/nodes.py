@@ -10,8 +10,6 @@ import asyncio
 import platform
 from typing import Any, Final
 
-import msgspec
-
 from jobrelay.apimachinery.times import format_micro_time, format_time
 from jobrelay.cluster.node.settings import NodeSettings
 from jobrelay.kube import Client
@@ -77,14 +75,6 @@ def _platform() -> tuple[str, str]:
     return platform.system().lower(), _ARCHITECTURES.get(machine, machine)
 
 
-class _Spec(msgspec.Struct):
-    taints: list[dict[str, Any]] = []
-
-
-class _Node(msgspec.Struct):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
 class NodeRegistrar:
     """Registers the nodes, then renews their leases."""
 
@@ -122,7 +112,7 @@ class NodeRegistrar:
 
     async def _remove_not_ready_taint(self, made: Object) -> None:
         """Admission taints new nodes until they are ready; these are ready from the start."""
-        taints = made.decode(_Node).spec.taints
+        taints = (made.decode().get("spec") or {}).get("taints") or []
         kept = [taint for taint in taints if taint["key"] != NOT_READY]
         if kept != taints:
             change = {"metadata": {"uid": made.uid}, "spec": {"taints": kept or None}}

@@ -22,8 +22,7 @@ from jobrelay.cluster.node.scripted import ScriptedRuntime
 from jobrelay.cluster.node.settings import NodeSettings
 from jobrelay.control import Group
 from jobrelay.kinds.strategy import Obj
-from jobrelay.kube import Client
-from jobrelay.kube.events import EventRecorder
+from jobrelay.kube import EVENTS_V1, Client
 
 
 class NodePool:
@@ -32,12 +31,10 @@ class NodePool:
     def __init__(self, context: ControllerContext, settings: NodeSettings) -> None:
         self.settings = settings
         scripted = settings.runtime == "scripted"
-        clock = context.clock
         scheduler, kubelet = context.client_of("kube-scheduler"), context.client_of("kubelet")
-        recorder = EventRecorder(scheduler, NAME, NAME, clock=clock)
+        recorder = context.recorder(NAME, NAME, client=scheduler, api=EVENTS_V1)
         self.scheduler = Scheduler(context, scheduler, recorder, record_success=not scripted)
-        context.manager.add(NodeRegistrar(kubelet, clock, settings), Group.CACHES)
-        context.manager.add(recorder, Group.CONTROLLERS)
+        context.manager.add(NodeRegistrar(kubelet, context.clock, settings), Group.CACHES)
         self.scripted = ScriptedRuntime(context, kubelet, settings.names()) if scripted else None
         if self.scripted is not None:
             context.manager.add(self.scripted.controller, Group.CONTROLLERS)
@@ -45,7 +42,6 @@ class NodePool:
         context.manager.add(self.scheduler, Group.CONTROLLERS)
 
     def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
-        """The log of a container."""
         if self.scripted is not None:
             return scripted_log(pod, options)
         assert self.process is not None
@@ -66,11 +62,10 @@ class NodePool:
         settings = self.settings
         folder = (settings.folder or pathlib.Path(tempfile.mkdtemp(prefix="jobrelay-node-"))).absolute()
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
-        recorder = EventRecorder(client, "kubelet", settings.names()[0], clock=context.clock)
+        recorder = context.recorder("kubelet", settings.names()[0], client=client, api=EVENTS_V1)
         launcher, capacity = Launcher(mark, may_mount=settings.mounts), settings.capacity()
         host = PodHost(client, context.clock, launcher, recorder, folder, capacity, api_address=settings.api_address)
         runtime = ProcessRuntime(context, host, settings.names())
-        context.manager.add(recorder, Group.CONTROLLERS)
         context.manager.add(host.oom_killer, Group.CONTROLLERS)
         context.manager.add(runtime, Group.CONTROLLERS)
         return runtime

@@ -39,13 +39,9 @@ class NodeSettings:
 
     def capacity(self) -> dict[str, str]:
         """The capacity of one node, as in its status."""
-        memory = self.memory or f"{_machine_memory() // 1024}Ki"
+        memory = self.memory or f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 1024}Ki"
         pods = _PODS.get(self.runtime, 110) if self.pods is None else self.pods
         return {
             "cpu": self.cpu or str(os.cpu_count() or 1), "ephemeral-storage": "100Gi", "memory": memory,
             "pods": str(pods), **self.extended,
         }  # fmt: skip
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -55,22 +55,17 @@ def phase_of(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], *, stopp
 def _init_progress(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], stopping: bool) -> tuple[bool, bool]:
     """Whether initialization has failed for good, and whether it is still in progress."""
     failed = pending = False
+    # With restart policy `Always`, init containers are restarted only if they fail.
+    policy = {"restartPolicy": "OnFailure"} if spec.get("restartPolicy", "Always") == "Always" else spec
     for container in spec.get("initContainers") or ():
         run = runs[container["name"]]
         if is_sidecar(container):
             pending = pending or not (run.started or run.last or run.exit_code is not None)
             continue
         if code := run.last_exit_code:
-            failed = (
-                failed or stopping or not may_restart(container | {"restartPolicy": None}, _init_policy(spec), code)
-            )
+            failed = failed or stopping or not may_restart(container | {"restartPolicy": None}, policy, code)
         pending = pending or run.exit_code != 0
     return failed, pending
-
-
-def _init_policy(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The restart policy for init containers: with `Always` they are restarted only if they fail."""
-    return {"restartPolicy": "OnFailure"} if spec.get("restartPolicy", "Always") == "Always" else spec
 
 
 def pod_status(
@@ -131,20 +126,14 @@ def _condition(
 def _initialized(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], phase: str) -> tuple[str, tuple[str, str]]:
     if phase == "Succeeded":
         return "True", ("PodCompleted", "")
-    if any(_has_started(runs[container["name"]]) for container in spec.get("containers") or ()):
+    mains = (runs[container["name"]] for container in spec.get("containers") or ())
+    if any(not run.waiting or run.last is not None for run in mains):
         return "True", ("", "")
-    waiting = [c["name"] for c in spec.get("initContainers") or () if not _init_done(c, runs[c["name"]])]
+    inits = ((runs[container["name"]], is_sidecar(container)) for container in spec.get("initContainers") or ())
+    waiting = [run.name for run, sidecar in inits if not (run.started if sidecar else run.ready)]
     if waiting:
         return "False", ("ContainersNotInitialized", f"containers with incomplete status: [{' '.join(waiting)}]")
     return "True", ("", "")
-
-
-def _has_started(run: ContainerRun) -> bool:
-    return not run.waiting or run.last is not None
-
-
-def _init_done(container: Mapping[str, Any], run: ContainerRun) -> bool:
-    return run.started if is_sidecar(container) else run.ready
 
 
 def _containers_ready(spec: Mapping[str, Any], runs: Mapping[str, ContainerRun], phase: str) -> tuple[str, str, str]:

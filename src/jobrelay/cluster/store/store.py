@@ -232,13 +232,9 @@ class Store:
         for listener in list(table.listeners.values()):
             listener(change)
 
-    def flush(self) -> None:
-        """Commits an open batch at once (before closing); its turn in the loop then finds nothing to do."""
-        self._commit()
-
     def close(self) -> None:
-        """Commits what is open; writes in reaction to that last batch fail."""
-        self.flush()
+        """Commits what is open, whose turn in the loop then finds nothing to do; writes in reaction to it fail."""
+        self._commit()
         self._backend.close()
         self._backend = ClosedBackend()
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-__all__ = ["ceil_milli", "count_of", "floor_milli", "format_amount", "format_free"]
-
 _UNITS: Final = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 
 

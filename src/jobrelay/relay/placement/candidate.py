@@ -12,8 +12,6 @@ from .plugins import Rejection
 from .request import PlacementRequest
 from .requirements import WorkloadRequirements
 
-__all__ = ["Candidate", "Filter"]
-
 
 class Candidate:
     """A worker, a workload, and what one placement has found out about the two so far."""

@@ -24,8 +24,6 @@ from jobrelay.kube.objects import Key
 from jobrelay.relay.model import Capacity, NodeFacts
 from jobrelay.workloads.requests import pod_requests
 
-__all__ = ["POD_OWNER", "CapacityTracker"]
-
 POD_OWNER: Final = "jobrelay.dev/mirror-uid"
 """The label by which pods say whose they are, in the form in which they are kept here."""
 _ENDED: Final = ("Succeeded", "Failed")

@@ -12,8 +12,6 @@ from .fit import ResourceFit, WorkerFit
 from .plugins import Rejection
 from .request import PlacementRequest
 
-__all__ = ["EQUAL", "PlacementTrace", "PlacementVerdict", "PluginScore", "sentence", "verdicts"]
-
 EQUAL: Final = 1e-9
 """Scores that differ by less are equal."""
 _NAMED: Final = 3

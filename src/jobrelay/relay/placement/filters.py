@@ -12,8 +12,6 @@ from .amounts import floor_milli, format_amount
 from .candidate import Candidate, Filter
 from .plugins import Rejection
 
-__all__ = ["FILTERS", "NODE_FILTER"]
-
 _MOST_UNANSWERED: Final = 128
 """A worker with this many unanswered requests gets no more: if it hangs, only these workloads are affected."""
 
@@ -73,10 +71,6 @@ def _never_fits(candidate: Candidate) -> bool:
     return fit is not None and not fit.empty and fit.pods > 0
 
 
-def _explain_nodes(candidate: Candidate) -> Rejection:
-    return _explain_size(candidate) if candidate.fit and candidate.fit.eligible else _explain_labels(candidate)
-
-
 def _explain_labels(candidate: Candidate) -> Rejection:
     wants = []
     for pods in candidate.requirements.pod_sets:
@@ -88,8 +82,7 @@ def _explain_labels(candidate: Candidate) -> Rejection:
     asked = f"; they want {', '.join(dict.fromkeys(wants))}" if wants else ""
     found = f"; nodes have taints {', '.join(taints)}" if taints else ""
     return Rejection(
-        f"0/{len(nodes)} nodes take the pods{asked}{found}",
-        "a node with fitting labels and tolerated taints",
+        f"0/{len(nodes)} nodes take the pods{asked}{found}", "a node with fitting labels and tolerated taints"
     )
 
 
@@ -131,5 +124,8 @@ FILTERS: Final = (
     ),
 )
 """In the order in which they are evaluated; the first that rejects gives the reason."""
-NODE_FILTER: Final = Filter(_never_fits, _explain_nodes)
+NODE_FILTER: Final = Filter(
+    _never_fits,
+    lambda candidate: (_explain_size if candidate.fit and candidate.fit.eligible else _explain_labels)(candidate),
+)
 """The last one, which needs the candidate's fit."""

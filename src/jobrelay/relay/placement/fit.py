@@ -22,8 +22,6 @@ from .amounts import floor_milli
 from .nodetotals import NodeResources, NodeTotals
 from .requirements import WorkloadRequirements, requirements_of
 
-__all__ = ["FitCache", "ResourceFit", "WorkerFit"]
-
 _MOST_FITS: Final = 512
 """Cached fits of one worker."""
 _MOST_DEMANDS: Final = 4096

@@ -17,8 +17,6 @@ from jobrelay.relay.model import NodeFacts
 from .amounts import floor_milli
 from .requirements import PodSetRequirements, WorkloadRequirements
 
-__all__ = ["NodeResources", "NodeTotals"]
-
 _TEMPORARY_TAINT: Final = "node.kubernetes.io/"
 _HEAD: Final = 4
 
@@ -125,10 +123,6 @@ def _accepts(node: NodeFacts, pods: PodSetRequirements, *, empty: bool) -> bool:
     return not pods.selects_nodes or nodematch.matches(pods.selector, pods.affinity, node.name, node.labels)
 
 
-def _fitting(requests: Iterable[tuple[str, int]], free: Mapping[str, int]) -> int:
-    return min([free.get(name, 0) // amount for name, amount in requests])
-
-
 def _packed(pod_sets: Sequence[PodSetRequirements], nodes: Sequence[NodeResources], *, empty: bool) -> int:
     """How many pods of several sets fit, packed set by set and node by node; 0 if no pod of one set fits."""
     left = [dict(info.allocatable if empty else info.free) for info in nodes]
@@ -140,7 +134,7 @@ def _packed(pod_sets: Sequence[PodSetRequirements], nodes: Sequence[NodeResource
                 break
             if not _accepts(info.node, pods, empty=empty):
                 continue
-            count = min(_fitting(pods.requests, free), missing)
+            count = min(missing, *[free.get(name, 0) // amount for name, amount in pods.requests])
             for name, amount in pods.requests if count else ():
                 free[name] -= count * amount
             missing -= count

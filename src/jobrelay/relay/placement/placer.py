@@ -29,8 +29,6 @@ from .plugins import PluginResult, PolicyPlugins, Rejection
 from .policy import PlacementPolicy, parse_policy
 from .request import PlacementRequest
 
-__all__ = ["Placement", "Placer"]
-
 
 @dataclass(frozen=True)
 class Placement:

@@ -22,8 +22,6 @@ from jobrelay.workloads import WorkloadDemand
 
 from .request import PlacementRequest
 
-__all__ = ["GROUP", "PluginResult", "PolicyPlugin", "PolicyPlugins", "Rejection"]
-
 log = structlog.get_logger(__name__)
 
 GROUP: Final = "jobrelay.placement"

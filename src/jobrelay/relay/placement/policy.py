@@ -16,8 +16,6 @@ from typing import Final
 from .plugins import PolicyPlugins
 from .scores import SCORES, Score
 
-__all__ = ["DEFAULT_POLICY", "PlacementPolicy", "PolicyError", "WeightedScore", "parse_policy"]
-
 DEFAULT_POLICY: Final = "fit,least-loaded,affinity"
 _MODES: Final = ("fit", "overflow")
 _ALWAYS: Final = (("preferred", 100.0), ("sticky", 10.0))

@@ -13,8 +13,6 @@ from jobrelay.apimachinery.names import name_is_dns_subdomain
 from jobrelay.apimachinery.selectors import Selector, SelectorError, parse_label_selector
 from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, PREFERRED
 
-__all__ = ["PlacementRequest", "read_request"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlacementRequest:

@@ -16,8 +16,6 @@ from jobrelay.workloads import PodSet, WorkloadDemand
 
 from .amounts import ceil_milli
 
-__all__ = ["PodSetRequirements", "WorkloadRequirements", "requirements_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class PodSetRequirements:
@@ -47,7 +45,6 @@ class WorkloadRequirements:
 
 
 def requirements_of(demand: WorkloadDemand) -> WorkloadRequirements:
-    """The requirements of a demand."""
     sets = sorted((_pod_set(pods) for pods in demand.pod_sets), key=_packing_order, reverse=True)
     fields = [(one.count, one.requests, one.selector, list(one.tolerations), one.affinity) for one in sets]
     key = msgspec.json.encode(fields, order="sorted")

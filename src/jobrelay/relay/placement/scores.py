@@ -12,26 +12,12 @@ from typing import Final, TypeAlias
 
 from .candidate import Candidate
 
-__all__ = ["SCORES", "Score"]
-
 Score: TypeAlias = Callable[[Sequence[Candidate]], list[float] | None]
 """Returns None if it does not apply to this workload. There is always at least one candidate."""
 
 
-def _least_loaded(candidates: Sequence[Candidate]) -> list[float]:
-    return [1 - one.load if one.fit else _guess(one) for one in candidates]
-
-
-def _pack(candidates: Sequence[Candidate]) -> list[float]:
-    return [one.load if one.fit else _guess(one) for one in candidates]
-
-
 def _guess(candidate: Candidate) -> float:
     return 0.5 / (1 + candidate.worker.pending)
-
-
-def _spread(candidates: Sequence[Candidate]) -> list[float]:
-    return _fewest([one.worker.live for one in candidates])
 
 
 def _weights(candidates: Sequence[Candidate]) -> list[float]:
@@ -58,10 +44,6 @@ def _ordered(candidates: Sequence[Candidate]) -> list[float]:
     return [1 - one.position / last for one in candidates]
 
 
-def _pending(candidates: Sequence[Candidate]) -> list[float]:
-    return [1 / (1 + one.worker.pending) for one in candidates]
-
-
 def _affinity(candidates: Sequence[Candidate]) -> list[float] | None:
     if not any(pods.affinity for pods in candidates[0].requirements.pod_sets):
         return None
@@ -83,12 +65,12 @@ SCORES: Final[Mapping[str, Score]] = MappingProxyType(
     {
         "affinity": _affinity,
         "cost": _cost,
-        "least-loaded": _least_loaded,
+        "least-loaded": lambda candidates: [1 - one.load if one.fit else _guess(one) for one in candidates],
         "ordered": _ordered,
-        "pack": _pack,
-        "pending": _pending,
+        "pack": lambda candidates: [one.load if one.fit else _guess(one) for one in candidates],
+        "pending": lambda candidates: [1 / (1 + one.worker.pending) for one in candidates],
         "preferred": _preferred,
-        "spread": _spread,
+        "spread": lambda candidates: _fewest([one.worker.live for one in candidates]),
         "sticky": _sticky,
         "weights": _weights,
     }

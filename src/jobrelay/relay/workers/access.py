@@ -18,8 +18,6 @@ from jobrelay.kube import ConfigError, Kubeconfig
 from jobrelay.kube.kubeconfig import KubeconfigCluster, KubeconfigUser
 from jobrelay.relay.workers.spec import Access, RejectedKubeconfig, UsableKubeconfig
 
-__all__ = ["BAD", "INSECURE", "bad", "from_file", "from_text"]
-
 BAD = "BadKubeConfig"
 INSECURE = "InsecureKubeConfig"
 _PREFIX = "load client config failed: "

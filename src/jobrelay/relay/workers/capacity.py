@@ -21,8 +21,6 @@ from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transforms import node_for_capacity, pod_for_capacity
 
-__all__ = ["CapacityFeed"]
-
 _REFUSALS = (Forbidden, NotFound, MethodNotAllowed)
 _RUNNING = "status.phase!=Succeeded,status.phase!=Failed"
 _REPORT_DELAY = 0.1
@@ -47,8 +45,8 @@ class CapacityFeed:
         self._timer: Timer | None = None
         self.nodes = self._cache(client, NODES, node_for_capacity)
         self.pods = self._cache(client, PODS, partial(pod_for_capacity, pod_owner=pod_owner), _RUNNING)
-        self.nodes.subscribe(self._node_changed)
-        self.pods.subscribe(self._pod_changed)
+        self.nodes.subscribe(partial(self._apply, tracker.node))
+        self.pods.subscribe(partial(self._apply, tracker.pod))
 
     def _cache(
         self, client: Client, resource: Resource, keep: Callable[[Object], Object], field_selector: str = ""
@@ -100,12 +98,10 @@ class CapacityFeed:
                 await cache.run()
             await sleep(self._clock, 2 * self._timing.unavailable * (1 + self._random.random()))
 
-    def _node_changed(self, old: Object | None, new: Object | None) -> None:
-        self._tracker.node(old, new)
-        self._caches_changed()
-
-    def _pod_changed(self, old: Object | None, new: Object | None) -> None:
-        self._tracker.pod(old, new)
+    def _apply(
+        self, track: Callable[[Object | None, Object | None], None], old: Object | None, new: Object | None
+    ) -> None:
+        track(old, new)
         self._caches_changed()
 
     def _caches_changed(self) -> None:

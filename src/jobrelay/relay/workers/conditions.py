@@ -20,8 +20,6 @@ from jobrelay.kube.clock import sleep
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.spec import RejectedKubeconfig
 
-__all__ = ["ConditionWriter", "conditions"]
-
 log = structlog.get_logger(__name__)
 
 _INTERVAL = 1.0

@@ -8,8 +8,6 @@ from typing import TypeAlias
 from jobrelay.kube import Client, Connection, Forbidden, NotFound, Transport
 from jobrelay.kube.resource import NAMESPACES
 
-__all__ = ["Connect", "cluster_identity", "over_network", "same_server"]
-
 Connect: TypeAlias = Callable[[str, Connection], Transport]
 """Opens a transport to the worker of this name: over the network, or in the process for tests and simulations."""
 

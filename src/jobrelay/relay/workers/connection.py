@@ -35,7 +35,6 @@ from jobrelay.kube import (
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.model import WorkerFacts
-from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network, same_server
@@ -47,8 +46,7 @@ from jobrelay.relay.workers.spec import RejectedKubeconfig, UsableKubeconfig, Wo
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 from jobrelay.relay.workers.transport import WorkerTransport
-
-__all__ = ["Loss", "WorkerConnection"]
+from jobrelay.workloads.names import ORIGIN
 
 log = structlog.get_logger(__name__)
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from jobrelay.kube import Client, Clock, Forbidden, MethodNotAllowed, NotFound, TooManyRequests
 from jobrelay.kube.clock import deadline
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transport import WorkerTransport
-
-__all__ = ["Heartbeat"]
 
 _ALIVE = (Forbidden, NotFound, MethodNotAllowed, TooManyRequests)
 
@@ -46,7 +45,8 @@ class Heartbeat:
             if left > 0 and not requested:
                 continue
             self._request.clear()
-            await self._ready()
+            with suppress(*_ALIVE):
+                await self._client.call("GET", "/readyz")
             if requested:
                 await self._check_identity()
 
@@ -57,9 +57,3 @@ class Heartbeat:
         except TimeoutError:
             return False
         return True
-
-    async def _ready(self) -> None:
-        try:
-            await self._client.call("GET", "/readyz")
-        except _ALIVE:
-            return

@@ -5,17 +5,16 @@ Definitions that exist already, Kueue's or older ones of our own, are left as th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import resources
 from typing import Any
 
 from jobrelay.apimachinery import yaml
-from jobrelay.kube import AlreadyExists, Client, Clock, NotFound, SystemClock
+from jobrelay.kube import AlreadyExists, Client, Clock, NotFound, Resource, SystemClock
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.discovery import serves
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
 from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
-
-__all__ = ["crds", "ensure_crds", "ensure_namespace"]
 
 _FILES = ("multikueueclusters.yaml", "multikueueconfigs.yaml")
 _ATTEMPTS = 50
@@ -29,20 +28,10 @@ def crds() -> list[dict[str, Any]]:
 
 async def ensure_crds(client: Client, *, clock: Clock | None = None) -> list[str]:
     """Create those definitions that are absent and wait until they are served; returns the names of the new ones."""
-    created = []
-    for definition in crds():
-        name = definition["metadata"]["name"]
-        try:
-            await client.get(CUSTOMRESOURCEDEFINITIONS, name)
-        except NotFound:
-            try:
-                await client.create(CUSTOMRESOURCEDEFINITIONS, definition)
-            except AlreadyExists:
-                continue
-            created.append(name)
-    if created:
+    absent = [each for each in crds() if await _create_absent(client, CUSTOMRESOURCEDEFINITIONS, each)]
+    if absent:
         await _wait_served(client, clock or SystemClock())
-    return created
+    return [definition["metadata"]["name"] for definition in absent]
 
 
 async def _wait_served(client: Client, clock: Clock) -> None:
@@ -54,12 +43,15 @@ async def _wait_served(client: Client, clock: Clock) -> None:
 
 async def ensure_namespace(client: Client, name: str) -> bool:
     """Create a namespace if it is absent; returns whether it was."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    return await _create_absent(client, NAMESPACES, body)
+
+
+async def _create_absent(client: Client, resource: Resource, body: dict[str, Any]) -> bool:
     try:
-        await client.get(NAMESPACES, name)
+        await client.get(resource, body["metadata"]["name"])
     except NotFound:
-        try:
-            await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        except AlreadyExists:
-            return False
-        return True
+        with suppress(AlreadyExists):
+            await client.create(resource, body)
+            return True
     return False

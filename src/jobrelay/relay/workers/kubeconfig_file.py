@@ -13,8 +13,6 @@ from typing import TypeAlias
 from jobrelay.relay.workers.access import bad, from_text
 from jobrelay.relay.workers.spec import Access, UsableKubeconfig
 
-__all__ = ["CHECK_INTERVAL", "KubeconfigFile", "read_foreign", "refreshed"]
-
 CHECK_INTERVAL = 2.0
 _Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 

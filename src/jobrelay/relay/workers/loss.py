@@ -22,8 +22,6 @@ from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import CONFIGMAPS
 from jobrelay.relay.workers.connection import Loss
 
-__all__ = ["NAME", "LossRecord"]
-
 log = structlog.get_logger(__name__)
 
 NAME = "jobrelay-workers"
@@ -72,7 +70,6 @@ class LossRecord:
             self._losses[worker] = Loss(since, reason)
 
     def answered(self, worker: str) -> None:
-        """A worker answers."""
         self._losses.pop(worker, None)
 
     async def load(self) -> None:

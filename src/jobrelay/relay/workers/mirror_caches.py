@@ -19,8 +19,6 @@ from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transforms import checked_mirror
 
-__all__ = ["MirrorCaches"]
-
 _UNAVAILABLE = (Forbidden, NotFound, MethodNotAllowed)
 
 
@@ -57,7 +55,7 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
             label_selector=self._label_selector,
             clock=self._clock,
             random=self._random,
-            transform=partial(_checked, resource),
+            transform=partial(checked_mirror, kind=resource.kind),
             idle_timeout=self._timing.silence,
             terminal=_UNAVAILABLE,
             on_connection_change=self._contact_changed,
@@ -154,7 +152,3 @@ def _rescope(cache: Cache, namespace: str | None) -> None:
     if cache.namespace != namespace:
         cache.namespace = namespace
         cache.start_over()
-
-
-def _checked(resource: Resource, obj: Object) -> Object:
-    return checked_mirror(obj, resource.kind)

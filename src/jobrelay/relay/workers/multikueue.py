@@ -24,8 +24,6 @@ from jobrelay.relay.workers.spec import (
     served_namespaces,
 )
 
-__all__ = ["CLUSTERS", "CONFIGS", "KubeconfigLocation", "location", "secret_access", "selected_names", "spec_of"]
-
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
 CLUSTERS = {
@@ -93,15 +91,20 @@ def location(cluster: Object) -> KubeconfigLocation | RejectedKubeconfig:
     return bad("neither a Secret nor a file with a kubeconfig is named")
 
 
+def kubeconfig_in(secret: Object) -> bytes:
+    """The kubeconfig in a Secret, empty if it has none; raises ProtocolError and binascii.Error."""
+    return base64.b64decode(secret.decode(_Secret).data.get(KEY, ""), validate=True)
+
+
 def secret_access(secret: Object | None, name: str, namespace: str, allow_exec: frozenset[str]) -> Access:
     """Check the kubeconfig in a Secret."""
     if secret is None:
         return bad(f"there is no Secret {name!r} in namespace {namespace!r}")
     try:
-        encoded = secret.decode(_Secret).data.get(KEY)
-        if not encoded:
+        kubeconfig = kubeconfig_in(secret)
+        if not kubeconfig:
             return bad(f"Secret {name!r} in namespace {namespace!r} has no key {KEY!r}")
-        return from_text(base64.b64decode(encoded, validate=True), allow_exec)
+        return from_text(kubeconfig, allow_exec)
     except (ProtocolError, binascii.Error) as error:
         return bad(f"Secret {name!r} in namespace {namespace!r} cannot be read: {error}")
 

@@ -34,14 +34,11 @@ from jobrelay.relay.workers.multikueue import (
     selected_names,
     spec_of,
 )
-from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.source import WorkerSource
-from jobrelay.relay.workers.spec import Access, WorkerSpec
+from jobrelay.relay.workers.spec import Access
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.token_renewal import TokenRenewer
 from jobrelay.relay.workers.transforms import strip_managed_fields
-
-__all__ = ["ObjectSource"]
 
 log = structlog.get_logger(__name__)
 
@@ -61,11 +58,10 @@ class ObjectSource(WorkerSource):
         allow_exec: frozenset[str] = frozenset(),
         random: Random | None = None,
     ) -> None:
+        super().__init__()
         self._client, self._clock, self._random = client, clock, random or Random()
         self._namespace, self._config, self._allow_exec = namespace, config, allow_exec
-        self._changed: Signal[[]] = Signal()
         self._synced = asyncio.Event()
-        self._workers: dict[str, WorkerSpec] = {}
         self._files: dict[str, KubeconfigFile] = {}
         self._read: dict[str, tuple[str, Access]] = {}
         """By name of a Secret: its resourceVersion and what was parsed from it, since parsing is slow."""
@@ -83,10 +79,6 @@ class ObjectSource(WorkerSource):
         """The MultiKueueClusters, set when it is known which version is served."""
         self._configs: Cache | None = None
 
-    @property
-    def workers(self) -> Mapping[str, WorkerSpec]:
-        return self._workers
-
     def secret(self, worker: str) -> Object | None:
         """The Secret with a worker's kubeconfig, if it is in one."""
         cluster = self.clusters.get(Key("", worker)) if self.clusters is not None else None
@@ -102,9 +94,6 @@ class ObjectSource(WorkerSource):
         conditions = ConditionWriter(client, lambda: self.clusters, workers, clock=self._clock, writes=writes)
         tokens = TokenRenewer(client, self.secret, workers, metrics, clock=self._clock, writes=writes)
         return conditions, tokens
-
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        return self._changed.subscribe(callback)
 
     async def wait_synced(self) -> None:
         await self._synced.wait()

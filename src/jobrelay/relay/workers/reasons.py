@@ -17,8 +17,6 @@ from jobrelay.kube import (
     Unauthorized,
 )
 
-__all__ = ["AnotherCluster", "SameCluster", "describe"]
-
 _MAX_LENGTH = 300
 
 

@@ -26,8 +26,6 @@ from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.tasks import OwnedTasks, until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 
-__all__ = ["Registry"]
-
 log = structlog.get_logger(__name__)
 
 
@@ -35,7 +33,7 @@ class Registry:
     """Owns the connections to all workers; `client` reaches the management cluster.
 
     `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `pod_owner` returns the
-    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write at present.
+    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write now.
     """
 
     def __init__(

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from jobrelay.kube import Cache, Object
 from jobrelay.kube.object_index import ObjectIndex
 
-__all__ = ["ScopedCache"]
-
 
 class ScopedCache(ObjectIndex):
     """Holds what its parts hold; `make` makes the cache of one namespace, or of all for None."""
@@ -30,7 +28,6 @@ class ScopedCache(ObjectIndex):
 
     @property
     def synced(self) -> bool:
-        """Whether all parts are synced."""
         return bool(self._parts) and all(part.synced.is_set() for part in self.parts)
 
     def scope(self, namespaces: Sequence[str]) -> tuple[Cache, ...]:

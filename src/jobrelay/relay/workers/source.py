@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from jobrelay.apimachinery.names import is_dns1123_subdomain
 from jobrelay.control import Runnable
@@ -21,26 +20,29 @@ from jobrelay.relay.workers.kubeconfig_file import CHECK_INTERVAL, KubeconfigFil
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import WorkerSpec
 
-__all__ = ["FlagSource", "WorkerSource", "parse_flag"]
 
-
-class WorkerSource(Protocol):
+class WorkerSource:
     """Names the registered workers."""
 
+    def __init__(self) -> None:
+        self._workers: Mapping[str, WorkerSpec] = {}
+        self._changed: Signal[[]] = Signal()
+
     @property
-    def workers(self) -> Mapping[str, WorkerSpec]: ...
+    def workers(self) -> Mapping[str, WorkerSpec]:
+        return self._workers
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have `callback` called when `workers` has changed; returns how to unsubscribe."""
-        ...
+        return self._changed.subscribe(callback)
 
     async def wait_synced(self) -> None:
         """Return once `workers` is complete."""
-        ...
+        await asyncio.sleep(0)
 
     async def run(self) -> None:
         """Keep `workers` current until cancelled."""
-        ...
+        raise NotImplementedError
 
     def leader_runnables(
         self, client: Client, workers: Mapping[str, WorkerConnection], metrics: RelayMetrics, writes: Callable[[], bool]
@@ -63,20 +65,10 @@ class FlagSource(WorkerSource):
     """Workers named on the command line, in that order; their kubeconfigs are read again when they change."""
 
     def __init__(self, kubeconfigs: Mapping[str, Path], *, clock: Clock | None = None) -> None:
+        super().__init__()
         self._clock = clock or SystemClock()
         self._files = {name: KubeconfigFile(path, from_file) for name, path in kubeconfigs.items()}
-        self._changed: Signal[[]] = Signal()
         self._workers = self._specs()
-
-    @property
-    def workers(self) -> Mapping[str, WorkerSpec]:
-        return self._workers
-
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        return self._changed.subscribe(callback)
-
-    async def wait_synced(self) -> None:
-        await asyncio.sleep(0)
 
     async def run(self) -> None:
         while True:

@@ -13,15 +13,6 @@ from jobrelay.kube import Connection
 from jobrelay.relay.model import State
 from jobrelay.relay.names import COST, NAMESPACES, STATE, WEIGHT
 
-__all__ = [
-    "Access",
-    "RejectedKubeconfig",
-    "UsableKubeconfig",
-    "WorkerSpec",
-    "parse_worker_annotations",
-    "served_namespaces",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class UsableKubeconfig:

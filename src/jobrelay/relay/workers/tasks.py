@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-__all__ = ["OwnedTasks", "until_first"]
-
 
 class OwnedTasks:
     """Keeps hold of the tasks of its owner until they have ended, also of those that were stopped."""

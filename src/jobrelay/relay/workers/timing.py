@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DEFAULT_TIMING", "Timing"]
-
 
 class Timing(NamedTuple):
     """In seconds."""

@@ -14,7 +14,6 @@ import binascii
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-import msgspec
 import structlog
 
 from jobrelay.apimachinery.times import format_time
@@ -24,19 +23,13 @@ from jobrelay.kube.resource import SECRETS
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.connection import WorkerConnection
-from jobrelay.relay.workers.multikueue import KEY
+from jobrelay.relay.workers.multikueue import KEY, kubeconfig_in
 from jobrelay.relay.workers.tokens import ServiceAccountToken, kubeconfig_with, read_token, request_token, token_in
-
-__all__ = ["TokenRenewer", "due"]
 
 log = structlog.get_logger(__name__)
 
 _INTERVAL = 10.0
 _RETRY = 30.0
-
-
-class _Secret(msgspec.Struct):
-    data: dict[str, str] = {}
 
 
 def due(token: ServiceAccountToken) -> datetime:
@@ -71,7 +64,10 @@ class TokenRenewer:
         secret = self._secret(name)
         if secret is None or secret.metadata.annotations.get(RENEW) != "true":
             return
-        kubeconfig = _kubeconfig(secret)
+        try:
+            kubeconfig = kubeconfig_in(secret)
+        except (ProtocolError, binascii.Error):
+            return
         token = read_token(token_in(kubeconfig))
         if token is None or self._clock.now() < due(token):
             return
@@ -97,10 +93,3 @@ class TokenRenewer:
         await self._client.patch(
             SECRETS, secret.name, merge_patch(change), secret.namespace, field_manager="jobrelay-renewal"
         )
-
-
-def _kubeconfig(secret: Object) -> bytes:
-    try:
-        return base64.b64decode(secret.decode(_Secret).data.get(KEY, ""), validate=True)
-    except (ProtocolError, binascii.Error):
-        return b""

@@ -20,8 +20,6 @@ from jobrelay.apimachinery import yaml
 from jobrelay.kube import Client, ProtocolError
 from jobrelay.kube.resource import SERVICEACCOUNTS
 
-__all__ = ["ServiceAccountToken", "kubeconfig_with", "read_token", "request_token", "token_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccountToken:

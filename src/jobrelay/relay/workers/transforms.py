@@ -14,8 +14,6 @@ import msgspec
 from jobrelay.kube import Metadata, Object, ProtocolError
 from jobrelay.relay.placement.capacity import POD_OWNER
 
-__all__ = ["checked_mirror", "node_for_capacity", "pod_for_capacity", "strip_managed_fields"]
-
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
 _encoder = msgspec.json.Encoder()

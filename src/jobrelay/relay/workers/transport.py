@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from jobrelay.kube import Clock, ConnectError, ProtocolError, Request, Response, Transport
 
-__all__ = ["MAX_SIZE", "WorkerTransport"]
-
 MAX_SIZE = 8 * 1024 * 1024
 
 

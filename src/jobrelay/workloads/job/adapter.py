@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED
-from jobrelay.kube import Object, Resource
+from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
-from jobrelay.workloads.adapter import MirrorParameters, Urgency, Workload, WorkloadDemand, WorkloadOutcome
-from jobrelay.workloads.job.demand import demand
-from jobrelay.workloads.job.mirror import mirror, mirror_patch
-from jobrelay.workloads.job.status import merged_status, reduced_statuses, suspended_status, urgency
+from jobrelay.workloads.adapter import Workload, WorkloadOutcome
+from jobrelay.workloads.job import demand as demands
+from jobrelay.workloads.job import mirror as mirrors
+from jobrelay.workloads.job import status
 from jobrelay.workloads.job.views import JobSummary, SummaryStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
-
-__all__ = ["JobAdapter"]
 
 _CACHED: Final = 512
 
@@ -29,48 +25,26 @@ class JobAdapter:
     One version of a Job is read many times on its way through the relay, so the last few hundred are kept decoded.
     """
 
+    resource = JOBS
+    managers = frozenset({RELAY, MULTIKUEUE})
+    enforces_deadline = True
+    """A Job controller stops the pods of a Job at its `activeDeadlineSeconds`."""
+    demand = staticmethod(demands.demand)
+    mirror = staticmethod(mirrors.mirror)
+    mirror_patch = staticmethod(mirrors.mirror_patch)
+    merged_status = staticmethod(status.merged_status)
+    reduced_statuses = staticmethod(status.reduced_statuses)
+    suspended_status = staticmethod(status.suspended_status)
+    urgency = staticmethod(status.urgency)
+
     def __init__(self) -> None:
         self._read = lru_cache(maxsize=_CACHED)(_read)
-
-    @property
-    def resource(self) -> Resource:
-        return JOBS
-
-    @property
-    def managers(self) -> frozenset[str]:
-        return frozenset({RELAY, MULTIKUEUE})
-
-    @property
-    def enforces_deadline(self) -> bool:
-        """A Job controller stops the pods of a Job at its `activeDeadlineSeconds`."""
-        return True
 
     def read(self, obj: Object) -> Workload:
         return self._read(obj.raw)
 
-    def demand(self, original: Object) -> WorkloadDemand:
-        return demand(original)
-
-    def mirror(self, original: Object, parameters: MirrorParameters) -> dict[str, Any]:
-        return mirror(original, parameters)
-
-    def mirror_patch(self, original: Object, mirror: Object, parameters: MirrorParameters) -> dict[str, Any] | None:
-        return mirror_patch(original, mirror, parameters)
-
-    def merged_status(self, original: Object, mirror: Object) -> dict[str, Any] | None:
-        return merged_status(original, mirror)
-
-    def reduced_statuses(self, original: Object, mirror: Object) -> list[dict[str, Any]]:
-        return reduced_statuses(original, mirror)
-
-    def suspended_status(self, original: Object, now: datetime) -> dict[str, Any] | None:
-        return suspended_status(original, now)
-
     def pod_owner(self, pod: Object) -> str:
         return pod.metadata.labels.get(CONTROLLER_UID, "")
-
-    def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
-        return urgency(original, status)
 
 
 def _read(raw: bytes) -> Workload:

@@ -33,8 +33,6 @@ from jobrelay.kinds.batch.job.names import (
 from jobrelay.kinds.batch.job.views import JobCondition
 from jobrelay.workloads.job.views import Condition, MergeJob
 
-__all__ = ["merged_conditions", "start_time", "suspension"]
-
 
 class _EndConditions(NamedTuple):
     """The two conditions of one way to end: the one that announces it, and the final one."""
@@ -103,17 +101,15 @@ def _end_conditions(known: _Conditions, told: _Conditions, created: str | None) 
         when = ended.last_transition_time if ended is not None else None
         if taken is None and created is not None and created >= (first.last_transition_time or created):
             when = created
-        return [_ended_at(when, first, announced.terminal)] if when is not None else []
+        if when is None:
+            return []
+        return [replace(first, type=announced.terminal, last_probe_time=when, last_transition_time=when)]
     if taken is None:
         return []
     if ended is None:
         return [told[taken.interim]]
     interim = told[taken.interim] if _is_true(told, taken.interim) else replace(ended, type=taken.interim)
     return [interim, ended]
-
-
-def _ended_at(when: str, first: Condition, type_: str) -> Condition:
-    return replace(first, type=type_, last_probe_time=when, last_transition_time=when)
 
 
 def _resumes(original: MergeJob, mirror: MergeJob) -> bool:

@@ -18,8 +18,6 @@ from jobrelay.workloads.job.mirror import mirror_spec, user_labels
 from jobrelay.workloads.metadata import user_annotations
 from jobrelay.workloads.requests import pod_requests
 
-__all__ = ["demand"]
-
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _NOT_JUDGED: Final = frozenset({"command", "args", "env"})
 _GRACE: Final = 30.0

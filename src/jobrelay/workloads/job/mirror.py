@@ -24,8 +24,6 @@ from jobrelay.workloads.job.views import MutableJob
 from jobrelay.workloads.metadata import metadata_patch, mirror_metadata
 from jobrelay.workloads.patches import status_patch
 
-__all__ = ["mirror", "mirror_patch", "mirror_spec", "user_labels"]
-
 _GENERATED: Final = (CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME)
 _NOT_MIRRORED: Final = frozenset({"managedBy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "selector"})
 _DEFAULTED: Final = ("suspend", "parallelism", "backoffLimit", "podReplacementPolicy")

@@ -41,8 +41,6 @@ from jobrelay.workloads.adapter import Urgency
 from jobrelay.workloads.job.conditions import merged_conditions, start_time, suspension
 from jobrelay.workloads.job.views import STATUS_FIELDS, MergeJob, MergeStatus, UntypedStatus
 
-__all__ = ["merged_status", "reduced_statuses", "suspended_status", "urgency"]
-
 _INTERIM: Final = frozenset({SUCCESS_CRITERIA_MET, FAILURE_TARGET})
 _END_CONDITIONS: Final = _INTERIM | {COMPLETE, FAILED}
 

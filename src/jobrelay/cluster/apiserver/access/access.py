@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes, Authorizer, attributes_of, refusal
-from jobrelay.cluster.apiserver.access.tokens import TokenError, Tokens
+from jobrelay.cluster.apiserver.access.tokens import ISSUER, TokenError, Tokens
 from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, UserInfo
 
 _EXTRA: Final = "impersonate-extra-"
@@ -42,8 +42,6 @@ class Access:
 
     def identify_token(self, token: str, audiences: tuple[str, ...] = ()) -> tuple[UserInfo, list[str]]:
         """The user of a bearer token; raises TokenError."""
-        from jobrelay.cluster.apiserver.access.tokens import ISSUER
-
         if token in self._static:
             return with_group(self._static[token], AUTHENTICATED), list(audiences or (ISSUER,))
         user, shared = self.tokens.check(token, audiences or (ISSUER,))

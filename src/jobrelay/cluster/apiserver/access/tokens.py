@@ -39,12 +39,18 @@ def _decode(text: str) -> bytes:
 
 
 class Tokens:
-    """Issues and checks tokens of one cluster."""
+    """Issues and checks tokens of one cluster; `uid` makes their ids."""
 
-    def __init__(self, key: bytes, lookup: Lookup, now: Callable[[], dt.datetime]) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        lookup: Lookup,
+        now: Callable[[], dt.datetime],
+        uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
         loaded = serialization.load_pem_private_key(key, password=None)
         assert isinstance(loaded, ec.EllipticCurvePrivateKey)
-        self._key, self._lookup, self._now = loaded, lookup, now
+        self._key, self._lookup, self._now, self._uid = loaded, lookup, now, uid
         public = loaded.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -65,8 +71,7 @@ class Tokens:
             private[bound["kind"].lower()] = {"name": bound["name"], "uid": bound["uid"]}
         claims = {
             "aud": list(audiences), "exp": int(end.timestamp()), "iat": int(now.timestamp()), "iss": ISSUER,
-            "jti": str(uuid.uuid4()),
-            "kubernetes.io": private, "nbf": int(now.timestamp()),
+            "jti": self._uid(), "kubernetes.io": private, "nbf": int(now.timestamp()),
             "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
         }  # fmt: skip
         head = msgspec.json.encode({"alg": "ES256", "kid": self._kid})

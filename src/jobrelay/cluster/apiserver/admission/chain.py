@@ -50,13 +50,7 @@ CREATE: Final = Chain(
     ),
 )
 UPDATE: Final = Chain(
-    mutating=(
-        steps.match_namespace,
-        steps.match_name,
-        plugins.fill_in_pod,
-        steps.dedup_owners,
-        plugins.may_grant,
-    ),
+    mutating=(steps.match_namespace, steps.match_name, plugins.fill_in_pod, steps.dedup_owners, plugins.may_grant),
     strategy=(
         steps.match_version,
         plugins.allocate_for_service,

@@ -115,10 +115,7 @@ def _role_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:
         return None
     rules: list[dict[str, Any]] = list(admission.new.get("rules") or [])
     if admission.new.get("aggregationRule"):
-        rules += [
-            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-            {"nonResourceURLs": ["*"], "verbs": ["*"]},
-        ]
+        rules += [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
     return rules
 
 
@@ -190,8 +187,7 @@ def pod_security(admission: AdmissionRequest) -> None:
     )
     if why:
         raise admission.forbidden(why)
-    for text in warnings:
-        admission.request.warn(text)
+    admission.request.warn(*warnings)
 
 
 def namespace_pod_security(admission: AdmissionRequest) -> None:
@@ -208,5 +204,4 @@ def namespace_pod_security(admission: AdmissionRequest) -> None:
         return
     name = admission.metadata["name"]
     pods = [represent.stored(item.raw) for item in admission.server.store.snapshot("pods").walk(name)]
-    for text in namespace_warnings(name, labels, old, pods):
-        admission.request.warn(text)
+    admission.request.warn(*namespace_warnings(name, labels, old, pods))

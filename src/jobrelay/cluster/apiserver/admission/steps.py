@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jobrelay.apimachinery import field
-from jobrelay.apimachinery.field import Path
+from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.meta import unchanged_meta, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_path_segment
 from jobrelay.apimachinery.times import format_time
@@ -158,19 +158,20 @@ def validate_create(admission: AdmissionRequest) -> None:
     strategy = admission.served.strategy
     found = strategy.validate_create(admission.new)
     if not found and not strategy.validates_metadata:
-        found = validate_object_meta(
-            admission.metadata,
-            namespaced=admission.served.namespaced,
-            name_fn=name_is_path_segment,
-            known_finalizers=False,
-        )
+        found = _metadata_errors(admission)
     if found:
         raise admission.invalid(found)
 
 
+def _metadata_errors(admission: AdmissionRequest, old: dict[str, Any] | None = None) -> list[FieldError]:
+    namespaced = admission.served.namespaced
+    return validate_object_meta(
+        admission.metadata, namespaced=namespaced, name_fn=name_is_path_segment, known_finalizers=False, old=old
+    )
+
+
 def warn_create(admission: AdmissionRequest) -> None:
-    for text in admission.served.strategy.warn_create(admission.new):
-        admission.request.warn(text)
+    admission.request.warn(*admission.served.strategy.warn_create(admission.new))
 
 
 def hooks(admission: AdmissionRequest) -> UpdateStrategy:
@@ -190,11 +191,7 @@ _STATUS_ONLY: Final = UpdateStrategy(prepare=_keep_all_but_status)
 
 
 def keep_generation(admission: AdmissionRequest) -> None:
-    new, old = admission.metadata, admission.old["metadata"]
-    if "generation" in old:
-        new["generation"] = old["generation"]
-    else:
-        new.pop("generation", None)
+    generation.keep(admission.metadata, admission.old["metadata"], "generation")
 
 
 def prepare_update(admission: AdmissionRequest) -> None:
@@ -218,16 +215,9 @@ def validate_update(admission: AdmissionRequest) -> None:
     """Refuses what the kind forbids, and warns of what it discourages."""
     found = []
     if not unchanged_meta(admission.metadata, admission.old["metadata"]):
-        found = validate_object_meta(
-            admission.metadata,
-            namespaced=admission.served.namespaced,
-            name_fn=name_is_path_segment,
-            known_finalizers=False,
-            old=admission.old["metadata"],
-        )
+        found = _metadata_errors(admission, admission.old["metadata"])
         found += validate_object_meta_update(admission.metadata, admission.old["metadata"], known_finalizers=False)
     errors, warnings = hooks(admission).review(admission.new, admission.old)
     if found := found + errors:
         raise admission.invalid(found)
-    for text in warnings:
-        admission.request.warn(text)
+    admission.request.warn(*warnings)

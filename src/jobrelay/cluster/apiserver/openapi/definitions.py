@@ -1,8 +1,8 @@
 """The schemas of the built-in kinds, as OpenAPI version 2 and 3 publish them.
 
-schemas.json holds the published schemas of version 3 without their texts, which come from `kinds.fieldtexts`, and without
-the values of enumerations, which are in enums.json by the Go type of a field. Version 2 shows no defaults and writes
-references plainly.
+schemas.json holds the published schemas of version 3 without their texts, which come from `kinds.fieldtexts`, and
+without the values of enumerations, which are in enums.json by the Go type of a field. Version 2 shows no defaults and
+writes references plainly.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _TEXTS: Final = {
     ),
     "io.k8s.apimachinery.pkg.api.resource.Quantity": (
         "Quantity is a fixed-point number with an optional suffix: binary (Ki, Mi, Gi, Ti, Pi, Ei), decimal "
-        '(n, u, m, "", k, M, G, T, P, E) or an exponent such as e3. It is written in its shortest form and keeps the kind '
-        "of suffix that it was given."
+        '(n, u, m, "", k, M, G, T, P, E) or an exponent such as e3. It is written in its shortest form and keeps the '
+        "kind of suffix that it was given."
     ),
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "RawExtension is an object of any kind.",
     META + "FieldsV1": "FieldsV1 is a set of fields, as a tree: `f:<name>`, `k:<keys>`, `v:<value>`, `i:<index>`.",
@@ -77,7 +77,6 @@ class Definitions:
         return name in self._schemas
 
     def text(self, name: str, field: str) -> str:
-        """The description of a field."""
         return self._texts.of_field(name, field)
 
     def v2(self, name: str) -> Obj:
@@ -114,12 +113,9 @@ def _property(schema: Obj, text: str, type_: Type | None) -> Obj:
     if type_.go in enums():
         made["enum"] = enums()[type_.go]
         if text:
-            made["description"] = _with_values(text, made["enum"])
+            values = "\n".join(f' - `"{value}"`' for value in made["enum"])
+            made["description"] = f"{text}\n\nPossible enum values:\n{values}"
     return made
-
-
-def _with_values(text: str, values: Iterable[str]) -> str:
-    return text + "\n\nPossible enum values:\n" + "\n".join(f' - `"{value}"`' for value in values)
 
 
 def _as_v2(schema: Obj) -> Obj:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,18 +50,24 @@ def custom_definitions(resources: Iterable[ServedResource], *, v2: bool) -> dict
     return found
 
 
+def _referenced(document: Any, prefix: str, find: Callable[[str], Obj]) -> dict[str, Obj]:
+    """All definitions that a document refers to, also through others, in the order of their names."""
+    found: dict[str, Obj] = {}
+    pending = list(references(document, prefix))
+    while pending:
+        name = pending.pop()
+        if name not in found and not name.startswith("#"):
+            found[name] = find(name)
+            pending += references(found[name], prefix)
+    return dict(sorted(found.items()))
+
+
 def document_v3(part: DocumentScope) -> Obj:
     definitions = Definitions()
     paths = paths_v3(part.operations(Parameters(definitions)))
     custom = custom_definitions(part.resources, v2=False)
-    schemas: dict[str, Obj] = {}
-    pending = list(references(paths, V3))
-    while pending:
-        name = pending.pop()
-        if name not in schemas:
-            schemas[name] = custom.get(name) or definitions.v3(name, custom=part.custom)
-            pending += references(schemas[name], V3)
-    components: Obj = {"schemas": dict(sorted(schemas.items()))} if schemas else {}
+    schemas = _referenced(paths, V3, lambda name: custom.get(name) or definitions.v3(name, custom=part.custom))
+    components: Obj = {"schemas": schemas} if schemas else {}
     if part.custom:
         return {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": paths, "components": components}
     components["securitySchemes"] = SECURITY
@@ -75,14 +81,8 @@ def document_v2(parts: Iterable[DocumentScope]) -> Obj:
     writer = PathsV2()
     paths = writer.paths(o for part in parts for o in part.operations(parameters))
     custom = custom_definitions((served for part in parts for served in part.resources), v2=True)
-    schemas: dict[str, Obj] = {}
-    pending = [*references(paths, V2), *references(writer.shared, V2)]
-    while pending:
-        name = pending.pop()
-        if name not in schemas and not name.startswith("#"):
-            schemas[name] = custom.get(name) or definitions.v2(name)
-            pending += references(schemas[name], V2)
+    schemas = _referenced([paths, writer.shared], V2, lambda name: custom.get(name) or definitions.v2(name))
     return {
-        "swagger": "2.0", "info": INFO, "paths": paths, "definitions": dict(sorted(schemas.items())),
+        "swagger": "2.0", "info": INFO, "paths": paths, "definitions": schemas,
         "parameters": writer.shared, "securityDefinitions": SECURITY, "security": [{"BearerToken": []}],
     }  # fmt: skip

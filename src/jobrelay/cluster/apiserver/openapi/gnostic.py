@@ -69,11 +69,18 @@ _SCALARS: Final[dict[str, Callable[[int, Any], bytes]]] = {
 
 
 class Encoder:
-    """Encodes what its tables describe; `special` are messages that tables cannot describe."""
+    """Encodes what its tables describe; `schema` is the kind of schemas, `special` are messages beyond tables."""
 
-    def __init__(self, messages: dict[str, MessageType], special: dict[str, Encode]) -> None:
-        self._messages = messages
-        self._encoders: dict[str, Encode] = {"Any": anything, **special}
+    def __init__(self, messages: dict[str, MessageType], schema: str, special: dict[str, Encode]) -> None:
+        self._messages, self._schema = messages, schema
+        self._encoders: dict[str, Encode] = {"Any": anything, "SchemaOrBool": self._schema_or_bool, **special}
+
+    def document(self, value: Obj) -> bytes:
+        """A whole document in protobuf."""
+        return self.message("Document", value)
+
+    def _schema_or_bool(self, value: Any) -> bytes:
+        return boolean(2, value) if isinstance(value, bool) else piece(1, self.encoder(self._schema)(value))
 
     def message(self, kind: str, value: Obj) -> bytes:
         fields, extensions = self._messages[kind]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from jobrelay.cluster.apiserver.openapi.gnostic import Encoder, MessageType, Obj, boolean, piece, text
+from jobrelay.cluster.apiserver.openapi.gnostic import Encoder, MessageType, Obj, piece, text
 
 _PARAMETER: Final = {"required": (1, "bool"), "in": (2, "string"), "description": (3, "string"), "name": (4, "string")}
 MESSAGES: Final[dict[str, MessageType]] = {
@@ -65,10 +65,6 @@ def _strings(value: list[str] | str) -> bytes:
     return b"".join(text(1, one) for one in ([value] if isinstance(value, str) else value))
 
 
-def _schema_or_bool(value: Any) -> bytes:
-    return boolean(2, value) if isinstance(value, bool) else piece(1, _ENCODER.message("Schema", value))
-
-
 def _parameter(value: Obj) -> bytes:
     match value["in"]:
         case "body":
@@ -79,15 +75,13 @@ def _parameter(value: Obj) -> bytes:
             return piece(2, piece(3, _ENCODER.message("QueryParameter", value)))
 
 
-def _api_key(value: Obj) -> bytes:
-    return piece(2, _ENCODER.message("ApiKeySecurity", value))
-
-
-_ENCODER: Final = Encoder(
-    MESSAGES, {"Strings": _strings, "SchemaOrBool": _schema_or_bool, "Parameter": _parameter, "ApiKey": _api_key}
+_ENCODER: Final[Encoder] = Encoder(
+    MESSAGES,
+    "Schema",
+    {
+        "Strings": _strings,
+        "Parameter": _parameter,
+        "ApiKey": lambda value: piece(2, _ENCODER.message("ApiKeySecurity", value)),
+    },
 )
-
-
-def encode(document: Obj) -> bytes:
-    """A document of version 2 in protobuf."""
-    return _ENCODER.message("Document", document)
+encode = _ENCODER.document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver.openapi.gnostic import Encoder, MessageType, Obj, boolean, double, piece, text
+from jobrelay.cluster.apiserver.openapi.gnostic import Encoder, MessageType, boolean, double, text
 
 MESSAGES: Final[dict[str, MessageType]] = {
     "Document": MessageType(
@@ -57,10 +57,6 @@ MESSAGES: Final[dict[str, MessageType]] = {
 }  # fmt: skip
 
 
-def _schema_or_bool(value: Any) -> bytes:
-    return boolean(2, value) if isinstance(value, bool) else piece(1, _ENCODER.encoder("|Schema")(value))
-
-
 def _default(value: Any) -> bytes:
     """Only scalar defaults can be encoded; others become an empty value."""
     if isinstance(value, bool):
@@ -70,9 +66,4 @@ def _default(value: Any) -> bytes:
     return text(3, value) if isinstance(value, str) else b""
 
 
-_ENCODER: Final = Encoder(MESSAGES, {"SchemaOrBool": _schema_or_bool, "Default": _default})
-
-
-def encode(document: Obj) -> bytes:
-    """A document of version 3 in protobuf."""
-    return _ENCODER.message("Document", document)
+encode = Encoder(MESSAGES, "|Schema", {"Default": _default}).document

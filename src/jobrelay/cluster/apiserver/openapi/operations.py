@@ -66,6 +66,7 @@ class ResourceOperations:
         self._produces = BUILT_IN if served.custom is None else JSON_YAML
         self._consumes = ANY if served.custom is None else JSON_YAML
         self._reading = self.parameters.read if served.custom is None else self.parameters.read_custom
+        self._patches = tuple(p for p in _PATCHES if served.custom is None or "strategic" not in p)
         self._watched = served.custom is None and "watch" in served.verbs
 
     def __iter__(self) -> Iterator[Operation]:
@@ -108,9 +109,6 @@ class ResourceOperations:
 
     def _definition(self, kind: str = "") -> str:
         return definition_name(self.served.group, self.served.version, kind or self.served.kind)
-
-    def _patches(self) -> tuple[str, ...]:
-        return tuple(p for p in _PATCHES if self.served.custom is None or "strategic" not in p)
 
     # The requests to collections and objects.
 
@@ -175,7 +173,7 @@ class ResourceOperations:
         if "patch" in verbs:
             yield self._make(
                 path, "patch", "patch", f"partially update {what}{kind}", schema, action="patch", suffix=suffix,
-                codes=("200", "201") if self.served.custom is None else ("200",), consumes=self._patches(),
+                codes=("200", "201") if self.served.custom is None else ("200",), consumes=self._patches,
                 parameters=(*self.parameters.patch, *scope), body=META + "Patch",
             )  # fmt: skip
 

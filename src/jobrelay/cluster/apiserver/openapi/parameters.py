@@ -70,12 +70,11 @@ _STREAMS: Final = (
     Parameter("stdout", "boolean", "Whether the answer carries standard output."),
     Parameter("tty", "boolean", "Whether the streams belong to a terminal."),
 )
-_PROXY: Final = (Parameter("path", "string", "The path of the request that is passed on."),)
 CONNECTS: Final[dict[str, tuple[Parameter, ...]]] = {
     "attach": _STREAMS,
     "exec": (Parameter("command", "string", "The program to run, with its arguments; not a shell command."), *_STREAMS),
     "portforward": (Parameter("ports", "integer", "The ports to forward."),),
-    "proxy": _PROXY,
+    "proxy": (Parameter("path", "string", "The path of the request that is passed on."),),
 }
 LOG: Final = (
     Parameter("container", "string", "The container. A pod with one container needs none."),

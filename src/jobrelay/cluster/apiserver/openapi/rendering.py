@@ -7,7 +7,7 @@ too: they get names made of a hash, and are referred to.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -39,11 +39,17 @@ def by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
     return {path: sorted(found[path], key=lambda o: order[o.method]) for path in sorted(found)}
 
 
-def _split(operations: list[Operation]) -> tuple[list[Parameter], list[list[Parameter]]]:
-    """The parameters of a path, and those that are left to each of its operations."""
+def _item(
+    operations: list[Operation],
+    render: Callable[[Operation, list[Parameter]], Obj],
+    render_parameter: Callable[[Parameter], Obj],
+) -> Obj:
+    """The operations of a path, each with the parameters that not all of them take, and those that all take."""
     common = set(operations[0].parameters).intersection(*(o.parameters for o in operations))
-    rest = [_sorted(p for p in o.parameters if p not in common) for o in operations]
-    return _sorted(common), rest
+    item: Obj = {o.method: render(o, _sorted(p for p in o.parameters if p not in common)) for o in operations}
+    if common:
+        item["parameters"] = [render_parameter(p) for p in _sorted(common)]
+    return item
 
 
 def _sorted(parameters: Iterable[Parameter]) -> list[Parameter]:
@@ -68,15 +74,7 @@ def _extensions(operation: Operation) -> Obj:
 
 
 def paths_v3(operations: Iterable[Operation]) -> Obj:
-    return {path: _item_v3(found) for path, found in by_path(operations).items()}
-
-
-def _item_v3(operations: list[Operation]) -> Obj:
-    common, rest = _split(operations)
-    item: Obj = {o.method: _operation_v3(o, own) for o, own in zip(operations, rest, strict=True)}
-    if common:
-        item["parameters"] = [_parameter_v3(p) for p in common]
-    return item
+    return {path: _item(found, _operation_v3, _parameter_v3) for path, found in by_path(operations).items()}
 
 
 def _parameter_v3(parameter: Parameter) -> Obj:
@@ -116,16 +114,9 @@ class PathsV2:
         self._names: dict[bytes, str] = {}
 
     def paths(self, operations: Iterable[Operation]) -> Obj:
-        made = {path: self._item(found) for path, found in by_path(operations).items()}
+        made = {path: _item(found, self._operation, self._parameter) for path, found in by_path(operations).items()}
         self.shared = dict(sorted(self.shared.items()))
         return made
-
-    def _item(self, operations: list[Operation]) -> Obj:
-        common, rest = _split(operations)
-        item: Obj = {o.method: self._operation(o, own) for o, own in zip(operations, rest, strict=True)}
-        if common:
-            item["parameters"] = [self._parameter(p) for p in common]
-        return item
 
     def _operation(self, operation: Operation, parameters: list[Parameter]) -> Obj:
         made: Obj = {"description": operation.description}

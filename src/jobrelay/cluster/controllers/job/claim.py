@@ -42,13 +42,11 @@ def claim(job: Job, pods: Iterable[Pod]) -> Claims:
 
 
 def adoption(job: Job, pod: Pod) -> dict[str, Any]:
-    """The patch that adopts a pod."""
     metadata = {"uid": pod.uid, "ownerReferences": [owner_reference(job)], "finalizers": [TRACKING_FINALIZER]}
     return {"metadata": metadata}
 
 
 def release(job: Job, pod: Pod) -> dict[str, Any]:
-    """The patch that releases a pod."""
     return {
         "metadata": {
             "uid": pod.uid,

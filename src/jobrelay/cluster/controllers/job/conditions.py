@@ -6,8 +6,10 @@ and are counted, the terminal one (`Failed`, `Complete`) with the same reason an
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Time
-from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
 from jobrelay.kinds.batch.job.views import JobCondition
 
 
@@ -39,3 +41,19 @@ def with_condition(status: BatchJobStatus, new: Condition) -> tuple[Condition, .
     if (old.status, old.reason, old.message) == (new.status, new.reason, new.message):
         return None
     return tuple(new if one is old else one for one in status.conditions)
+
+
+def with_suspension(status: BatchJobStatus, *, suspend: bool, now: Time) -> BatchJobStatus | None:
+    """The status with the Suspended condition, None if it has it already.
+
+    A resumed Job gets a new start time: its active deadline counts only the time since then.
+    """
+    if suspend:
+        new = condition(SUSPENDED, "JobSuspended", "Job suspended", now)
+    else:
+        new = condition(SUSPENDED, "JobResumed", "Job resumed", now, "False")
+    changed = with_condition(status, new)
+    if changed is None:
+        return None
+    start = status.start_time if suspend else now.replace(microsecond=0)
+    return replace(status, conditions=changed, start_time=start)

@@ -232,5 +232,4 @@ class JobController:
 
 
 def set_up(context: ControllerContext) -> None:
-    """Adds the Job controller to the context."""
     JobController(context)

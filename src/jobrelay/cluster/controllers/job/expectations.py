@@ -39,7 +39,6 @@ class JobExpectations:
         self._started_at: Time | None = None
 
     def pod_written(self, version: str) -> None:
-        """A pod was written with this version."""
         if not self._pods_version or is_newer(version, self._pods_version):
             self._pods_version = version
 

@@ -6,6 +6,7 @@ manages are left to that controller, and pods with other kinds of owners are ign
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from jobrelay.apimachinery.selectors import parse_label_selector
@@ -45,7 +46,8 @@ class OrphanPods:
     async def reconcile(self, key: OrphanKey) -> None:
         for pod in self._select(key):
             if self._is_orphan(pod):
-                await self._release(pod)
+                with suppress(NotFound):
+                    await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, pod.namespace)
 
     def _select(self, key: OrphanKey) -> list[Object]:
         if key.name:
@@ -69,9 +71,3 @@ class OrphanPods:
             return True
         job = found.decode(Job)
         return job.external_controller is None and job.status.finished
-
-    async def _release(self, pod: Object) -> None:
-        try:
-            await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, pod.namespace)
-        except NotFound:
-            return

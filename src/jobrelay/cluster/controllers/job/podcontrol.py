@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -90,11 +91,10 @@ class PodControl:
 
     async def _delete(self, pod: Pod, results: RequestResults, keep_finalizers: bool) -> None:
         try:
-            if not keep_finalizers and TRACKING_FINALIZER in pod.metadata.finalizers:
-                await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
-            await self._request_deletion(pod)
-        except NotFound:
-            results.done.add(pod.uid)
+            with suppress(NotFound):
+                if not keep_finalizers and TRACKING_FINALIZER in pod.metadata.finalizers:
+                    await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
+                await self._request_deletion(pod)
         except KubeError as error:
             results.fail(error)
         else:
@@ -119,9 +119,8 @@ class PodControl:
 
     async def _remove_finalizer(self, pod: Pod, results: RequestResults) -> None:
         try:
-            await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
-        except NotFound:
-            results.done.add(pod.uid)
+            with suppress(NotFound):
+                await self._client.patch(PODS, pod.name, REMOVE_FINALIZER, self._namespace)
         except KubeError as error:
             self._expectations.removal_failed(pod.uid)
             results.fail(error)

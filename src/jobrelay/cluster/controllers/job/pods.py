@@ -93,7 +93,6 @@ def sidecar_names(pod: Pod) -> set[str]:
 
 
 def restarts(pod: Pod) -> int:
-    """The restarts of all containers."""
     return sum(one.restart_count for one in (*pod.status.container_statuses, *pod.status.init_container_statuses))
 
 

@@ -19,12 +19,7 @@ from jobrelay.cluster.controllers.job.decision import JobDecision, decide
 from jobrelay.cluster.controllers.job.expectations import JobExpectations
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
 from jobrelay.cluster.controllers.job.podcontrol import PodControl, RequestResults, reference
-from jobrelay.cluster.controllers.job.tracking import (
-    PlanOutcome,
-    UncountedUpdate,
-    count_uncounted,
-    list_uncounted,
-)
+from jobrelay.cluster.controllers.job.tracking import PlanOutcome, UncountedUpdate, count_uncounted, list_uncounted
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod
 from jobrelay.kube import Client, EventRecorder, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock

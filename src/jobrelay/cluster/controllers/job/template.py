@@ -20,11 +20,12 @@ def new_pod(job: Job, index: int | None = None, replaced: Pod | None = None) -> 
     """A new pod, for one index of an Indexed Job; `replaced` is the failed pod that it replaces."""
     template = _template.decode(job.spec.template)
     given = template.get("metadata", {})
+    finalizers = given.get("finalizers", [])
     metadata: dict[str, Any] = {
         "generateName": f"{job.metadata.name}-",
         "labels": dict(given.get("labels", {})),
         "annotations": dict(given.get("annotations", {})),
-        "finalizers": _finalizers(given.get("finalizers", [])),
+        "finalizers": finalizers if TRACKING_FINALIZER in finalizers else [*finalizers, TRACKING_FINALIZER],
         "ownerReferences": [owner_reference(job)],
     }
     spec = template.get("spec", {})
@@ -50,10 +51,6 @@ def failure_counts(job: Job, replaced: Pod | None) -> dict[str, str]:
         failed = index_failures(replaced) + counts
         ignored = index_ignored_failures(replaced) + (not counts)
     return {FAILURE_COUNT: str(failed)} | ({IGNORED_COUNT: str(ignored)} if ignored else {})
-
-
-def _finalizers(given: list[str]) -> list[str]:
-    return given if TRACKING_FINALIZER in given else [*given, TRACKING_FINALIZER]
 
 
 def _set_index(job: Job, index: int, metadata: dict[str, Any], spec: dict[str, Any]) -> None:

@@ -21,7 +21,6 @@ from jobrelay.cluster.controllers.job.manage import PodPlan
 from jobrelay.cluster.controllers.job.podfailurepolicy import match_failure
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
 from jobrelay.cluster.controllers.job.snapshot import JobSnapshot
-from jobrelay.cluster.controllers.job.suspend import with_suspension
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod, Time
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kinds.batch.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
@@ -83,7 +82,8 @@ def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -
     numbers = _numbers(snapshot, plan, outcome)
     finished_condition, status = snapshot.finished_condition, snapshot.job.status
     events: tuple[Event, ...] = ()
-    status = replace(status, start_time=_truncated(snapshot.start), uncounted_terminated_pods=status.uncounted)
+    start = snapshot.start.replace(microsecond=0) if snapshot.start is not None else None
+    status = replace(status, start_time=start, uncounted_terminated_pods=status.uncounted)
     suspension_changed = False
     if finished_condition is not None:
         if numbers.active != 0 or not snapshot.state.satisfied:
@@ -91,7 +91,7 @@ def list_uncounted(snapshot: JobSnapshot, plan: PodPlan, outcome: PlanOutcome) -
     elif _complete(snapshot, numbers.active):
         finished_condition = conditions.completions_reached(snapshot.now)
     elif plan.managed:
-        suspended = with_suspension(status, suspend=snapshot.job.spec.suspend, now=snapshot.now)
+        suspended = conditions.with_suspension(status, suspend=snapshot.job.spec.suspend, now=snapshot.now)
         if suspended is not None:
             suspension_changed, status = True, suspended
             word = "Suspended" if snapshot.job.spec.suspend else "Resumed"
@@ -258,7 +258,3 @@ def count_uncounted(update: UncountedUpdate, removed: Collection[str], now: Time
     if finished.type == COMPLETE:
         status = replace(status, completion_time=finished.last_transition_time)
     return CountedUpdate(status, True, finished)
-
-
-def _truncated(time: Time | None) -> Time | None:
-    return None if time is None else time.replace(microsecond=0)

@@ -22,7 +22,7 @@ from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.launcher import Process, StartError
-from jobrelay.cluster.node.process.stdio import StdinWriter
+from jobrelay.cluster.node.process.stdio import StdinWriter, open_reader
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -34,13 +34,10 @@ def connect(container: Container, request: ApiRequest) -> ApiResponse:
     """The answer to an exec or attach request: an upgrade to a websocket."""
     if request.header("upgrade").lower() != "websocket":
         raise errors.bad_request("Upgrade request required: this server speaks websockets (v5.channel.k8s.io)")
-    if request.info.subresource == "attach":
-        return ApiResponse(
-            101, upgrade=lambda raw: _serve(raw, lambda socket: _Attach(container, request, socket).run())
-        )
-    if request.info.subresource != "exec":
+    if request.info.subresource not in ("attach", "exec"):
         raise errors.bad_request("port forwarding is not supported: pods listen on this machine's own ports")
-    return ApiResponse(101, upgrade=lambda raw: _serve(raw, lambda socket: _Exec(container, request, socket).run()))
+    session = _Attach if request.info.subresource == "attach" else _Exec
+    return ApiResponse(101, upgrade=lambda raw: _serve(raw, lambda socket: session(container, request, socket).run()))
 
 
 async def _serve(
@@ -115,11 +112,7 @@ class _Exec:
         return process, [(STDOUT, out[0]), (STDERR, err[0])]
 
     async def _send(self, channel: int, fd: int) -> None:
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0)
-        )
+        reader, transport = await open_reader(fd)
         try:
             with contextlib.suppress(OSError):  # a terminal whose last process has exited
                 while data := await reader.read(_PIECE):

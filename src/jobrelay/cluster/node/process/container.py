@@ -9,7 +9,7 @@ import os
 import pathlib
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jobrelay.apimachinery import quantity
 from jobrelay.apimachinery.times import format_time
@@ -21,14 +21,12 @@ from jobrelay.cluster.node.process.lifecycle import ContainerLifecycle
 from jobrelay.cluster.node.process.logs import LogFile, read_log
 from jobrelay.cluster.node.process.oomkiller import MemoryLimit
 from jobrelay.cluster.node.process.pathrewriter import PathRewriter
+from jobrelay.cluster.node.process.podsandbox import PodSandbox
 from jobrelay.cluster.node.process.security import no_new_privileges, process_user
-from jobrelay.cluster.node.process.stdio import Stdio
+from jobrelay.cluster.node.process.stdio import Stdio, open_reader
 from jobrelay.cluster.node.process.volumes import bind_mounts
 from jobrelay.cluster.node.scriptedpod import backoff
 from jobrelay.kube.errors import KubeError
-
-if TYPE_CHECKING:
-    from jobrelay.cluster.node.process.pod import PodWorker
 
 LONGEST_MESSAGE: Final = 4096
 FALLBACK_LINES: Final = 80
@@ -49,7 +47,7 @@ def default_command(image: str) -> list[str]:
 class Container:
     """Runs one container of a pod, and restarts it as its restart policy says."""
 
-    def __init__(self, pod: PodWorker, spec: Mapping[str, Any], run: ContainerRun) -> None:
+    def __init__(self, pod: PodSandbox, spec: Mapping[str, Any], run: ContainerRun) -> None:
         self.pod, self.spec, self.run = pod, spec, run
         self.process: Process | None = None
         self.log: LogFile | None = None
@@ -58,6 +56,7 @@ class Container:
         self.started = asyncio.Event()  # set when it has started and passed its startup probe, or never will
         self._not_spawning = asyncio.Event()
         self._not_spawning.set()
+        self._lifecycle = ContainerLifecycle(pod, spec, run, self.started, self.execute, self._end_run)
         self._stopping = self._killed = self._out_of_memory = False
         self._crashes = 0
         self._folder = pod.folder / "containers" / run.name
@@ -97,7 +96,7 @@ class Container:
         lifecycle = self.spec.get("lifecycle") or {}
         if grace > 0:
             if hook := lifecycle.get("preStop"):
-                await ContainerLifecycle(self).hook(hook, "PreStop", grace)
+                await self._lifecycle.hook(hook, "PreStop", grace)
             self.pod.host.launcher.signal(process, signal.Signals[lifecycle.get("stopSignal") or "SIGTERM"])
             await asyncio.wait({process.exited}, timeout=max(deadline - asyncio.get_running_loop().time(), 0.0))
         if not process.exited.done():
@@ -109,6 +108,14 @@ class Container:
         self._stopping = self._killed = True
         if self.process is not None:
             self.pod.host.launcher.signal(self.process, signal.SIGKILL)
+
+    async def _end_run(self, grace: float) -> None:
+        """Ends this run; the restart policy decides whether there is another."""
+        process = self.process
+        if process is not None:
+            self.pod.host.launcher.signal(process, signal.SIGTERM)
+            await asyncio.sleep(grace)
+            self.pod.host.launcher.signal(process, signal.SIGKILL)
 
     async def execute(self, argv: list[str], within: float) -> tuple[int, str]:
         """Runs a command in the container and returns its exit code and output. Raises TimeoutError."""
@@ -229,7 +236,9 @@ class Container:
         named = zip(self.spec.get("volumeMounts") or (), binds, strict=True)
         made.argv, made.cwd = [rewrite(part) for part in made.argv], rewrite(made.cwd)
         made.env = {name: rewrite(value) for name, value in self.env.items()}
-        made.env |= {_variable(mount["name"]): source for mount, (source, _, _) in named}
+        made.env |= {
+            f"JOBRELAY_MOUNT_{mount['name'].upper().replace('-', '_')}": source for mount, (source, _, _) in named
+        }
         made.env["TERMINATION_LOG"] = message_path
         if self.pod.host.bash and os.path.basename(made.argv[0]) == "sh":
             made.program = self.pod.host.bash
@@ -269,8 +278,7 @@ class Container:
             self.started.set()
         self.pod.changed()
         remove_limit = self._limit_memory(process)
-        lifecycle = ContainerLifecycle(self)
-        tasks = [asyncio.create_task(lifecycle.post_start()), asyncio.create_task(lifecycle.probe())]
+        tasks = [asyncio.create_task(self._lifecycle.post_start()), asyncio.create_task(self._lifecycle.probe())]
         waiting: set[asyncio.Future[Any]] = {process.exited, *tasks}
         try:
             while not process.exited.done():
@@ -324,22 +332,13 @@ class Container:
         await self.pod.pause(pause)
 
 
-def _variable(volume: str) -> str:
-    """The variable that holds a volume's path for containers without their own mounts."""
-    return f"JOBRELAY_MOUNT_{volume.upper().replace('-', '_')}"
-
-
 def _go_duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
 async def _read_all(reading: int) -> bytes:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
-    )
+    reader, transport = await open_reader(reading)
     try:
         return await reader.read()
     finally:

@@ -14,7 +14,6 @@ from jobrelay.cluster.node.nodes import ADDRESS
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
-_BINARY: Final = {"memory", "ephemeral-storage"}
 
 
 class ConfigMissing(Exception):
@@ -98,13 +97,14 @@ async def _all_of(source: Mapping[str, Any], lookup: Lookup) -> dict[str, str]:
     prefix = source.get("prefix", "")
     kind = "configMapRef" if "configMapRef" in source else "secretRef"
     reference = source[kind]
-    found = await _contents(kind == "secretRef", reference, lookup)
+    found = await contents(kind == "secretRef", reference, lookup)
     named = {prefix + key: value.decode(errors="replace") for key, value in found.items()}
     return {key: value for key, value in named.items() if not is_env_var_name(key)}
 
 
-async def _contents(secret: bool, reference: Mapping[str, Any], lookup: Lookup) -> Mapping[str, bytes]:
-    name = reference.get("name", "")
+async def contents(secret: bool, reference: Mapping[str, Any], lookup: Lookup) -> Mapping[str, bytes]:
+    """The contents of the Secret or ConfigMap that a reference or a volume names. Raises ConfigMissing."""
+    name = reference.get("secretName") or reference.get("name", "")
     held = await (lookup.secret(name) if secret else lookup.config_map(name))
     if held is None:
         if reference.get("optional"):
@@ -125,7 +125,7 @@ async def _value_from(
         reference = source.get(kind)
         if reference is None:
             continue
-        found = await _contents(secret, reference, lookup)
+        found = await contents(secret, reference, lookup)
         if reference["key"] in found:
             return found[reference["key"]].decode(errors="replace")
         if reference.get("optional"):

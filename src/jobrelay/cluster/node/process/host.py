@@ -113,11 +113,8 @@ class ReferencedObjects:
         audience, seconds = wanted.get("audience", ""), wanted.get("expirationSeconds") or 3600
         token, until = self._tokens.get((audience, seconds), ("", 0.0))
         if not token or self._clock.monotonic() >= until:
-            token, until = (
-                await self._new_token(pod, audience, seconds),
-                self._clock.monotonic() + _TOKEN_REFRESH * seconds,
-            )
-            self._tokens[audience, seconds] = token, until
+            token = await self._new_token(pod, audience, seconds)
+            self._tokens[audience, seconds] = token, self._clock.monotonic() + _TOKEN_REFRESH * seconds
         return token
 
     async def _new_token(self, pod: Mapping[str, Any], audience: str, seconds: int) -> str:

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from jobrelay.cluster.node.process.probes import ProbeThresholds, http_get, run_probe
-
-if TYPE_CHECKING:
-    from jobrelay.cluster.node.process.container import Container
+from jobrelay.cluster.node.containerrun import ContainerRun
+from jobrelay.cluster.node.process.podsandbox import PodSandbox
+from jobrelay.cluster.node.process.probes import Execute, ProbeThresholds, http_get, run_probe
 
 
 class ContainerLifecycle:
-    """Runs the hooks and probes of one run of a container."""
+    """Runs the hooks and probes of a container; `end_run` ends its current run within a grace period."""
 
-    def __init__(self, container: Container) -> None:
-        self._container, self._spec = container, container.spec
-        self._pod, self._run = container.pod, container.run
+    def __init__(
+        self, pod: PodSandbox, spec: Mapping[str, Any], run: ContainerRun, started: asyncio.Event, execute: Execute,
+        end_run: Callable[[float], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self._pod, self._spec, self._run, self._started = pod, spec, run, started
+        self._execute, self._end_run = execute, end_run
 
     async def post_start(self) -> None:
         """Runs the postStart hook; a container whose hook fails is killed."""
         hook = (self._spec.get("lifecycle") or {}).get("postStart")
         if hook and not await self.hook(hook, "PostStart", float(self._pod.grace)):
-            await self._kill(float(self._pod.grace))
+            await self._end_run(float(self._pod.grace))
 
     async def hook(self, hook: Mapping[str, Any], kind: str, within: float) -> bool:
         """Runs a hook; returns whether it succeeded."""
         failure = ""
         try:
             if "exec" in hook:
-                code, output = await self._container.execute(list(hook["exec"].get("command") or ()), within)
+                code, output = await self._execute(list(hook["exec"].get("command") or ()), within)
                 failure = f"exit code {code}: {output}" if code else ""
             elif "httpGet" in hook:
                 async with asyncio.timeout(within):
@@ -51,7 +52,7 @@ class ContainerLifecycle:
             if not await self._probe_or_kill(startup, "Startup"):
                 return
             self._run.started, self._run.ready = True, not self._spec.get("readinessProbe")
-            self._container.started.set()
+            self._started.set()
             self._pod.changed()
         await asyncio.gather(self._probe_liveness(), self._probe_readiness())
 
@@ -64,25 +65,17 @@ class ContainerLifecycle:
             if healthy is False:
                 name = self._run.name
                 self._pod.event("Killing", f"Container {name} failed {kind.lower()} probe, will be restarted", name)
-                await self._kill(float(probe.get("terminationGracePeriodSeconds") or self._pod.grace))
+                await self._end_run(float(probe.get("terminationGracePeriodSeconds") or self._pod.grace))
                 return False
             if healthy and kind == "Startup":
                 return True
             await asyncio.sleep(probe.get("periodSeconds") or 10)
 
     async def _run_probe(self, probe: Mapping[str, Any], kind: str) -> bool:
-        succeeded, output = await run_probe(probe, self._spec, self._container.execute)
+        succeeded, output = await run_probe(probe, self._spec, self._execute)
         if not succeeded:
             self._pod.warn("Unhealthy", f"{kind} probe failed: {output}", self._run.name)
         return succeeded
-
-    async def _kill(self, grace: float) -> None:
-        """Ends this run; the restart policy decides whether there is another."""
-        process = self._container.process
-        if process is not None:
-            self._pod.host.launcher.signal(process, signal.SIGTERM)
-            await asyncio.sleep(grace)
-            self._pod.host.launcher.signal(process, signal.SIGKILL)
 
     async def _probe_liveness(self) -> None:
         if probe := self._spec.get("livenessProbe"):

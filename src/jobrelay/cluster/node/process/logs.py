@@ -42,7 +42,8 @@ class LogFile:
         """Appends a line, or a part of one, without its newline."""
         if self._file is None:
             return
-        record = b"%s %s %s %s\n" % (_stamp(), stream.encode(), b"P" if partial else b"F", line)
+        stamp = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+        record = b"%s %s %s %s\n" % (stamp.encode(), stream.encode(), b"P" if partial else b"F", line)
         if self._size + len(record) > self._largest and self._size:
             self._rotate()
         self._file.write(record)
@@ -78,10 +79,6 @@ class LogFile:
 
 def _rotated(path: pathlib.Path, number: int) -> pathlib.Path:
     return path.with_name(f"{path.name}.{number}")
-
-
-def _stamp() -> bytes:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z").encode()
 
 
 class LineSplitter(asyncio.Protocol):
@@ -172,3 +169,38 @@ class LogStream:
             self._left -= len(text)
         if text:
             self._sink.write(text)
+
+
+class PodLogs:
+    """The logs of one pod: a folder per container, a file per run."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+        self._open: dict[str, LogFile] = {}
+
+    def open(self, container: str, run: int) -> LogFile:
+        """Opens the log of a new run; the logs of the last two runs are kept."""
+        log = self._open[container] = LogFile(self._folder / container / f"{run}.log")
+        for old in runs(self._folder / container)[:-2]:
+            for part in old.parent.glob(f"{old.name}*"):
+                part.unlink()
+        return log
+
+    def find(self, container: str, *, previous: bool) -> pathlib.Path | None:
+        """The file of the last run, or of the one before."""
+        found = runs(self._folder / container)
+        position = 2 if previous else 1
+        return found[-position] if len(found) >= position else None
+
+    def open_log(self, path: pathlib.Path) -> LogFile | None:
+        """The log that is being written to a file, if there is one."""
+        return next((log for log in self._open.values() if log.path == path and not log.closed), None)
+
+    def close(self) -> None:
+        for log in self._open.values():
+            log.close()
+
+
+def runs(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The files of a container's runs, oldest first."""
+    return sorted(folder.glob("*.log"), key=lambda path: int(path.stem)) if folder.exists() else []

@@ -18,17 +18,15 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.node.containerrun import CREATING, INITIALIZING, container_runs, restore
 from jobrelay.cluster.node.process.container import Container
 from jobrelay.cluster.node.process.environment import ConfigMissing
-from jobrelay.cluster.node.process.host import PodHost, ReferencedObjects
+from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.launcher import StartError
-from jobrelay.cluster.node.process.podlogs import PodLogs
-from jobrelay.cluster.node.process.volumes import MountSource, Volumes
+from jobrelay.cluster.node.process.podsandbox import PodSandbox
+from jobrelay.cluster.node.process.volumes import Volumes
 from jobrelay.cluster.node.scriptedpod import DEADLINE
 from jobrelay.cluster.node.status import ENDED, Obj, PodView, pod_status
 from jobrelay.kinds.core.pod.common import is_sidecar
-from jobrelay.kinds.core.pod.status import may_restart
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError, NotFound
-from jobrelay.kube.events import ObjectReference
 from jobrelay.kube.patch import strategic_patch
 from jobrelay.kube.resource import PODS
 
@@ -47,27 +45,20 @@ UNEXPECTED: Final = "UnexpectedError"
 LOST: Final = ("NodeRestarted", "The cluster was stopped while the pod was running")
 
 
-class PodWorker:
+class PodWorker(PodSandbox):
     """Runs one pod from its binding to its termination."""
 
     def __init__(self, host: PodHost, pod: Obj) -> None:
-        self.host, self.object = host, pod
-        self.uid: str = pod["metadata"]["uid"]
-        self.folder = host.pod_folder(self.uid)
-        self.logs = PodLogs(self.folder / "logs")
-        self.objects = ReferencedObjects(host.client, host.clock, pod["metadata"]["namespace"])
+        super().__init__(host, pod)
         self._volumes = Volumes(
             pod, self.folder, self.objects, lambda wanted: self.objects.token(self.object, wanted), host.capacity
         )
-        self.mount_sources: dict[str, MountSource] = {}
-        self.stopping = asyncio.Event()
-        self.grace: int = pod["spec"].get("terminationGracePeriodSeconds") or 0
         self._removed = False
         self._stop_at = math.inf
         self._reason: tuple[str, str] = ("", "")
         self._failed = False
         self._conditions: dict[str, Obj] = {}
-        self._dirty, self._ended, self._sandbox = asyncio.Event(), False, False
+        self._ended = self._set_up = False
         self._start_time: str = (pod.get("status") or {}).get("startTime") or format_time(host.clock.now())
         spec = pod["spec"]
         self.runs = container_runs(spec)
@@ -104,38 +95,6 @@ class PodWorker:
         for container in (*self._inits, *self._mains):
             container.kill()
 
-    def changed(self) -> None:
-        """Has the status written."""
-        self._dirty.set()
-
-    def event(self, reason: str, text: str, container: str = "") -> None:
-        self._record("Normal", reason, text, container)
-
-    def warn(self, reason: str, text: str, container: str = "") -> None:
-        self._record("Warning", reason, text, container)
-
-    def _record(self, kind: Any, reason: str, text: str, container: str) -> None:
-        metadata = self.object["metadata"]
-        listed = "initContainers" if any(one.run.name == container for one in self._inits) else "containers"
-        part = f"spec.{listed}{{{container}}}" if container else ""
-        about = ObjectReference("v1", "Pod", metadata["name"], metadata["namespace"], self.uid, part)
-        self.host.recorder.event(about, kind, reason, text, action=reason)
-
-    async def pause(self, seconds: float) -> None:
-        """Sleeps, but not longer than until the pod is stopped."""
-        waiting = [asyncio.ensure_future(sleep(self.host.clock, seconds)), asyncio.ensure_future(self.stopping.wait())]
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waiting:
-                one.cancel()
-
-    def restarts(self, container: Mapping[str, Any], code: int, until_success: bool) -> bool:
-        """Whether a container that ended with this exit code is restarted."""
-        if until_success and code == 0:
-            return False
-        return may_restart(container, self.object["spec"], code)
-
     # Running.
 
     async def run(self) -> None:
@@ -160,7 +119,7 @@ class PodWorker:
         self.changed()
         if not await self._node_ready() or not await self._set_up_volumes():
             return
-        self._sandbox = True
+        self._set_up = True
         watching = [asyncio.create_task(self._watch_deadline()), asyncio.create_task(self._refresh())]
         sidecars: list[tuple[Container, asyncio.Task[int]]] = []
         try:
@@ -328,7 +287,7 @@ class PodWorker:
         generation = self.object["metadata"].get("generation") or 1
         view = PodView(self.object["spec"], generation, conditions, self._start_time)
         now = format_time(self.host.clock.now())
-        status = pod_status(view, self.runs, now, sandbox=self._sandbox, stopping=self._ended)
+        status = pod_status(view, self.runs, now, sandbox=self._set_up, stopping=self._ended)
         if self._ended and self._reason[0] and (status["phase"] == "Failed" or self._failed):
             status |= {"phase": "Failed", "reason": self._reason[0], "message": self._reason[1]}
         self._conditions = {one["type"]: one for one in status["conditions"]}

@@ -11,8 +11,8 @@ import structlog
 
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.process.host import PodHost
+from jobrelay.cluster.node.process.logs import PodLogs
 from jobrelay.cluster.node.process.pod import PodWorker
-from jobrelay.cluster.node.process.podlogs import PodLogs
 from jobrelay.cluster.node.status import ENDED
 from jobrelay.kube.objects import Object
 from jobrelay.kube.resource import PODS

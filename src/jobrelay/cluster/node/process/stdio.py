@@ -21,6 +21,14 @@ from jobrelay.cluster.node.process.logs import LineSplitter, LogFile
 Listener = Callable[[str, bytes], None]  # the stream's name and data; both are empty at the end
 
 
+async def open_reader(fd: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    """A reader of a pipe or terminal; closing the transport closes the descriptor."""
+    reader, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(fd, "rb", 0))
+    return reader, transport
+
+
 class StdinWriter:
     """The writing end of a pipe or terminal. Only the writer waits for a slow reader."""
 

@@ -35,9 +35,7 @@ GRACE = 1.0
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
 _BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT, _RELATIME = 4096, 16384, 1 << 18, 1, 32, 1 << 21
-_SKIPPED_DEVICES = re.compile(
-    "(tty|vcs|loop|ram|nbd|md).+"
-)  # no container needs these devices, and every mount takes time
+_SKIPPED_DEVICES = re.compile("(tty|vcs|loop|ram|nbd|md).+")  # not needed, and every mount takes time
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

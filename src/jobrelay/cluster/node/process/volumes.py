@@ -16,6 +16,7 @@ from jobrelay.cluster.node.process import atomicwriter
 from jobrelay.cluster.node.process.environment import (
     ConfigMissing,
     Lookup,
+    contents,
     expand,
     field_value,
     resource_container,
@@ -115,13 +116,7 @@ class Volumes:
         return {}
 
     async def _keys(self, source: Mapping[str, Any], *, secret: bool) -> dict[str, tuple[bytes, int | None]]:
-        name = source.get("secretName") or source.get("name", "")
-        held = await (self._lookup.secret(name) if secret else self._lookup.config_map(name))
-        kind = "secret" if secret else "configmap"
-        if held is None:
-            if source.get("optional"):
-                return {}
-            raise ConfigMissing(f'{kind} "{name}" not found')
+        held = await contents(secret, source, self._lookup)
         if not source.get("items"):
             return {key: (content, None) for key, content in held.items()}
         found = {}
@@ -129,6 +124,7 @@ class Volumes:
             if item["key"] in held:
                 found[item["path"]] = (held[item["key"]], item.get("mode"))
             elif not source.get("optional"):
+                kind = "secret" if secret else "configmap"
                 raise ConfigMissing(f"references non-existent {kind} key: {item['key']}")
         return found
 
