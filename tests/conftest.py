@@ -1,9 +1,10 @@
 """For all tests: property tests try the same examples on every machine, however slow it is.
 
-`set_event_loop(None)` keeps asyncio from making a loop when it is merely asked for one: the pytest plugin asks, and never closes
-what it gets.
+`set_event_loop(None)` keeps asyncio from making a loop when it is merely asked for one: the pytest plugin asks, and
+never closes what it gets.
 
-`planes` are real clusters for all tests of a session; `fleet` and `any_cluster` are of either kind, and tests that take them run on both.
+`planes` are real clusters for all tests of a session; `fleet` and `any_cluster` are of either kind, and tests that take
+them run on both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Generates the files below `deploy/` from the manifests that `jobrelay install` prints: `make deploy-files`.
 
-They are a kustomize folder and a Helm chart. The chart is rendered from manifests whose namespace, image and number of replicas are placeholders, which are then
-replaced with Helm expressions. So the chart and the kustomize files cannot differ.
+They are a kustomize folder and a Helm chart. The chart is rendered from manifests whose namespace, image and number of
+replicas are placeholders, which are then replaced with Helm expressions. So the chart and the kustomize files cannot
+differ.
 """
 
 from __future__ import annotations

@@ -92,7 +92,8 @@ def program(request: pytest.FixtureRequest) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def admin(program: pathlib.Path, kubeconfig: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """kubectl with rights to everything, in the namespace "default"; its home and caches live as long as the session."""
+    """kubectl with rights to everything, in the namespace "default"; its home and caches live as long as the
+    session."""
     return Kubectl(program, kubeconfig, tmp_path_factory.mktemp("home"))
 
 

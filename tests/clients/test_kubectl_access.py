@@ -79,8 +79,8 @@ def test_what_is_forbidden(robot: Kubectl) -> None:
     where = f'in the namespace "{robot.namespace}"'
     error = robot.error("get", "secrets")
     assert (
-        error
-        == f'Error from server (Forbidden): secrets is forbidden: {who} cannot list resource "secrets" in API group "" {where}\n'
+        error == f"Error from server (Forbidden): secrets is forbidden: {who} cannot list resource "
+        f'"secrets" in API group "" {where}\n'
     )
     error = robot.error("delete", "pod", "p")
     assert f'pods "p" is forbidden: {who} cannot delete resource "pods" in API group "" {where}' in error

@@ -1,4 +1,5 @@
-"""One server under comparison: where it is, how to authenticate, and one method that sends a request and reads it all."""
+"""One server under comparison: where it is, how to authenticate, and one method that sends a request and reads it
+all."""
 
 from __future__ import annotations
 

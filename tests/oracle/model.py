@@ -1,7 +1,7 @@
 """Scenarios as data: an ordered list of requests, played in a namespace of its own on every server.
 
-Texts may hold `{{name}}` placeholders. `{{ns}}` (the scenario's namespace) and `{{run}}` (a token that is unique per run
-and equal on both sides, for cluster-scoped names) always exist; a step's `capture` adds more from its answer.
+Texts may hold `{{name}}` placeholders. `{{ns}}` (the scenario's namespace) and `{{run}}` (a token that is unique per
+run and equal on both sides, for cluster-scoped names) always exist; a step's `capture` adds more from its answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Makes answers of two servers comparable: what may differ is replaced by a name, everything else stays as it came.
 
-uids and resourceVersions become UID3.1, RV3.1 ... by the step that first showed them, so their identity (the same object? a
-new version?) is still compared and one difference does not rename all that follows. Times, uids and the like that the scenario itself sent are kept, since an answer must repeat them.
+uids and resourceVersions become UID3.1, RV3.1 ... by the step that first showed them, so their identity (the same
+object? a new version?) is still compared and one difference does not rename all that follows. Times, uids and the like
+that the scenario itself sent are kept, since an answer must repeat them.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def _hide_ages(table: dict[str, Any], columns: list[str]) -> None:
 
 
 def without_order(body: Any) -> Any:
-    """Sorts what a real server gives in random order: causes of a Status and the errors in its message, rules of a review."""
+    """Sorts what a real server gives in random order: causes of a Status and the errors in its message, rules of a
+    review."""
     if not isinstance(body, dict):
         return body
     status, details = body.get("status"), body.get("details")

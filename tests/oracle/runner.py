@@ -19,7 +19,8 @@ from .normalise import Normaliser, without_order
 ALPHABET = "bcdfghjkmnpqrtvwxyz"
 WAITS = 30
 PATIENCE = 60.0
-"""Seconds for one scenario: what is left then counts as not answered, so that a hanging server does not stop the lane."""
+"""Seconds for one scenario: what is left then counts as not answered, so that a hanging server does not stop the
+lane."""
 NO_ANSWER = RawAnswer(0, "", (), b"no answer: out of time")
 CHANNEL = {"Content-Type": "application/json"}
 

@@ -1,4 +1,5 @@
-"""The lane: all scenarios on a real API server and on a fresh embedded cluster; the share of identical answers must hold."""
+"""The lane: all scenarios on a real API server and on a fresh embedded cluster; the share of identical answers must
+hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The lane: all scripts of pod events played to a real control plane and to ours; the share of the same steps must hold."""
+"""The lane: all scripts of pod events played to a real control plane and to ours; the share of the same steps must
+hold."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The fleet of `tests/relay/fleets.py` on real clusters, which all tests share.
 
-Its relay is who it would be in production: on the management cluster the service account of `jobrelay install`, on each worker that of
-`jobrelay worker join`, with a role in namespace `default` alone. Tests themselves act as administrators. There are two exceptions, which
-are all there are: a test that is about nodes joins its workers with the right to read them, and one in which the relay is to create
-namespaces gives it administrators' kubeconfigs, as `jobrelay worker add` would, since `join` has no such right to give.
+Its relay is who it would be in production: on the management cluster the service account of `jobrelay install`, on each
+worker that of `jobrelay worker join`, with a role in namespace `default` alone. Tests themselves act as administrators.
+There are two exceptions, which are all there are: a test that is about nodes joins its workers with the right to read
+them, and one in which the relay is to create namespaces gives it administrators' kubeconfigs, as `jobrelay worker add`
+would, since `join` has no such right to give.
 """
 
 from __future__ import annotations

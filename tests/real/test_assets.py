@@ -47,7 +47,8 @@ def test_programs_are_built_once_and_stamped_with_their_release(tmp_path: pathli
     """A compiler that only writes down what it was asked for."""
     go = tmp_path / "go"
     go.write_text(
-        '#!/bin/sh\necho "$@" >> "$0.log"\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2" && chmod +x "$2"; shift; done\n'
+        '#!/bin/sh\necho "$@" >> "$0.log"\n'
+        'while [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2" && chmod +x "$2"; shift; done\n'
     )
     go.chmod(0o755)
     environ = {"JOBRELAY_KUBE_ASSETS": str(tmp_path / "made"), "PATH": f"{tmp_path}:/bin:/usr/bin"}

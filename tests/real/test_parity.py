@@ -1,8 +1,8 @@
 """Jobs live the same lives on a real cluster and on an embedded one that have the same nodes.
 
-Whole Jobs, pods and events are compared after each step of `lives.yaml`, refusals and what `kubectl get` would print too, with the means of
-`tests/oracle/job_scripts`. That room compares what controllers do with pods whose every status is given by hand; here pods live by
-themselves.
+Whole Jobs, pods and events are compared after each step of `lives.yaml`, refusals and what `kubectl get` would print
+too, with the means of `tests/oracle/job_scripts`. That room compares what controllers do with pods whose every status
+is given by hand; here pods live by themselves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A management cluster, workers and a relay in one process.
 
-The clusters that `fleet` makes are whole embedded clusters with scripted pods; only the sockets are left out. `tests/real/fleet.py` makes
-the same of real ones. Every link, that to the management cluster included, is a `FaultyTransport`, so that tests can lose requests
-and replies, and cut workers off.
+The clusters that `fleet` makes are whole embedded clusters with scripted pods; only the sockets are left out.
+`tests/real/fleet.py` makes the same of real ones. Every link, that to the management cluster included, is a
+`FaultyTransport`, so that tests can lose requests and replies, and cut workers off.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ def job(
     if cluster:
         marks[ASSIGNMENT] = Assignment(cluster, epoch).encode()
     metadata: dict[str, Any] = {
-        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1, "annotations": marks,
+        "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1,
+        "annotations": marks,
     }  # fmt: skip
     if deleting:
         metadata["deletionTimestamp"] = format_time(NOW)

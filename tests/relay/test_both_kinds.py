@@ -1,7 +1,7 @@
 """That the relay's suite runs on real clusters too, and which tests of it do not, and why.
 
-A test that takes `fleet` runs on embedded clusters and, under the identities of `jobrelay install` and `jobrelay worker join`, on real ones.
-Those that use embedded clusters in another way are listed here.
+A test that takes `fleet` runs on embedded clusters and, under the identities of `jobrelay install` and `jobrelay worker
+join`, on real ones. Those that use embedded clusters in another way are listed here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ EMBEDDED_ONLY = {
     "workers.test_under_faults": FAKE_TIME,
 }
 LEAST = {
-    "test_crashes": 3, "test_endpoint": 5, "test_late_lease": 1, "test_randomness": 1, "test_relay": 28, "test_trouble": 11,
+    "test_crashes": 3, "test_endpoint": 5, "test_late_lease": 1, "test_randomness": 1, "test_relay": 28,
+    "test_trouble": 11,
 }  # fmt: skip
 """How many tests run on both kinds, by module: new ones are counted here, and so not left out unseen."""
 HERE = pathlib.Path(__file__).parent

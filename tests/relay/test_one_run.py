@@ -1,8 +1,8 @@
 """one-run: with fencing on, a Job never runs on two workers at the same time, whatever the network does.
 
-A small world on fake time: workers with a Job controller that knows nothing but deadlines, pods that take their grace to
-end, links that break for random times in either direction of the protocol, and a relay that is restarted now and then
-with nothing left but what is written on the Job. The relay's decisions are the real ones.
+A small world on fake time: workers with a Job controller that knows nothing but deadlines, pods that take their grace
+to end, links that break for random times in either direction of the protocol, and a relay that is restarted now and
+then with nothing left but what is written on the Job. The relay's decisions are the real ones.
 """
 
 from __future__ import annotations

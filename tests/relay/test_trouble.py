@@ -1,7 +1,7 @@
 """Every kind of trouble with a worker or the management cluster: what the user sees, and what is written where.
 
-Each row injects one trouble, submits a Job, and says where it must have ended, which events must have told of it, and what the
-API servers must have been asked for.
+Each row injects one trouble, submits a Job, and says where it must have ended, which events must have told of it, and
+what the API servers must have been asked for.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 python -m tests.oracle.job_scripts.compare --real https://127.0.0.1:26000/TOKEN --only backoff -v
 
-Both play a step together, are given time to settle, and are looked at. Pictures that differ are taken again for some seconds:
-what is compared is where things end up, not how fast. The embedded cluster is `jobrelay cluster start`, a process of its own.
+Both play a step together, are given time to settle, and are looked at. Pictures that differ are taken again for some
+seconds: what is compared is where things end up, not how fast. The embedded cluster is `jobrelay cluster start`, a
+process of its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Scripts made up from a seed: any Job, and then whatever may happen to it and its pods.
 
-What cannot be compared is left out. Pods of one Job that are alike are chosen by what they are (`any ready`), not by name, and
-an Indexed Job is not scaled down to some of its pods, since which of equal ones go is chance. Most failures are old, so that
-replacements do not fall on the edge of a step, and pods that nobody runs are not deleted, since they wait for the next round of
-pod garbage collection.
+What cannot be compared is left out. Pods of one Job that are alike are chosen by what they are (`any ready`), not by
+name, and an Indexed Job is not scaled down to some of its pods, since which of equal ones go is chance. Most failures
+are old, so that replacements do not fall on the edge of a step, and pods that nobody runs are not deleted, since they
+wait for the next round of pod garbage collection.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A picture of a namespace that can be compared with one taken in another cluster.
 
-Whole objects are shown: Jobs, CronJobs, pods and events. What must differ is replaced: uids, random parts of names, versions.
-A time is replaced by the number of the step in which it fell (`@2`), or `@before` when it is older than the script.
+Whole objects are shown: Jobs, CronJobs, pods and events. What must differ is replaced: uids, random parts of names,
+versions. A time is replaced by the number of the step in which it fell (`@2`), or `@before` when it is older than the
+script.
 """
 
 from __future__ import annotations

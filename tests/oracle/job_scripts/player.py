@@ -1,7 +1,7 @@
 """Plays one script to one cluster and looks at Jobs, CronJobs, pods and events after every step.
 
-Time is real: backoff and deadlines are the controllers' own. Pods are called by numbers in the order in which they were first
-seen. A step that the API server refuses is no end of a script: its answer belongs to the picture.
+Time is real: backoff and deadlines are the controllers' own. Pods are called by numbers in the order in which they were
+first seen. A step that the API server refuses is no end of a script: its answer belongs to the picture.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ class Player:
                 await self.client.patch(PODS, name, merge_patch(change), self.namespace)
 
     async def do_create_pod(self, pod: Obj) -> None:
-        """Create a pod; `{{uid}}` is the Job's uid. With a status it gets its labels last: no Job sees it before it is complete."""
+        """Create a pod; `{{uid}}` is the Job's uid. With a status it gets its labels last: no Job sees it before it is
+        complete."""
         uid = (await self.client.get(JOBS, "j", self.namespace)).uid if "{{uid}}" in str(pod) else ""
         metadata: Obj = {**_replaced(pod, "{{uid}}", uid)}
         spec, status = {**TEMPLATE["spec"], **metadata.pop("spec", {})}, metadata.pop("status", None)

@@ -23,8 +23,8 @@ def timed(value: Any) -> Any:
 
 
 def pod_status(status: Any) -> Obj:
-    """`running`, `ready`, `succeeded`, `failed`, `failed 42` (exit code), `failed 42 -30` (30 s ago), `disrupted`, `restarted 3`,
-    or a status as it is."""
+    """`running`, `ready`, `succeeded`, `failed`, `failed 42` (exit code), `failed 42 -30` (30 s ago), `disrupted`,
+    `restarted 3`, or a status as it is."""
     if isinstance(status, dict):
         return dict(timed(status))
     word, *rest = status.split()

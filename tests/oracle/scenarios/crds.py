@@ -1,4 +1,5 @@
-"""Custom resources: definitions and their refusals, schemas, pruning, defaults, CEL, subresources, columns, versions."""
+"""Custom resources: definitions and their refusals, schemas, pruning, defaults, CEL, subresources, columns,
+versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every node of a rich object changed in a few ways, one request each: a wide net for decoding, defaults and validation."""
+"""Every node of a rich object changed in a few ways, one request each: a wide net for decoding, defaults and
+validation."""
 
 from __future__ import annotations
 
