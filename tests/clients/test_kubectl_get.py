@@ -13,8 +13,8 @@ from .objects import config_map, job, pod
 pytestmark = pytest.mark.kubectl
 
 KINDS = """nodes namespaces secrets serviceaccounts services endpoints events pvc pv limits quota rc podtemplates jobs
-cronjobs deployments replicasets statefulsets daemonsets leases roles rolebindings clusterroles clusterrolebindings pc pdb sc
-netpol ingress runtimeclasses deviceclasses crds validatingwebhookconfigurations hpa endpointslices csr"""
+cronjobs deployments replicasets statefulsets daemonsets leases roles rolebindings clusterroles clusterrolebindings pc
+pdb sc netpol ingress runtimeclasses deviceclasses crds validatingwebhookconfigurations hpa endpointslices csr"""
 
 
 @pytest.fixture

@@ -174,7 +174,8 @@ def _events() -> Iterator[Step]:
     yield get(
         EVENTS
         + "?fieldSelector=involvedObject.name=none,source=c,reportingComponent=x,involvedObject.uid=u,"
-        + "involvedObject.apiVersion=v,involvedObject.resourceVersion=1,involvedObject.fieldPath=x,involvedObject.namespace=y"
+        + "involvedObject.apiVersion=v,involvedObject.resourceVersion=1,involvedObject.fieldPath=x,"
+        + "involvedObject.namespace=y"
     )
     yield get(NEW_EVENTS + "?fieldSelector=regarding.name=p&limit=1")
     yield delete(f"{NEW_EVENTS}/e0")
