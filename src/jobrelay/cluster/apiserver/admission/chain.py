@@ -49,6 +49,7 @@ CREATE: Final = Chain(
         plugins.pod_security,
     ),
 )
+CREATE_ON_UPDATE: Final = CREATE._replace(validating=(plugins.may_create, *CREATE.validating))
 UPDATE: Final = Chain(
     mutating=(
         steps.match_namespace,
