@@ -10,6 +10,7 @@ import pytest
 
 from jobrelay.cluster.errors import AlreadyRunning, FolderError
 from jobrelay.cluster.files import ClusterFolder, KeyPair, find_folders, write_private
+from jobrelay.cluster.store import Row, SqliteBackend
 
 
 def opened(parent: pathlib.Path, name: str = "dev") -> ClusterFolder:
@@ -141,3 +142,29 @@ def test_a_new_log_keeps_the_one_before(tmp_path: pathlib.Path) -> None:
         with open(folder.new_log(), "wb") as log:
             log.write(text)
     assert (folder.log.read_bytes(), (folder.path / "log.1").read_bytes()) == (b"second", b"first")
+
+
+def test_files_that_others_could_read_become_private(tmp_path: pathlib.Path) -> None:
+    folder = opened(tmp_path)
+    folder.close()
+    (folder.pki / "ca.key").write_bytes(b"key")
+    for name in ("store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "log"):
+        (folder.path / name).touch()
+    (folder.path / "pods").mkdir()
+    paths = [folder.path, *folder.path.iterdir(), folder.pki / "ca.key"]
+    for path in paths:
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    outside = tmp_path / "outside"
+    outside.touch(0o666)
+    (folder.path / "link").symlink_to(outside)
+    opened(tmp_path).close()
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o700, 0o600}
+    assert outside.stat().st_mode & 0o044
+
+
+def test_a_new_store_is_private(tmp_path: pathlib.Path) -> None:
+    backend = SqliteBackend(tmp_path / "store.sqlite")
+    backend.commit([Row("pods", "default", "a", 1, b"{}")], 1)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(("store.sqlite", "store.sqlite-wal", "store.sqlite-shm"), 0o600)
+    backend.close()

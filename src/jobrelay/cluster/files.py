@@ -68,9 +68,17 @@ class ClusterFolder:
             if not self._marker.exists():
                 self.save({})
             self.pki.mkdir(exist_ok=True, mode=0o700)
+            self._keep_from_others()
         except OSError as error:
             self.close()
             raise self._unusable(error) from error
+
+    def _keep_from_others(self) -> None:
+        """Takes the rights of everybody but the owner off files that an older version, or somebody, made with them."""
+        for path in (self.path, self.pki, *self.path.iterdir(), *self.pki.iterdir()):
+            found = path.lstat()
+            if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not path.is_symlink():
+                path.chmod(found.st_mode & 0o700)
 
     def make(self) -> None:
         """Creates the folder, or checks that it is a cluster's; raises FolderError."""

@@ -133,7 +133,7 @@ def _fresh() -> tuple[int, tuple[Row, ...]]:
 
 
 @functools.cache
-def _signing_key() -> bytes:
+def signing_key() -> bytes:
     return make_authority("service-accounts").key
 
 
@@ -152,7 +152,7 @@ class Server:
             lambda: f"x{next(suffixes):04}",
             lambda: f"00000000-0000-0000-0000-{next(uids):012}",
         )
-        self.access = Access(self.services.authorizer, Tokens(_signing_key(), self._lookup, self.services.now))
+        self.access = Access(self.services.authorizer, Tokens(signing_key(), self._lookup, self.services.now))
         self.api = ApiServer(self.services, self.access, "127.0.0.1:6443")
 
     def start_controllers(self) -> NamespaceController:

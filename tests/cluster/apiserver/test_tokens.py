@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import json
 
-from .serving import PODS, Obj, Server, pod
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+from .serving import PODS, Obj, Server, pod, signing_key
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ISSUER = "https://kubernetes.default.svc"
+LEEWAY = 60
 
 
 async def issue(server: Server, **spec: object) -> str:
     made = await server.ok("POST", f"{ACCOUNTS}/default/token", {"spec": spec})
     token: str = made["status"]["token"]
     return token
+
+
+def signed(token: str, **changes: object) -> str:
+    """A token with other claims (None: without), signed with the cluster's key."""
+    head, body, _ = token.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "==")) | changes
+    claims = {name: value for name, value in claims.items() if value is not None}
+    text = f"{head}.{_encoded(json.dumps(claims).encode())}"
+    key = serialization.load_pem_private_key(signing_key(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+    return f"{text}.{_encoded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 async def whoami(server: Server, token: str) -> tuple[int, Obj]:
@@ -43,11 +67,38 @@ async def test_a_token_stands_for_its_account(server: Server) -> None:
 
 async def test_a_token_ends(server: Server) -> None:
     token = await issue(server, expirationSeconds=600)
-    server.now += dt.timedelta(seconds=599)
+    server.now += dt.timedelta(seconds=600 + LEEWAY)
     assert (await whoami(server, token))[0] == 201
-    server.now += dt.timedelta(seconds=2)
+    server.now += dt.timedelta(seconds=1)
     code, status = await whoami(server, token)
     assert (code, status["message"], status["reason"]) == (401, "Unauthorized", "Unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("moved", "why"),
+    [
+        ({"nbf": 60, "iat": 60, "exp": -60}, ""),
+        ({"nbf": 61}, "service account token is not valid yet"),
+        ({"iat": 61}, "service account token is issued in the future"),
+        ({"exp": -61}, "service account token has expired"),
+        ({"nbf": None, "iat": None, "exp": None}, ""),
+    ],
+)
+async def test_the_times_of_a_token_count_with_a_leeway(server: Server, moved: dict[str, int | None], why: str) -> None:
+    """Claims are moved by seconds from now, or left out; the answers are those of kube-apiserver v1.35.4."""
+    now = int(server.now.timestamp())
+    times = {name: None if by is None else now + by for name, by in moved.items()}
+    token = signed(await issue(server), **times)
+    status = (await server.ok("POST", REVIEWS, {"spec": {"token": token}}))["status"]
+    assert status.get("error", "") == (f"[invalid bearer token, {why}]" if why else "")
+    assert (await whoami(server, token))[0] == (401 if why else 201)
+
+
+@pytest.mark.parametrize("value", ["1", True, [1]])
+async def test_a_time_that_is_no_number_is_refused(server: Server, value: object) -> None:
+    token = signed(await issue(server), nbf=value)
+    status = (await server.ok("POST", REVIEWS, {"spec": {"token": token}}))["status"]
+    assert status["error"].endswith("expected number value to unmarshal NumericDate]")
 
 
 async def test_a_token_dies_with_its_account(server: Server) -> None:

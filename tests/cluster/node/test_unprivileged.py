@@ -37,7 +37,9 @@ def folder(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
     shutil.rmtree(made)
 
 
-@pytest.mark.parametrize("tests", ["test_process.py", "test_process_volumes.py", "test_process_end.py"])
+@pytest.mark.parametrize(
+    "tests", ["test_process.py", "test_process_volumes.py", "test_process_end.py", "test_process_confinement.py"]
+)
 def test_pods_run_for_a_user_without_rights(folder: pathlib.Path, tests: str) -> None:
     can = subprocess.run([*BECOME, sys.executable, "-c", "import jobrelay.cluster"], capture_output=True, text=True)
     if can.returncode != 0:

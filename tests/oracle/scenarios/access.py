@@ -137,6 +137,55 @@ def _granted() -> Iterator[Step]:
     yield as_user(get(CONFIGMAPS, until=403), user)
 
 
+def _relabelled() -> Iterator[Step]:
+    """Changes of roles and bindings that grant what the user does not hold; most change metadata only."""
+    user, group = "labels-{{run}}", ["rbac.authorization.k8s.io"]
+    manager, whole = "labels-mgr-{{run}}", f"{CLUSTER_ROLES}/labels-whole-{{{{run}}}}"
+    verbs = ["get", "create", "update", "patch"]
+    selects = {"clusterRoleSelectors": [{"matchLabels": {"labels-{{run}}": "x"}}]}
+    kinds = ["roles", "rolebindings", "clusterroles"]
+    yield post(CLUSTER_ROLES, _role(manager, _rule(verbs, kinds, group), kind="ClusterRole"))
+    yield post(CLUSTER_BINDINGS, _binding(manager, manager, user, kind="ClusterRole", binding="ClusterRoleBinding"))
+    yield post(ROLES, _role("strong", _rule(["get"], ["secrets"])))
+    yield post(BINDINGS, _binding("strong", "strong", "x"))
+    yield post(CLUSTER_ROLES, _role("labels-whole-{{run}}", kind="ClusterRole", aggregationRule=selects))
+    yield as_user(get(f"{ROLES}/none", until=404), user)
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    for path in (f"{ROLES}/strong", f"{BINDINGS}/strong", whole):
+        for change in (labels, {"metadata": {"annotations": {"a": "b"}}}, {}, {"metadata": {"finalizers": []}}):
+            yield as_user(patch(path, change), user)
+    yield as_user(apply(f"{ROLES}/strong", {**_role("strong"), **labels, "rules": None}, force=True), user)
+    yield as_user(put(f"{ROLES}/strong", _role("strong", _rule(["get"], ["secrets"]))), user)
+    yield as_user(patch(whole, {"aggregationRule": None}), user)
+    yield as_user(post(CLUSTER_ROLES, _role("labels-n", kind="ClusterRole", aggregationRule=selects)), user)
+    yield as_user(patch(f"{ROLES}/strong", {"rules": []}), user)
+
+
+def _created_by_update() -> Iterator[Step]:
+    """Updates and applies that create, and connections by GET, by a user without `create`."""
+    user = "updater-{{run}}"
+    leases = "/apis/coordination.k8s.io/v1/namespaces/{{ns}}/leases"
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}}
+    connections = [f"pods/{what}" for what in ("exec", "attach", "portforward")]
+    rules = (
+        _rule(["get", "update", "patch"], ["configmaps"]),
+        _rule(["update", "patch"], ["leases"], ["coordination.k8s.io"]),
+        _rule(["get"], connections),
+    )
+    yield post(ROLES, _role("updater", *rules))
+    yield post(BINDINGS, _binding("updater", "updater", user))
+    yield as_user(get(f"{CONFIGMAPS}/none", until=404), user)
+    yield as_user(apply(f"{CONFIGMAPS}/a", {**configmap(), "metadata": {"name": "a"}}), user)
+    yield as_user(apply(f"{CONFIGMAPS}/a", {**configmap(), "metadata": {"name": "a"}, "data": {"?": "x"}}), user)
+    yield as_user(put(f"{CONFIGMAPS}/a", {**configmap(), "metadata": {"name": "a"}}), user)
+    yield as_user(put(f"{leases}/a", lease), user)
+    yield as_user(put(f"{leases}/a?dryRun=All", lease), user)
+    yield as_user(apply(f"{leases}/a", lease), user)
+    for connection in connections:
+        yield as_user(get(f"{PODS}/none/{connection.removeprefix('pods/')}?command=x"), user)
+        yield as_user(post(f"{PODS}/none/{connection.removeprefix('pods/')}?command=x", None), user)
+
+
 def _escalation() -> Iterator[Step]:
     user = "admin-{{run}}"
     yield post(
@@ -405,6 +454,16 @@ def scenarios() -> Iterator[Scenario]:
     yield scenario("access-refused", _refused())
     yield scenario("access-granted", _granted())
     yield scenario("access-escalation", _escalation())
+    yield scenario(
+        "access-relabelled",
+        _relabelled(),
+        cleanup=[
+            f"{CLUSTER_ROLES}/labels-mgr-{{{{run}}}}",
+            f"{CLUSTER_BINDINGS}/labels-mgr-{{{{run}}}}",
+            f"{CLUSTER_ROLES}/labels-whole-{{{{run}}}}",
+        ],
+    )
+    yield scenario("access-created-by-update", _created_by_update())
     numbers = [str(n) for n in range(6)]
     yield scenario(
         "access-objects",

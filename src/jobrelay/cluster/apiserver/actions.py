@@ -8,7 +8,7 @@ from typing import Any, Final
 from jobrelay.apimachinery.field import aggregate
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time
 from jobrelay.cluster.apiserver import body, errors, options, represent, storage
-from jobrelay.cluster.apiserver.access import ISSUER, Access
+from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
@@ -176,7 +176,10 @@ def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -
 async def connect(
     handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
 ) -> ApiResponse:
-    """Connects to a container: exec, attach, port forwarding."""
+    """Connects to a container: exec, attach, port forwarding. By GET, as websockets do, that needs `create` too."""
+    allowed, reason = access.authorizer.allowed(request.user, attributes_of(request.info, "create"))
+    if not allowed:
+        raise errors.forbidden("", "pods", request.info.name, reason)
     pod = _pod(handlers, request, request.info.name)
     node = pod["spec"].get("nodeName", "")
     if not node:

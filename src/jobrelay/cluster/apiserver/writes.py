@@ -100,7 +100,7 @@ def create(write: WriteRequest, proposed: ProposedObject) -> bytes:
     for key in _SET_BY_SERVER:
         metadata.pop(key, None)
     ensure_namespace(metadata, write.namespace)
-    return _admit_new(write, own_fields(write, None, proposed))
+    return _admit_new(write, own_fields(write, None, proposed), admission.CREATE)
 
 
 def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) -> bytes:
@@ -109,13 +109,13 @@ def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) 
     check_name(new, name)
     given_version(new["metadata"])
     new["metadata"].pop("resourceVersion", None)
-    return _admit_new(write, new)
+    return _admit_new(write, new, admission.CREATE_ON_UPDATE)
 
 
-def _admit_new(write: WriteRequest, new: Obj) -> bytes:
+def _admit_new(write: WriteRequest, new: Obj, chain: admission.Chain) -> bytes:
     request = write.admission("CREATE", "", new, {})
-    admission.run(admission.CREATE.mutating, request)
-    labelled_late = admission.finish(admission.CREATE, request)
+    admission.run(chain.mutating, request)
+    labelled_late = admission.finish(chain, request)
     raw = _insert(write, new)
     _remember(write, new, labelled_late=labelled_late)
     return raw

@@ -7,6 +7,7 @@ helper thread with a connection of its own, because they are the only step that 
 
 from __future__ import annotations
 
+import os
 import pathlib
 import sqlite3
 import threading
@@ -33,7 +34,7 @@ class SqliteBackend:
         self._checkpoint: threading.Thread | None = None
         try:
             self._db = _open(path)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StoreFailure(f"{path} cannot be opened as a jobrelay store: {error}") from error
 
     def load(self) -> tuple[int, Iterable[Row]]:
@@ -83,6 +84,7 @@ class SqliteBackend:
 
 
 def _open(path: pathlib.Path) -> sqlite3.Connection:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its other files the same mode
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;")

@@ -48,12 +48,8 @@ class Access:
         return with_group(user, AUTHENTICATED), shared
 
     def authorize(self, request: ApiRequest) -> None:
-        if MASTERS in request.user.groups:
-            return
-        wanted = attributes_of(request.info)
-        allowed, reason = self.authorizer.allowed(request.user, wanted)
-        if not allowed:
-            raise forbidden(request.user, wanted, reason)
+        if MASTERS not in request.user.groups:
+            authorize(self.authorizer, request.user, attributes_of(request.info))
 
     def _impersonate(self, request: ApiRequest, user: UserInfo) -> UserInfo:
         name, uid = request.header("impersonate-user"), request.header("impersonate-uid")
@@ -82,9 +78,7 @@ class Access:
         for key, values in extra.items():
             wanted += [Attributes("impersonate", "authentication.k8s.io", "userextras", key, name=v) for v in values]
         for attributes in wanted:
-            allowed, reason = self.authorizer.allowed(user, attributes)
-            if not allowed:
-                raise forbidden(user, attributes, reason)
+            authorize(self.authorizer, user, attributes)
 
 
 def _impersonation_of(name: str) -> Attributes:
@@ -104,6 +98,13 @@ def _impersonated(name: str, groups: tuple[str, ...], uid: str, extra: Mapping[s
 
 def with_group(user: UserInfo, group: str) -> UserInfo:
     return user if group in user.groups else UserInfo(user.name, (*user.groups, group), user.uid, user.extra)
+
+
+def authorize(authorizer: Authorizer, user: UserInfo, wanted: Attributes) -> None:
+    """Raises 403 for what a user may not do."""
+    allowed, reason = authorizer.allowed(user, wanted)
+    if not allowed:
+        raise forbidden(user, wanted, reason)
 
 
 def forbidden(user: UserInfo, wanted: Attributes, reason: str) -> errors.ApiError:

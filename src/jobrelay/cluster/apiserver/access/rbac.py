@@ -35,11 +35,12 @@ class Attributes:
     path: str = ""
 
 
-def attributes_of(info: RequestInfo) -> Attributes:
+def attributes_of(info: RequestInfo, verb: str = "") -> Attributes:
+    """What a request asks for; `verb` replaces that of its method."""
     if not info.about_resource:
         return Attributes(info.verb, path=info.path)
     name = info.name or info.selected
-    return Attributes(info.verb, info.group, info.resource, info.subresource, info.namespace, name)
+    return Attributes(verb or info.verb, info.group, info.resource, info.subresource, info.namespace, name)
 
 
 class Authorizer:

@@ -26,8 +26,17 @@ ISSUER: Final = "https://kubernetes.default.svc"
 Lookup = Callable[[str, str, str], dict[str, Any] | None]  # (resource key, namespace, name) -> stored object
 
 
+LEEWAY: Final = 60  # seconds
+_INVALID: Final = "invalid bearer token"
+_OUT_OF_TIME: Final = {"exp": "has expired", "nbf": "is not valid yet", "iat": "is issued in the future"}
+
+
 class TokenError(Exception):
     """A token that is not accepted; the message says why."""
+
+
+def _refused(why: str) -> TokenError:
+    return TokenError(f"[{_INVALID}, {why}]")
 
 
 def _encode(data: bytes) -> str:
@@ -82,14 +91,15 @@ class Tokens:
     def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[UserInfo, list[str]]:
         """The user of a token, and which of the audiences it is valid for."""
         claims = self._claims(token)
-        if claims.get("iss") != ISSUER or claims.get("exp", 0) < self._now().timestamp():
-            raise TokenError("invalid bearer token")
-        shared = [audience for audience in audiences if audience in claims.get("aud", [])]
+        if claims.get("iss") != ISSUER:
+            raise TokenError(_INVALID)
+        given = claims.get("aud") or [ISSUER]
+        given = [given] if isinstance(given, str) else given
+        shared = [audience for audience in audiences if audience in given]
         if not shared:
-            own, target = (" ".join(go_quote(a) for a in many) for many in (claims.get("aud", []), audiences))
-            raise TokenError(
-                f"[invalid bearer token, token audiences [{own}] is invalid for the target audiences [{target}]]"
-            )
+            own, target = (" ".join(go_quote(a) for a in many) for many in (given, audiences))
+            raise _refused(f"token audiences [{own}] is invalid for the target audiences [{target}]")
+        self._check_times(claims)
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
         self._alive("serviceaccounts", namespace, account)
@@ -104,10 +114,22 @@ class Tokens:
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
         return UserInfo(claims["sub"], groups, account["uid"], extra), shared
 
+    def _check_times(self, claims: dict[str, Any]) -> None:
+        """Refuses a token outside of its time; clocks may differ by the leeway."""
+        now = int(self._now().timestamp())
+        for name in ("exp", "nbf", "iat"):
+            value = claims.get(name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise _refused("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
+            if (now - LEEWAY > int(value)) if name == "exp" else (now + LEEWAY < int(value)):
+                raise _refused(f"service account token {_OUT_OF_TIME[name]}")
+
     def _alive(self, key: str, namespace: str, wanted: dict[str, str]) -> None:
         found = self._lookup(key, namespace, wanted["name"])
         if found is None or found["metadata"]["uid"] != wanted["uid"]:
-            raise TokenError("invalid bearer token")
+            raise TokenError(_INVALID)
 
     def _claims(self, token: str) -> dict[str, Any]:
         try:
@@ -116,8 +138,8 @@ class Tokens:
             der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
             self._key.public_key().verify(der, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
             if msgspec.json.decode(_decode(head)).get("alg") != "ES256":
-                raise TokenError("invalid bearer token")
+                raise TokenError(_INVALID)
             claims: dict[str, Any] = msgspec.json.decode(_decode(body))
         except (ValueError, InvalidSignature, msgspec.MsgspecError):
-            raise TokenError("invalid bearer token") from None
+            raise TokenError(_INVALID) from None
         return claims

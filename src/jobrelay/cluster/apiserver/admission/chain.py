@@ -49,6 +49,7 @@ CREATE: Final = Chain(
         plugins.pod_security,
     ),
 )
+CREATE_ON_UPDATE: Final = CREATE._replace(validating=(plugins.may_create, *CREATE.validating))
 UPDATE: Final = Chain(
     mutating=(steps.match_namespace, steps.match_name, plugins.fill_in_pod, steps.dedup_owners, plugins.may_grant),
     strategy=(

@@ -8,15 +8,21 @@ about.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from jobrelay.cluster.apiserver import errors, represent
-from jobrelay.cluster.apiserver.access import MASTERS, Attributes
+from jobrelay.cluster.apiserver.access import MASTERS, Attributes, attributes_of, authorize
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.kinds.strategy import Obj
 
 RBAC = "rbac.authorization.k8s.io"
 Fields = Mapping[str, Any]
+_EVERYTHING: Final = (
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+)
+_AGGREGATION_REFUSED: Final = "must have cluster-admin privileges to use the aggregationRule"
+_NOT_GRANTING: Final = ("ownerReferences", "finalizers", "managedFields")
 
 
 def _all(admission: AdmissionRequest, key: str, namespace: str = "") -> list[Fields]:
@@ -86,37 +92,46 @@ def allocate_for_service(admission: AdmissionRequest) -> None:
 # Refusals.
 
 
+def may_create(admission: AdmissionRequest) -> None:
+    """An update or an apply was authorized as such; if it creates the object, its user needs `create` too."""
+    authorize(admission.server.authorizer, admission.request.user, attributes_of(admission.request.info, "create"))
+
+
 def may_grant(admission: AdmissionRequest) -> None:
     """Prevents privilege escalation: users grant only rights that they hold, unless they may `escalate` or `bind`."""
     if admission.served.group != RBAC or admission.subresource or MASTERS in admission.request.user.groups:
         return
-    if admission.old and _same_grants(admission.new, admission.old):
+    of_role = admission.served.kind.endswith("Role")
+    if of_role and _allowed(admission, "escalate", admission.served.plural, admission.request.info.name):
         return
-    kind = admission.served.kind
-    wanted = _role_rules(admission) if kind.endswith("Role") else _bound_rules(admission)
+    if admission.old and _granting(admission.new) == _granting(admission.old):
+        return
+    wanted = list(admission.new.get("rules") or []) if of_role else _bound_rules(admission)
     if wanted is None:
         return
-    from jobrelay.kinds.rbac.rules import escalation_error
+    from jobrelay.kinds.rbac.rules import escalation_error, rules_cover
 
-    authorizer, user = admission.server.authorizer, admission.request.user
-    namespace = admission.namespace
-    refusal = escalation_error(user.name, user.groups, authorizer.held(user, namespace), wanted)
+    user = admission.request.user
+    held = admission.server.authorizer.held(user, admission.namespace)
+    refusal = escalation_error(user.name, user.groups, held, wanted)
+    if not refusal and (admission.new.get("aggregationRule") or admission.old.get("aggregationRule")):
+        refusal = "" if rules_cover(held, _EVERYTHING)[0] else _AGGREGATION_REFUSED
     if refusal:
         raise errors.forbidden(RBAC, admission.served.plural, admission.metadata.get("name", ""), refusal)
 
 
-def _same_grants(new: Obj, old: Obj) -> bool:
-    fields = ("rules", "aggregationRule", "roleRef", "subjects")
-    return all((new.get(name) or None) == (old.get(name) or None) for name in fields)
+def _granting(obj: Obj) -> Any:
+    """An object without what the garbage collector may change of it; everything else, labels too, can grant rights."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _NOT_GRANTING}
+    return _without_empty({**obj, "metadata": metadata})
 
 
-def _role_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:
-    if _allowed(admission, "escalate", admission.served.plural, admission.metadata.get("name", "")):
-        return None
-    rules: list[dict[str, Any]] = list(admission.new.get("rules") or [])
-    if admission.new.get("aggregationRule"):
-        rules += [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
-    return rules
+def _without_empty(value: Any) -> Any:
+    """A value without empty lists, maps and texts: they equal missing ones."""
+    if isinstance(value, dict):
+        found = {key: _without_empty(part) for key, part in value.items()}
+        return {key: part for key, part in found.items() if part or isinstance(part, (int, float))}
+    return [_without_empty(part) for part in value] if isinstance(value, list) else value
 
 
 def _bound_rules(admission: AdmissionRequest) -> list[dict[str, Any]] | None:

@@ -14,6 +14,8 @@ import shutil
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from jobrelay.cluster.node.process.names import below, below_path
+
 DATA: Final = "..data"
 _NEW_DATA: Final = "..data_tmp"
 
@@ -26,13 +28,20 @@ class FileProjection(NamedTuple):
 def write(folder: pathlib.Path, files: Mapping[str, FileProjection], group: int | None = None) -> bool:
     """Makes a folder contain exactly these files; returns whether that changed anything."""
     link = folder / DATA
-    old = folder / os.readlink(link) if link.is_symlink() else None
+    old = below(folder, os.readlink(link)) if link.is_symlink() else None
+    files = {str(below_path(folder, path).relative_to(folder)): file for path, file in files.items()}
+    if refused := [path for path in files if path.startswith("..") or path == "."]:
+        raise ValueError(f"invalid path: must not start with '..': {refused[0]}")
     if old is not None and _read(old) == dict(files):
         return False
     new = folder / f"..{dt.datetime.now(dt.UTC):%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(10**9)}"
     new.mkdir(mode=0o755)
-    for path, file in files.items():
-        _write(new / path, file, group)
+    try:
+        for path, file in files.items():
+            _write(new / path, file, group)
+    except BaseException:
+        shutil.rmtree(new)
+        raise
     (folder / _NEW_DATA).unlink(missing_ok=True)
     (folder / _NEW_DATA).symlink_to(new.name)
     (folder / _NEW_DATA).replace(link)

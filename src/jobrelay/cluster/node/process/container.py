@@ -16,7 +16,7 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
-from jobrelay.cluster.node.process.launcher import Process, Program, StartError
+from jobrelay.cluster.node.process.launcher import BindMount, Process, Program, StartError
 from jobrelay.cluster.node.process.lifecycle import ContainerLifecycle
 from jobrelay.cluster.node.process.logs import LogFile, read_log
 from jobrelay.cluster.node.process.oomkiller import MemoryLimit
@@ -146,6 +146,7 @@ class Container:
             raise StartError("container not running")
         join = process.pid if self.pod.host.launcher.mounts else 0
         program = self._program(argv, join=join, tty=tty)
+        program.within = process.id
         opened = os.open(stdin, os.O_RDONLY) if isinstance(stdin, str) else stdin
         try:
             return await self.pod.host.launcher.spawn(program, opened, stdout, stdout if stderr is None else stderr)
@@ -220,7 +221,7 @@ class Container:
             argv, self.env, self.cwd, join=join, tty=tty, user=process_user(self.pod.object, self.spec),
             cpus=self._cpus(), no_new_privileges=no_new_privileges(self.spec),
         )  # fmt: skip
-        binds = bind_mounts(self.spec, self.pod.mount_sources, self.env)
+        binds = bind_mounts(self.spec, self.pod.mount_sources, self.env) if own_root or not host.launcher.mounts else []
         if not host.launcher.mounts:
             self._rewrite_paths(made, binds, str(self._message_file() if own_root else self._message_path))
         elif own_root:
@@ -229,16 +230,14 @@ class Container:
             made.binds = [*binds, *self._own_files()]
         return made
 
-    def _rewrite_paths(self, made: Program, binds: Sequence[tuple[str, str, bool]], message_path: str) -> None:
+    def _rewrite_paths(self, made: Program, binds: Sequence[BindMount], message_path: str) -> None:
         """Without mounts a program finds its volumes through variables, and through rewritten paths in its command."""
-        paths = {target: source for source, target, _ in binds} | {self._message_target: message_path}
+        paths = {bind.target: bind.path for bind in binds} | {self._message_target: message_path}
         rewrite = PathRewriter(paths, keep=str(self.pod.host.folder))
         named = zip(self.spec.get("volumeMounts") or (), binds, strict=True)
         made.argv, made.cwd = [rewrite(part) for part in made.argv], rewrite(made.cwd)
         made.env = {name: rewrite(value) for name, value in self.env.items()}
-        made.env |= {
-            f"JOBRELAY_MOUNT_{mount['name'].upper().replace('-', '_')}": source for mount, (source, _, _) in named
-        }
+        made.env |= {f"JOBRELAY_MOUNT_{mount['name'].upper().replace('-', '_')}": bind.path for mount, bind in named}
         made.env["TERMINATION_LOG"] = message_path
         if self.pod.host.bash and os.path.basename(made.argv[0]) == "sh":
             made.program = self.pod.host.bash
@@ -248,12 +247,12 @@ class Container:
         """The path of the termination message file in the container."""
         return self.spec.get("terminationMessagePath") or "/dev/termination-log"
 
-    def _own_files(self) -> list[tuple[str, str, bool]]:
+    def _own_files(self) -> list[BindMount]:
         """Files that are mounted into every container: its termination message, and bash as a shell instead of dash."""
-        files = [(str(self._message_file()), self._message_target, False)]
+        files = [BindMount(str(self._message_file()), self._message_target)]
         shell, bash = os.path.realpath("/bin/sh"), self.pod.host.bash
         if bash and os.path.basename(shell) not in ("bash", "busybox"):
-            files.append((os.path.realpath(bash), shell, True))
+            files.append(BindMount(os.path.realpath(bash), shell, True))
         return files
 
     def _cpus(self) -> int:
@@ -314,7 +313,8 @@ class Container:
         """The content of the termination message file, or the end of the log as the policy allows."""
         text = b""
         if self._message_path is not None and self._message_path.exists():
-            text = self._message_path.read_bytes()[:LONGEST_MESSAGE]
+            with self._message_path.open("rb") as file:
+                text = file.read(LONGEST_MESSAGE)
         fallback = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
         if not text and fallback and code and self.log is not None:
             text = read_log(self.log.path, LogOptions(tail=FALLBACK_LINES))[-FALLBACK_BYTES:]

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.node.process.launcher import Launcher
+from jobrelay.cluster.node.process.names import below
 from jobrelay.cluster.node.process.oomkiller import OomKiller
 from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock
@@ -76,7 +77,7 @@ class PodHost:
                 link.symlink_to(self.bash)
 
     def pod_folder(self, uid: str) -> pathlib.Path:
-        return self.folder / "pods" / uid
+        return below(self.folder / "pods", uid)
 
 
 class ReferencedObjects:

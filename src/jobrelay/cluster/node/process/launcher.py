@@ -18,7 +18,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -36,6 +36,19 @@ class StartError(Exception):
     """A program could not be started; the message says why."""
 
 
+class BindMount(NamedTuple):
+    """What is mounted where: a folder or file, or a path below it that must not lead out of it."""
+
+    source: str
+    target: str
+    read_only: bool = False
+    sub_path: str = ""
+
+    @property
+    def path(self) -> str:
+        return f"{self.source}/{self.sub_path}" if self.sub_path else self.source
+
+
 @dataclass(slots=True)
 class Program:
     """A program to start, with its environment and root."""
@@ -45,8 +58,9 @@ class Program:
     cwd: str = "/"
     program: str = ""  # what is executed, if not argv[0]
     root: str = ""  # an empty folder that becomes the root; needs mounts
-    binds: Sequence[tuple[str, str, bool]] = ()  # source, target, read-only
+    binds: Sequence[BindMount] = ()
     join: int = 0  # the process whose mounts are used instead
+    within: int = 0  # the id of the process that it ends with
     tty: bool = False
     user: ProcessUser | None = None  # None for the current user
     cpus: int = 0  # how many it may use; 0 for all
@@ -56,6 +70,7 @@ class Program:
         found = {
             "program": self.program or self.argv[0], "argv": list(self.argv), "env": self.env, "cwd": self.cwd,
             "root": self.root, "binds": list(self.binds), "join": self.join, "tty": self.tty,
+            "within": self.within,
             "user": self.user, "cpus": self.cpus, "no_new_privileges": self.no_new_privileges,
         }  # fmt: skip
         return json.dumps(found).encode()

@@ -5,7 +5,9 @@ codes. It is small, which makes forking cheap. It also makes sure that nothing i
 however the cluster ended, it ends every container and itself. If it is killed, the kernel ends the first process of
 each container, and the next supervisor of the same cluster ends all other processes that carry the cluster's mark.
 
-It is the subreaper of its descendants: orphaned processes become its children, and are ended with their container.
+The first process of a container is the subreaper of the others, as process 1 of a container is: what it leaves behind
+when it ends becomes a child of the supervisor, which ends every child that it has not started itself. So a process
+belongs to its container by descent, whatever its session and its environment.
 
 Requests: {"op": "spawn", "id": n} with descriptors of a JSON file, stdin, stdout and stderr;
 {"op": "kill", "id": n, "signal": s}.
@@ -30,7 +32,6 @@ import time
 from typing import Any
 
 CLUSTER_MARK = "JOBRELAY_CLUSTER"
-CONTAINER_MARK = "JOBRELAY_CONTAINER"
 GRACE = 1.0
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
@@ -82,8 +83,11 @@ def enter_mounts(pid: int) -> None:
 def build_root(root: str, binds: list[list[Any]]) -> None:
     """Mounts the machine's root folder at `root`, and the source of each of `binds` at its target."""
     tree: dict[str, Any] = {}
-    for source, target, read_only in binds:
+    for volume, target, read_only, sub_path in binds:
+        source = f"/proc/self/fd/{open_beneath(volume, sub_path)}" if sub_path else volume
         parts = [part for part in os.path.realpath(target).split("/") if part]
+        if not parts:
+            raise MountError("the mount path must not be the root folder")
         below = tree
         for part in parts[:-1]:
             below = below.setdefault(part, {})
@@ -120,7 +124,7 @@ def _mount_tree(host: str, place: str, what: Any) -> None:
     if isinstance(what, _BindMount):
         _bind(what.source, place)
         for name, more in what.below.items():
-            _mount_tree(os.path.join(what.source, name), os.path.join(place, name), more)
+            _mount_tree(os.path.join(what.source, name), _within_volume(place, name), more)
         if what.read_only:
             mount("none", place, _BIND | _REMOUNT | _RDONLY | _flags(place))
     elif _complete(host, what):
@@ -130,6 +134,40 @@ def _mount_tree(host: str, place: str, what: Any) -> None:
     else:
         os.makedirs(place, exist_ok=True)
         _mirror(host, place, what)
+
+
+def _within_volume(place: str, name: str) -> str:
+    """A mount point inside a volume. Its content is not ours: a link there could lead out of the container's root."""
+    path = os.path.join(place, name)
+    if os.path.islink(path):
+        raise MountError(f"the mount point {name} is a symbolic link in another volume")
+    return path
+
+
+def open_beneath(root: str, path: str, *, make: bool = False) -> int:
+    """Opens a path below a folder, and makes it as a folder if told to. Links are followed while they stay below.
+
+    Each part of the resolved path is opened in the one before, without following links, so that a path that is
+    exchanged meanwhile cannot lead elsewhere. Raises OSError.
+    """
+    top = os.path.realpath(root)
+    resolved = os.path.realpath(os.path.join(top, path))
+    if os.path.commonpath((top, resolved)) != top:
+        raise OSError(errno.EXDEV, f"{path} leads out of its volume")
+    found = os.open(top, os.O_PATH | os.O_DIRECTORY)
+    for part in [part for part in os.path.relpath(resolved, top).split("/") if part != "."]:
+        holder = found
+        try:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=holder)
+            found = os.open(part, os.O_PATH | os.O_NOFOLLOW, dir_fd=holder)
+        finally:
+            os.close(holder)
+    if stat.S_ISLNK(os.fstat(found).st_mode):
+        os.close(found)
+        raise OSError(errno.ELOOP, f"{path} is a symbolic link")
+    return found
 
 
 def _flags(place: str) -> int:
@@ -188,6 +226,7 @@ def _exec_container(spec: dict[str, Any], fds: list[int], mode: str, supervisor:
         _switch_user(*spec["user"])
     if spec["no_new_privileges"]:
         _libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the change of user, which would undo it
     if os.getppid() != supervisor:
         os._exit(127)
@@ -263,6 +302,7 @@ class Supervisor:
         control.set_inheritable(False)
         self._pids: dict[int, int] = {}  # id -> pid
         self._ids: dict[int, int] = {}  # pid -> id
+        self._within: dict[int, int] = {}  # id of a program that runs in a container -> id of the container's own
         self._mount_mode = ""
 
     def run(self) -> None:
@@ -301,13 +341,17 @@ class Supervisor:
     def _start(self, id: int, fds: list[int]) -> None:
         size = os.fstat(fds[0]).st_size
         spec = json.loads(os.pread(fds[0], size, 0))
-        spec["env"] |= {CLUSTER_MARK: self._mark, CONTAINER_MARK: str(id)}
+        spec["env"] |= {CLUSTER_MARK: self._mark}
         try:
+            if spec["within"] and spec["within"] not in self._pids:
+                raise RuntimeError("container not running")
             pid = _spawn(spec, fds[1:4], self._mount_mode)
         except (RuntimeError, OSError) as error:
             self._send({"op": "spawned", "id": id, "error": str(error)})
             return
         self._pids[id], self._ids[pid] = pid, id
+        if spec["within"]:
+            self._within[id] = spec["within"]
         self._send({"op": "spawned", "id": id, "pid": pid})
 
     def _signal(self, id: int, number: int) -> None:
@@ -327,19 +371,21 @@ class Supervisor:
             id = self._ids.pop(pid, None)
             if id is not None:
                 self._pids.pop(id, None)
+                self._within.pop(id, None)
+                for other in [other for other, container in self._within.items() if container == id]:
+                    self._signal(other, signal.SIGKILL)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
                 self._send({"op": "exit", "id": id, "status": status})
         self._end_orphans()
 
     def _end_orphans(self) -> None:
-        """Kills orphaned processes whose container has ended."""
+        """Kills what ended containers have left behind: all children that were not started here."""
         for pid in _children():
-            if pid in self._ids:
-                continue
-            mark = _marks(pid).get(CONTAINER_MARK)
-            if mark is None or not mark.isdecimal() or int(mark) not in self._pids:
+            if pid not in self._ids:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
+                    if (group := os.getpgid(pid)) not in self._ids and group != os.getpgrp():
+                        os.killpg(group, signal.SIGKILL)
                     os.kill(pid, signal.SIGKILL)
 
     def _end(self) -> None:
@@ -361,7 +407,7 @@ class Supervisor:
     def _sweep(self) -> None:
         """Kills processes that an earlier supervisor of this cluster left behind."""
         for name in os.listdir("/proc"):
-            if name.isdecimal() and int(name) != os.getpid() and _marks(int(name)).get(CLUSTER_MARK) == self._mark:
+            if name.isdecimal() and int(name) != os.getpid() and _mark(int(name)) == self._mark:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(name), signal.SIGKILL)
 
@@ -375,13 +421,14 @@ def _children() -> list[int]:
         return [int(pid) for pid in file.read().split()]
 
 
-def _marks(pid: int) -> dict[str, str]:
+def _mark(pid: int) -> str:
+    """The cluster that a process was started by, as its environment says."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             pairs = file.read().decode(errors="replace").split("\0")
     except OSError:
-        return {}
-    return {name: value for name, _, value in (pair.partition("=") for pair in pairs) if name.startswith("JOBRELAY_")}
+        return ""
+    return dict(pair.partition("=")[::2] for pair in pairs).get(CLUSTER_MARK, "")
 
 
 def _find_mount_mode() -> str:

@@ -22,6 +22,9 @@ from jobrelay.cluster.node.process.environment import (
     resource_container,
     resource_value,
 )
+from jobrelay.cluster.node.process.launcher import BindMount, StartError
+from jobrelay.cluster.node.process.names import below
+from jobrelay.cluster.node.process.supervisor import open_beneath
 from jobrelay.kube.errors import KubeError
 
 _FILE_MODE: Final = 0o644
@@ -73,14 +76,14 @@ class Volumes:
                 atomicwriter.write(_folder(self._own(volume)), await self._payload(volume), self._group)
 
     def _own(self, volume: Mapping[str, Any]) -> pathlib.Path:
-        return self._folder / "volumes" / str(volume["name"])
+        return below(self._folder / "volumes", str(volume["name"]))
 
     def _source(self, volume: Mapping[str, Any]) -> MountSource:
         if "hostPath" in volume:
             return MountSource(_host_path(volume["hostPath"]))
         if claim := volume.get("persistentVolumeClaim"):
             namespace: str = self._pod["metadata"]["namespace"]
-            held = self._folder.parent.parent / "claims" / namespace / str(claim["claimName"])
+            held = below(self._folder.parent.parent / "claims", namespace, str(claim["claimName"]))
             return MountSource(self._make_writable(_folder(held)), bool(claim.get("readOnly")))
         path = _folder(self._own(volume))
         return MountSource(path, True) if _from_api(volume) else MountSource(self._make_writable(path))
@@ -140,7 +143,7 @@ def _mounting(volume: Mapping[str, Any]) -> Iterator[None]:
     """Adds the volume's name to errors, as a kubelet does."""
     try:
         yield
-    except (ConfigMissing, KubeError, OSError) as error:
+    except (ConfigMissing, KubeError, OSError, ValueError) as error:
         text = f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}'
         raise ConfigMissing(text) from error
 
@@ -156,6 +159,8 @@ def _folder(path: pathlib.Path) -> pathlib.Path:
 
 def _host_path(source: Mapping[str, Any]) -> pathlib.Path:
     path, kind = pathlib.Path(source["path"]), source.get("type") or ""
+    if not path.is_absolute():
+        raise ConfigMissing(f"the path {path} is not absolute")
     if kind == "DirectoryOrCreate" or (kind == "" and not path.exists()):
         path.mkdir(parents=True, exist_ok=True)
     elif kind == "FileOrCreate" and not path.exists():
@@ -168,15 +173,23 @@ def _host_path(source: Mapping[str, Any]) -> pathlib.Path:
 
 def bind_mounts(
     container: Mapping[str, Any], sources: Mapping[str, MountSource], env: Mapping[str, str]
-) -> Sequence[tuple[str, str, bool]]:
-    """Source, target and read-only flag of each volume mount of a container."""
+) -> Sequence[BindMount]:
+    """The volume mounts of a container. Raises StartError for a `subPath` that leads out of its volume."""
     found = []
     for mount in container.get("volumeMounts") or ():
         source, read_only = sources[mount["name"]]
-        below = mount.get("subPath") or expand(mount.get("subPathExpr", ""), env)
-        if below:
-            source = source / below
-            if not source.exists():
-                source.mkdir(parents=True)
-        found.append((str(source), os.path.normpath(mount["mountPath"]), read_only or bool(mount.get("readOnly"))))
+        sub_path = mount.get("subPath") or expand(mount.get("subPathExpr", ""), env)
+        if sub_path:
+            _make_sub_path(str(source), sub_path, f'volumeMount "{mount["name"]}" of container "{container["name"]}"')
+        target = os.path.normpath(mount["mountPath"])
+        found.append(BindMount(str(source), target, read_only or bool(mount.get("readOnly")), sub_path))
     return found
+
+
+def _make_sub_path(source: str, sub_path: str, subject: str) -> None:
+    try:
+        if sub_path.startswith("/") or ".." in sub_path.split("/"):
+            raise ValueError(f"{sub_path} leads out of its volume")
+        os.close(open_beneath(source, sub_path, make=True))
+    except (OSError, ValueError) as error:
+        raise StartError(f"failed to prepare subPath for {subject}: {error}") from error
