@@ -79,6 +79,8 @@ class NetworkTransport:
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         session = await self._session_for(credential.certificate)
+        if request.guard is not None:
+            request.guard()
         try:
             answer = await session.request(
                 request.method,

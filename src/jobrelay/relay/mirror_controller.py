@@ -32,6 +32,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
+from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.names import ORIGIN, ORIGIN_UID
@@ -104,11 +105,14 @@ class MirrorController:
         kind = self._state.kinds[ref.kind]
         original = kind.originals.get(ref.key)
         snapshot = self._snapshots.snapshot(kind, original) if original is not None else None
-        if snapshot is not None and self._queue.take_probe(ref):
-            await self._probe(ref, snapshot)
-            return None
-        decision = self._decide(ref, kind, snapshot)
-        await self._carry_out(ref, snapshot, decision)
+        try:
+            if snapshot is not None and self._queue.take_probe(ref):
+                await self._probe(ref, snapshot)
+                return None
+            decision = self._decide(ref, kind, snapshot)
+            await self._carry_out(ref, snapshot, decision)
+        except NotLeading:
+            return NOT_LEADING
         return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
 
     def _decide(self, ref: WorkloadRef, kind: WorkloadKind, snapshot: WorkloadSnapshot | None) -> MirrorDecision:
@@ -159,6 +163,8 @@ class MirrorController:
         except StatusError as error:
             self._refused(snapshot, error, same_shape=True)
             return
+        except NotLeading:
+            raise
         except KubeError as error:
             self._refused(snapshot, error, same_shape=True, retry_after=_RETRY_PROBE)
             return
@@ -181,7 +187,7 @@ class MirrorController:
         except AlreadyExists:
             await self._examine(ref, snapshot, body["metadata"]["name"])
             return
-        except (Conflict, Unauthorized):
+        except (Conflict, NotLeading, Unauthorized):
             raise
         except KubeError as error:
             if _may_be_transient(error):

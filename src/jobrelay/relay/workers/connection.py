@@ -100,7 +100,8 @@ class WorkerConnection:
         self._changed: Signal[[]] = Signal()
         self._transport = WorkerTransport(clock)
         self._heartbeat = Heartbeat(self._transport, self._check_identity, clock=clock, timing=timing)
-        self.client = Client(self._transport, clock=clock, timeout=15.0, retries=2, longest_wait=10.0)
+        self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
+        """Retries nothing: the queues of the controllers do, after they have looked at everything again."""
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
         watcher = Client(self._transport, clock=clock, timeout=15.0, retries=0, page_size=100)
         self.mirrors = MirrorCaches(
