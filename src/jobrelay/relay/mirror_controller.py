@@ -182,6 +182,8 @@ class MirrorController:
 
     async def _create(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any]) -> None:
         resource, original = snapshot.adapter.resource, snapshot.original
+        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
+        self._state.record(original.uid).creation_sent(epoch)
         try:
             created = await self._worker.client.create(resource, body, field_manager=_FIELD_MANAGER)
         except AlreadyExists:
@@ -196,7 +198,6 @@ class MirrorController:
             self._refused(snapshot, error, same_shape=True)
             self._enqueue_original(ref)
             return
-        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
         again = self._state.record(original.uid).mirror_created(epoch)
         self._metrics.mirrors.labels(self._worker.name, "create", "success").inc()
         self._worker.mirrors[resource].observe(created)
