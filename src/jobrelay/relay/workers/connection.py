@@ -37,6 +37,7 @@ from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.names import ORIGIN
 from jobrelay.relay.placement.capacity import CapacityTracker
+from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network, same_server
 from jobrelay.relay.workers.heartbeat import Heartbeat
@@ -84,6 +85,7 @@ class WorkerConnection:
         claim: Callable[[str, str], str] = lambda name, identity: name,
         loss: Loss | None = None,
         timing: Timing = DEFAULT_TIMING,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         random = random or Random()
         self.spec, self.name = spec, spec.name
@@ -105,13 +107,28 @@ class WorkerConnection:
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
         watcher = Client(self._transport, clock=clock, timeout=15.0, retries=0, page_size=100)
         self.mirrors = MirrorCaches(
-            watcher, resources, f"{ORIGIN}={origin}", self._review, clock=clock, random=random, timing=timing
+            watcher,
+            resources,
+            f"{ORIGIN}={origin}",
+            self._review,
+            clock=clock,
+            random=random,
+            timing=timing,
+            budget=bounds.mirrors(),
         )
         self.capacity = CapacityTracker()
         self._namespaces: set[str] = set()
         """Namespaces that are known to exist there."""
         self._feed = CapacityFeed(
-            watcher, self.capacity, self._changed, pod_owner=pod_owner, clock=clock, random=random, timing=timing
+            watcher,
+            self.capacity,
+            self._changed,
+            pod_owner=pod_owner,
+            clock=clock,
+            random=random,
+            timing=timing,
+            budget=bounds.capacity(),
+            on_budget=self._review,
         )
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
@@ -234,7 +251,8 @@ class WorkerConnection:
         while True:
             await sleep(self._clock, self._timing.sync)
             if not self.connected:
-                raise self.mirrors.failure or TransportTimeout(f"its mirrors were not known in {self._timing.sync:g} s")
+                failure = self._feed.exceeded or self.mirrors.failure
+                raise failure or TransportTimeout(f"its mirrors were not known in {self._timing.sync:g} s")
 
     async def _follow_access(self, access: UsableKubeconfig, namespaces: tuple[str, ...]) -> None:
         """Switch to new credentials as they come; returns if a new session is needed."""
@@ -270,8 +288,8 @@ class WorkerConnection:
         """Derive whether the worker is connected from the state of its watches."""
         if not self._in_session:
             return
-        failure = self.mirrors.failure
-        if self.mirrors.current:
+        failure = self._feed.exceeded or self.mirrors.failure
+        if self.mirrors.current and self._feed.exceeded is None:
             self._reached()
         elif failure is not None:
             self._heartbeat.check_now()
