@@ -15,7 +15,7 @@ from jobrelay.relay.model import State
 from jobrelay.relay.names import ASSIGNMENT, CLUSTERS, EPOCH
 from jobrelay.relay.reconcile_mirror import CreateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import CommitAssignment, Stage, reconcile_original
-from tests.relay.fleets import fleet
+from tests.relay.fleets import MakeFleet
 from tests.relay.snapshots import NOW, ago, job, mirror, running, snapshot, worker
 
 A, B = worker("a"), worker("b")
@@ -114,7 +114,7 @@ def test_a_fresh_assignment_waits_for_a_request_that_may_be_under_way() -> None:
     assert isinstance(reconcile_original(later).action, CommitAssignment)
 
 
-async def test_a_forged_assignment_gives_no_way_around_the_own_annotation() -> None:
+async def test_a_forged_assignment_gives_no_way_around_the_own_annotation(fleet: MakeFleet) -> None:
     async with fleet(2, start=False) as it:
         forged = {CLUSTERS: "worker-2", ASSIGNMENT: Assignment("worker-1", 10**10).encode()}
         await it.submit(annotations=forged)
@@ -126,7 +126,7 @@ async def test_a_forged_assignment_gives_no_way_around_the_own_annotation() -> N
         assert set(await it.mirrors()) == {"worker-2"}
 
 
-async def test_an_epoch_of_ten_digits_is_one_run() -> None:
+async def test_an_epoch_of_ten_digits_is_one_run(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         await it.submit(seconds=30, annotations={ASSIGNMENT: Assignment("worker-1", 10**9).encode()})
         assert await it.runs() == "worker-1"
@@ -137,7 +137,7 @@ async def test_an_epoch_of_ten_digits_is_one_run() -> None:
         assert (await it.mirrors())["worker-1"].uid == uid
 
 
-async def test_a_worker_that_was_never_registered_is_waited_for_as_for_a_lost_one() -> None:
+async def test_a_worker_that_was_never_registered_is_waited_for_as_for_a_lost_one(fleet: MakeFleet) -> None:
     async with fleet(1, lost_timeout=1.0) as it:
         await it.submit(annotations={ASSIGNMENT: Assignment("nowhere", 4).encode()})
         assert (await it.finished())["succeeded"] == 1

@@ -12,7 +12,7 @@ from jobrelay.kube import FaultyTransport, Request, Response
 from jobrelay.kube.fault_injection import AnswerStatus
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.leader_transport import LeaderTransport, NotLeading
-from tests.relay.fleets import Fleet, fleet
+from tests.relay.fleets import Fleet, MakeFleet
 
 BUSY = AnswerStatus(429, "TooManyRequests", retry_after=1)
 COMMIT = "PATCH */jobs/train?fieldManager=jobrelay"
@@ -33,7 +33,7 @@ async def injected(link: FaultyTransport) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_the_commit_of_a_leader_that_was_paused_is_not_sent_again() -> None:
+async def test_the_commit_of_a_leader_that_was_paused_is_not_sent_again(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         lease = lease_of(it)
         it.home.add(BUSY, COMMIT)
@@ -46,7 +46,7 @@ async def test_the_commit_of_a_leader_that_was_paused_is_not_sent_again() -> Non
         assert (await it.finished())["succeeded"] == 1
 
 
-async def test_the_creation_of_a_leader_that_was_paused_is_not_sent_again() -> None:
+async def test_the_creation_of_a_leader_that_was_paused_is_not_sent_again(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         lease = lease_of(it)
         it.links["worker-1"].add(BUSY, CREATE)
@@ -57,7 +57,7 @@ async def test_the_creation_of_a_leader_that_was_paused_is_not_sent_again() -> N
         assert await it.mirrors() == {}
 
 
-async def test_the_creation_for_a_job_that_has_gone_is_not_sent_again() -> None:
+async def test_the_creation_for_a_job_that_has_gone_is_not_sent_again(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         sent: list[str] = []
         link, connected = it.links["worker-1"], it.on("worker-1")
@@ -78,7 +78,7 @@ async def test_the_creation_for_a_job_that_has_gone_is_not_sent_again() -> None:
         assert not (await connected.list(JOBS, "default")).items
 
 
-async def test_a_busy_worker_is_asked_again_after_the_time_that_it_named() -> None:
+async def test_a_busy_worker_is_asked_again_after_the_time_that_it_named(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         it.links["worker-1"].add(BUSY, CREATE)
         started = asyncio.get_running_loop().time()

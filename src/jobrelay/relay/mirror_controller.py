@@ -60,7 +60,11 @@ _FIELD_MANAGER = "jobrelay"
 _WORKERS = 16
 _TRIES = 5
 _RETRY_PROBE = 5.0
+_PATIENCE = 2
+"""How often in a row a worker may put off a dry run before that counts as a refusal."""
 _LONGEST_NAME = 63
+_SUSPICIOUS = Result(requeue_after=1.0)
+"""The worker does not answer: it gets no more requests until it does, so that leases begin before that."""
 
 
 def mirror_name(key: Key, *, own_cluster: bool) -> str:
@@ -100,6 +104,8 @@ class MirrorController:
     async def reconcile(self, ref: WorkloadRef) -> Result | None:
         if not self._worker.connected:
             return None  # queued again when the worker is connected
+        if self._worker.suspicious:
+            return _SUSPICIOUS
         if not self._leads():
             return NOT_LEADING
         kind = self._state.kinds[ref.kind]
@@ -161,6 +167,9 @@ class MirrorController:
         except AlreadyExists:
             pass  # the shape is fine; whose object has the name is found out when the mirror is created
         except StatusError as error:
+            if error.retry_after and _may_be_transient(error) and self._queue.queue.failures(ref) < _PATIENCE:
+                self._queue.add_probe(ref)
+                raise
             self._refused(snapshot, error, same_shape=True)
             return
         except NotLeading:

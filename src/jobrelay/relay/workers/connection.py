@@ -100,8 +100,11 @@ class WorkerConnection:
         self._clock, self._connect, self._home, self._timing = clock, connect, home, timing
         self._claim = claim
         self._changed: Signal[[]] = Signal()
-        self._transport = WorkerTransport(clock)
-        self._heartbeat = Heartbeat(self._transport, self._check_identity, clock=clock, timing=timing)
+        self._transport = WorkerTransport(clock, suspect_after=timing.suspect, on_suspect=self._suspect)
+        self._suspected = False
+        self._heartbeat = Heartbeat(
+            self._transport, self._check_identity, self._answered, clock=clock, timing=timing
+        )
         self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
         """Retries nothing: the queues of the controllers do, after they have looked at everything again."""
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
@@ -140,6 +143,11 @@ class WorkerConnection:
         """Whether the first attempt to connect is over, successful or not."""
         return self.connected or self.attempts > 0
 
+    @property
+    def suspicious(self) -> bool:
+        """Whether it has not answered requests for a few seconds; it gets no others than heartbeats then."""
+        return self._transport.unanswered.suspicious
+
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have `callback` called whenever connection, spec or capacity have changed; returns how to unsubscribe."""
         return self._changed.subscribe(callback)
@@ -163,6 +171,7 @@ class WorkerConnection:
             pending=self.capacity.pending(self.mirrors.uids),
             backlog=backlog,
             stale=stale,
+            unanswered=self._transport.unanswered.silence if self.suspicious else 0.0,
             namespaces=self.spec.namespaces,
         )
 
@@ -184,6 +193,18 @@ class WorkerConnection:
     def check_now(self) -> None:
         """Check whether the worker answers, and whether it is still the same cluster."""
         self._heartbeat.check_now()
+
+    def _suspect(self) -> None:
+        if self.connected and not self._suspected:
+            log.info("worker does not answer", worker=self.name)
+            self._suspected = True
+            self._heartbeat.check_now()
+            self._changed()
+
+    def _answered(self) -> None:
+        if self._suspected:
+            self._suspected = False
+            self._changed()
 
     async def run(self) -> None:
         """Connect and reconnect until cancelled."""
@@ -310,6 +331,7 @@ class WorkerConnection:
         if self.connected or self.reason != reason:
             log.info("worker not connected", worker=self.name, reason=reason)
         self.attempts += 1
-        self.connected, self.reason = False, reason
-        self.lost_since = self.lost_since or self._clock.now()
+        self.connected, self.reason, self._suspected = False, reason, False
+        silent = timedelta(seconds=self._transport.unanswered.silence)
+        self.lost_since = self.lost_since or self._clock.now() - silent
         self._changed()

@@ -12,6 +12,8 @@ class Timing(NamedTuple):
 
     quiet: float = 15.0
     """Silence after which a heartbeat is requested."""
+    suspect: float = 2.0
+    """How long requests may be unanswered before a heartbeat is requested, and the worker gets nothing new."""
     answer: float = 5.0
     """Timeout of a heartbeat."""
     silence: float = 150.0
