@@ -32,6 +32,7 @@ LEAST = {
     "test_crashes": 3,
     "test_endpoint": 5,
     "test_epochs": 3,
+    "test_hung_worker": 1,
     "test_late_lease": 1,
     "test_late_retry": 4,
     "test_relay": 28,

@@ -81,9 +81,7 @@ CORDONED = worker("a", state=State.CORDONED)
         (job(cluster="a", annotations={"jobrelay.dev/cluster-selector": "gpu"}), A, "its labels do not match gpu"),
     ],
 )
-def test_an_assignment_to_a_worker_that_is_not_allowed_is_not_followed(
-    forged: object, there: object, why: str
-) -> None:
+def test_an_assignment_to_a_worker_that_is_not_allowed_is_not_followed(forged: object, there: object, why: str) -> None:
     workers = [there, worker("b", labels={"gpu": "1"})]
     it = snapshot(forged, workers)  # type: ignore[arg-type]
     assert reconcile_mirror(it, "a", "train").action is None

@@ -36,7 +36,7 @@ async def test_too_many_mirrors_set_a_worker_aside_until_there_are_fewer(clock: 
         await settle(clock)
         assert not w.link.connected
         assert w.link.reason == "it is set aside: it has more than 3 mirrors"
-        assert [entry[1:] for entry in conditions(w.link)][0] == ("False", "ClientConnectionFailed", w.link.reason)
+        assert next(entry[1:] for entry in conditions(w.link)) == ("False", "ClientConnectionFailed", w.link.reason)
         await advance(clock, 300)
         assert not w.link.connected
         assert w.link.reason == "it is set aside: it has more than 3 mirrors"

@@ -102,9 +102,7 @@ class WorkerConnection:
         self._changed: Signal[[]] = Signal()
         self._transport = WorkerTransport(clock, suspect_after=timing.suspect, on_suspect=self._suspect)
         self._suspected = False
-        self._heartbeat = Heartbeat(
-            self._transport, self._check_identity, self._answered, clock=clock, timing=timing
-        )
+        self._heartbeat = Heartbeat(self._transport, self._check_identity, self._answered, clock=clock, timing=timing)
         self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
         """Retries nothing: the queues of the controllers do, after they have looked at everything again."""
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
