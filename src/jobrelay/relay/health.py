@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from jobrelay.relay.model import State, WorkerFacts
-from jobrelay.relay.settings import Settings
-from jobrelay.relay.workers.timing import DEFAULT_TIMING
+from jobrelay.relay.settings import SUSPECT_AFTER, Settings
 
 __all__ = ["frozen", "lost_at"]
 
@@ -47,5 +46,5 @@ def lost_at(
     declared = worker is not None and worker.state is State.LOST
     wait = 0.0 if declared else settings.lost_timeout
     if grace is not None:
-        wait = max(wait, DEFAULT_TIMING.suspect + settings.lease + grace + settings.margin)
+        wait = max(wait, SUSPECT_AFTER + settings.lease + grace + settings.margin)
     return since + timedelta(seconds=wait)

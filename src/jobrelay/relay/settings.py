@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["FENCE_LEASE", "KEEP_FINISHED", "LOST_TIMEOUT", "Settings"]
+__all__ = ["FENCE_LEASE", "KEEP_FINISHED", "LOST_TIMEOUT", "SUSPECT_AFTER", "Settings"]
 
 LOST_TIMEOUT: Final = 900.0
 KEEP_FINISHED: Final = 600.0
 FENCE_LEASE: Final = 300.0
+SUSPECT_AFTER: Final = 2.0
+"""How long requests to a worker may be unanswered before that is suspicious: leases are granted until then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jobrelay.relay.settings import SUSPECT_AFTER
+
 __all__ = ["DEFAULT_TIMING", "Timing"]
 
 
@@ -12,7 +14,7 @@ class Timing(NamedTuple):
 
     quiet: float = 15.0
     """Silence after which a heartbeat is requested."""
-    suspect: float = 2.0
+    suspect: float = SUSPECT_AFTER
     """How long requests may be unanswered before a heartbeat is requested, and the worker gets nothing new."""
     answer: float = 5.0
     """Timeout of a heartbeat."""
