@@ -2,6 +2,9 @@
 
 A server that hangs keeps its connections open, so nothing breaks. While there are requests, silence is suspicious after
 a few seconds; without any, only the `Heartbeat` finds out.
+
+Time in which this process itself was stopped proves nothing: answers may have come and are not read yet. A timer that
+is late shows it, and the time is counted anew.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from jobrelay.kube.clock import Timer
 
 __all__ = ["UnansweredRequests"]
 
+_LATE = 1.0
+
 
 class UnansweredRequests:
     """Since when a worker has sent nothing although it was asked; `suspect` is called every `after` seconds of that."""
@@ -22,15 +27,23 @@ class UnansweredRequests:
         self._pending = 0
         self._since: float | None = None
         self._timer: Timer | None = None
+        self._timer_due = 0.0
 
     @property
     def silence(self) -> float:
         """For how many seconds requests have been unanswered; 0 if none is."""
-        return self._clock.monotonic() - self._since if self._since is not None else 0.0
+        if self._since is None:
+            return 0.0
+        now = self._clock.monotonic()
+        if self._timer is not None and now > self._timer_due + _LATE:
+            self._since = now
+            self.close()
+            self._watch(self._after)
+        return now - self._since
 
     @property
     def suspicious(self) -> bool:
-        return self._since is not None and self.silence >= self._after
+        return self.silence >= self._after
 
     def sent(self) -> None:
         """A request is sent."""
@@ -54,13 +67,15 @@ class UnansweredRequests:
 
     def _watch(self, seconds: float) -> None:
         if self._timer is None:
+            self._timer_due = self._clock.monotonic() + seconds
             self._timer = self._clock.call_later(seconds, self._check)
 
     def _check(self) -> None:
-        self._timer = None
+        silence = self.silence
+        self.close()
         if self._since is None:
             return
-        suspicious = self.suspicious
-        self._watch(self._after if suspicious else self._after - self.silence)
+        suspicious = silence >= self._after
+        self._watch(self._after if suspicious else self._after - silence)
         if suspicious:
             self._suspect()
