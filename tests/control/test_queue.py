@@ -209,3 +209,22 @@ async def test_no_key_is_lost_or_held_twice(steps: list[tuple[str, str, int]]) -
         queue.done(key)
     await clock.advance(10)
     assert set(await take(queue, len(queue))) == wanted
+
+
+async def test_a_delay_that_a_server_asked_for_is_not_shortened(clock: FakeClock) -> None:
+    queue: WorkQueue[str] = WorkQueue(clock=clock)
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    assert queue.add_failed("a", at_least=5.0) == 5.0
+    queue.done("a")
+    queue.add("a", priority=10)
+    queue.add_after("a", 1.0)
+    await clock.advance(4.9)
+    assert len(queue) == 0
+    await clock.advance(0.2)
+    assert await queue.get() == "a"
+    queue.forget("a")
+    queue.done("a")
+    queue.add("a")
+    assert len(queue) == 1

@@ -18,6 +18,7 @@ RESTARTED = "its clusters are stopped and started again; tests/real/test_outages
 TWO_FLEETS = "it needs two management clusters at the same time, and there is one real one"
 EMBEDDED_ONLY = {
     "test_isolation": TWO_FLEETS,
+    "workers.test_bounds": FAKE_TIME,
     "workers.test_conditions": FAKE_TIME,
     "workers.test_install": FAKE_TIME,
     "workers.test_connection": FAKE_TIME,
@@ -28,8 +29,8 @@ EMBEDDED_ONLY = {
     "workers.test_under_faults": FAKE_TIME,
 }
 LEAST = {
-    "test_crashes": 3, "test_endpoint": 5, "test_late_lease": 1, "test_randomness": 1, "test_relay": 28,
-    "test_trouble": 11,
+    "test_crashes": 3, "test_endpoint": 5, "test_epochs": 3, "test_hung_worker": 1, "test_late_lease": 1,
+    "test_late_retry": 4, "test_randomness": 1, "test_relay": 28, "test_trouble": 11,
 }  # fmt: skip
 """How many tests run on both kinds, by module: new ones are counted here, and so not left out unseen."""
 HERE = pathlib.Path(__file__).parent

@@ -203,8 +203,8 @@ FENCED = {"jobrelay.dev/fencing": "true"}
 
 def test_a_fenced_job_waits_for_the_end_of_its_lease_even_if_the_timeout_is_shorter() -> None:
     original = job(cluster="a", status=running(), annotations=FENCED)
-    early = reconcile_original(snapshot(original, [worker("a", lost=359), B, C], lost_timeout=60, lease=300, margin=30))
-    late = reconcile_original(snapshot(original, [worker("a", lost=361), B, C], lost_timeout=60, lease=300, margin=30))
+    early = reconcile_original(snapshot(original, [worker("a", lost=361), B, C], lost_timeout=60, lease=300, margin=30))
+    late = reconcile_original(snapshot(original, [worker("a", lost=363), B, C], lost_timeout=60, lease=300, margin=30))
     assert early.action is None
     assert isinstance(late.action, CommitAssignment)
 

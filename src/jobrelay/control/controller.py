@@ -17,7 +17,7 @@ import structlog
 
 from jobrelay.kube.cache import Cache
 from jobrelay.kube.clock import Clock, SystemClock, deadline
-from jobrelay.kube.errors import Conflict
+from jobrelay.kube.errors import Conflict, StatusError
 from jobrelay.kube.metrics import LatencyHistogram
 from jobrelay.kube.objects import Key, Object
 
@@ -29,6 +29,7 @@ __all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
 log = structlog.get_logger(__name__)
 
 LOW_PRIORITY = -100
+_MAX_RETRY_AFTER = 60.0
 _DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 K = TypeVar("K", bound=Hashable)
@@ -141,10 +142,11 @@ class Controller(Generic[K]):
             self.metrics.conflicts += 1
             self.queue.add_failed(key)
             log.debug("conflict, reconciling again", controller=self.name, key=str(key), error=str(error))
-        except Exception:  # one key's failure must not end the worker
+        except Exception as error:  # one key's failure must not end the worker
             self.metrics.failed += 1
-            delay = self.queue.add_failed(key)
-            log.warning("reconcile failed", controller=self.name, key=str(key), retry_in=delay, exc_info=True)
+            wait = _retry_after(error)
+            delay = self.queue.add_failed(key, at_least=wait)
+            log.warning("reconcile failed", controller=self.name, key=str(key), retry_in=delay, exc_info=not wait)
         else:
             self._succeeded(key, result or Result())
 
@@ -160,6 +162,11 @@ class Controller(Generic[K]):
         if result.requeue_after is not None:
             self.metrics.requeued += 1
             self.queue.add_after(key, result.requeue_after, priority=result.priority)
+
+
+def _retry_after(error: Exception) -> float:
+    """How long the server asks to wait, within bounds."""
+    return min(error.retry_after or 0.0, _MAX_RETRY_AFTER) if isinstance(error, StatusError) else 0.0
 
 
 def own_key(old: Object | None, new: Object | None) -> Iterable[Key]:

@@ -57,6 +57,8 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._closed = False
+        self._held: dict[K, float] = {}
+        """By key: before when it is not taken again, because a server asked for that."""
         self.adds = 0
         self.retries = 0
 
@@ -83,6 +85,11 @@ class WorkQueue(Generic[K]):
         if self._closed:
             return
         self.adds += 1
+        if self._held and self._held.get(key, 0.0) > self._clock.monotonic():
+            self._raise_priority(key, priority)
+            self._delayed.push(key, self._held[key])
+            self._set_timer()
+            return
         self._delayed.discard(key)
         priority = self._raise_priority(key, priority)
         if key in self._processing:
@@ -108,18 +115,25 @@ class WorkQueue(Generic[K]):
             self._delayed.push(key, due)
             self._set_timer()
 
-    def add_failed(self, key: K, *, priority: int = 0) -> float:
-        """Queue a key after a failure, with a delay that grows; returns the delay."""
+    def add_failed(self, key: K, *, priority: int = 0, at_least: float = 0.0) -> float:
+        """Queue a key after a failure, with a delay that grows; returns the delay.
+
+        The delay is not less than `at_least`, whatever happens meanwhile.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self.retries += 1
-        delay = min(self._base_delay * 2.0 ** min(failures, 62), self._max_delay)
+        if at_least:
+            self._dirty.discard(key)
+            self._held[key] = self._clock.monotonic() + at_least
+        delay = max(at_least, min(self._base_delay * 2.0 ** min(failures, 62), self._max_delay))
         self.add_after(key, delay, priority=priority)
         return delay
 
     def forget(self, key: K) -> None:
         """Reset the failures of a key, after a success or when it is not retried."""
         self._failures.pop(key, None)
+        self._held.pop(key, None)
 
     async def get(self) -> K:
         """Wait for the next key; raises `QueueClosed` once the queue is closed."""

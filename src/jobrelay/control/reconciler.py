@@ -6,7 +6,7 @@ one. It must be safe to call at any time. Its outcome decides when it is called 
     return None, or Result()            after the next change
     return Result(requeue_after=60)     after the next change, or in a minute
     raise TerminalError("...")          after the next change; a retry would not help
-    raise Conflict, or anything else    after a delay that grows with each failure
+    raise Conflict, or anything else    after a delay that grows with each failure, or that the server asked for
 """
 
 from __future__ import annotations

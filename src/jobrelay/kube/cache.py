@@ -29,6 +29,7 @@ from .backoff import Backoff
 from .client import Client
 from .clock import Clock, SystemClock, deadline, idle_deadline, sleep
 from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, StatusError, TransportTimeout
+from .object_budget import BudgetExceeded, ObjectBudget, StateBudget
 from .object_index import ObjectIndex, is_newer, is_older
 from .objects import Key, Object
 from .query import Selectors
@@ -57,6 +58,7 @@ class Cache(ObjectIndex):
     - `idle_timeout` is how long a watch may deliver nothing before it is opened again. Servers send a bookmark about
       every minute.
     - `terminal` lists the errors that end `run()` with an exception instead of a retry. `run()` may be called again.
+    - `budget` bounds what is held. Beyond it the cache is not connected, and reads the whole state again after a pause.
     - `on_connection_change` is called when `connected` or `last_error` has changed.
     - `lists` and `watches` count how often the whole state was read and a watch was opened.
     """
@@ -75,6 +77,7 @@ class Cache(ObjectIndex):
         idle_timeout: float | None = None,
         terminal: tuple[type[KubeError], ...] = (),
         on_connection_change: Callable[[], None] | None = None,
+        budget: ObjectBudget | None = None,
         **selectors: Unpack[Selectors],
     ) -> None:
         super().__init__()
@@ -101,6 +104,9 @@ class Cache(ObjectIndex):
         self._rewound = False
         self._progress = 0
         self._short = 0
+        self._budget = budget
+        if budget is not None:
+            self.subscribe(budget.count)
 
     @property
     def resource_version(self) -> str:
@@ -160,7 +166,7 @@ class Cache(ObjectIndex):
             log.debug("server does not send initial events, listing instead", resource=str(self.resource))
             self._watch_list = False
             return
-        if isinstance(error, Expired):
+        if isinstance(error, Expired | BudgetExceeded):
             self._version = ""
         self.last_error = error
         self._mark_disconnected()
@@ -209,26 +215,41 @@ class Cache(ObjectIndex):
                     self._apply(event)
 
     async def _list(self) -> None:
-        state = await self._client.list(self.resource, self.namespace, **self._selectors)
-        self._replace_state(tuple(map(self._transform, state.items)), state.resource_version)
+        fresh: list[Object] = []
+        state, version = self._state_budget(), ""
+        async for page in self._client.pages(self.resource, self.namespace, **self._selectors):
+            version = page.resource_version
+            for obj in map(self._transform, page.items):
+                if state is not None:
+                    state.admit(obj)
+                fresh.append(obj)
+        self._replace_state(tuple(fresh), version, state)
+
+    def _state_budget(self) -> StateBudget | None:
+        return self._budget.reading() if self._budget is not None else None
 
     async def _read_initial_events(self, events: AsyncIterator[WatchEvent]) -> None:
         """Collect the initial state, up to the bookmark that ends it."""
         fresh: dict[Key, Object] = {}
+        state = self._state_budget()
         async for event in events:
             if event.ends_initial_events:
-                self._replace_state(tuple(fresh.values()), event.object.resource_version)
+                self._replace_state(tuple(fresh.values()), event.object.resource_version, state)
                 return
             if event.type is EventType.DELETED:
                 fresh.pop(event.object.key, None)
             elif event.type is not EventType.BOOKMARK:
-                fresh[event.object.key] = self._transform(event.object)
+                obj = fresh[event.object.key] = self._transform(event.object)
+                if state is not None:
+                    state.admit(obj)
         self._watch_list = False
         raise ProtocolError("the watch ended before its initial events did")
 
-    def _replace_state(self, objects: tuple[Object, ...], version: str) -> None:
+    def _replace_state(self, objects: tuple[Object, ...], version: str, state: StateBudget | None) -> None:
         if not version:
             raise ProtocolError(f"the state of {self.resource} came without a resourceVersion")
+        if state is not None:
+            state.admit_instead(list(self))
         self.lists += 1
         self._progress += 1
         self._version = version
@@ -255,7 +276,10 @@ class Cache(ObjectIndex):
         if event.type is EventType.DELETED:
             self.discard(obj.key, self._transform(obj))
         elif not self._is_held(obj):
-            self.put(self._transform(obj))
+            kept = self._transform(obj)
+            if self._budget is not None:
+                self._budget.admit(kept, self.get(kept.key))
+            self.put(kept)
 
     def _is_held(self, obj: Object) -> bool:
         """Whether this version is already here, from `observe`."""

@@ -16,6 +16,7 @@ import structlog
 
 from .clock import Clock, SystemClock
 from .errors import CredentialsError
+from .regular_file import read_regular_file
 
 __all__ = ["ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
 
@@ -108,14 +109,18 @@ class TokenFile:
     def _read(self, known: Credential | None) -> Credential:
         """Read the file; the known token is used while the file is missing or empty."""
         try:
-            token = self._path.read_text().strip()
-        except OSError as error:
+            token = read_regular_file(self._path).decode().strip()
+        except (OSError, UnicodeDecodeError) as error:
             if known is not None:
-                log.warning("token file not read, using the last token", path=str(self._path), error=error.strerror)
+                log.warning("token file not read, using the last token", path=str(self._path), error=_problem(error))
                 return known
-            raise CredentialsError(f"cannot read the token file {self._path}: {error.strerror}") from error
+            raise CredentialsError(f"cannot read the token file {self._path}: {_problem(error)}") from error
         if not token:
             if known is not None:
                 return known
             raise CredentialsError(f"the token file {self._path} is empty")
         return Credential(bearer(token), self._certificate)
+
+
+def _problem(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not text"

@@ -23,6 +23,8 @@ __all__ = ["API_VERSIONS", "ExecConfig", "ExecPlugin"]
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _LONGEST_RUN = 60.0
+_MAX_OUTPUT = 1024 * 1024
+_CHUNK = 64 * 1024
 
 
 class _EnvVar(msgspec.Struct, frozen=True):
@@ -105,7 +107,8 @@ class ExecPlugin:
             raise self._failed(f"cannot be run: {error.strerror}") from error
         try:
             async with asyncio.timeout(None if interactive else _LONGEST_RUN):
-                output, _ = await process.communicate()
+                output = await self._output(process)
+                await process.wait()
         except TimeoutError as error:
             raise self._failed(f"did not finish within {_LONGEST_RUN:g} s") from error
         finally:
@@ -115,6 +118,20 @@ class ExecPlugin:
         if process.returncode != 0:
             raise self._failed(f"ended with exit code {process.returncode}; its own words are on standard error")
         return output
+
+    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
+        """What the plugin prints; if that is too much it is killed, and the rest is dropped."""
+        assert process.stdout is not None
+        output = bytearray()
+        while chunk := await process.stdout.read(_CHUNK):
+            if len(output) > _MAX_OUTPUT:
+                continue
+            output += chunk
+            if len(output) > _MAX_OUTPUT:
+                process.kill()
+        if len(output) > _MAX_OUTPUT:
+            raise self._failed(f"printed more than {_MAX_OUTPUT} bytes")
+        return bytes(output)
 
     def _interactive(self) -> bool:
         mode = self._config.interactive_mode or "IfAvailable"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -24,6 +24,7 @@ from .connection import Connection
 from .credentials import ANONYMOUS, Certificate, Credential, Credentials, StaticCredentials, TokenFile, basic, bearer
 from .errors import ConfigError
 from .exec_plugin import ExecConfig, ExecPlugin
+from .regular_file import read_regular_file
 
 __all__ = ["Kubeconfig", "default_paths"]
 
@@ -127,12 +128,17 @@ class Kubeconfig:
     _contexts: dict[str, _NamedEntry[KubeconfigContext]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, paths: Sequence[Path], *, must_exist: bool = False) -> Kubeconfig:
-        """Read and merge files; missing ones are skipped unless `must_exist`."""
+    def load(
+        cls, paths: Sequence[Path], *, must_exist: bool = False, read: Callable[[Path], bytes] = Path.read_bytes
+    ) -> Kubeconfig:
+        """Read and merge files; missing ones are skipped unless `must_exist`.
+
+        By default, as in kubectl, a path may also be that of a pipe or device.
+        """
         merged = cls()
         for path in paths:
             try:
-                text = path.read_bytes()
+                text = read(path)
             except FileNotFoundError:
                 if must_exist:
                     raise ConfigError(f"there is no kubeconfig at {path}") from None
@@ -231,7 +237,7 @@ def _data(entry: _NamedEntry[Any], name: str) -> bytes | None:
         return None
     resolved = _resolve(entry, name, path)
     try:
-        return resolved.read_bytes()
+        return read_regular_file(resolved)
     except OSError as error:
         raise ConfigError(f"{name} in {entry.where}: cannot read {resolved}: {error.strerror}") from error
 

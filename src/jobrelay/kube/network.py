@@ -23,7 +23,7 @@ from yarl import URL
 
 from .connection import Connection
 from .credentials import Certificate, Credential
-from .errors import ConfigError, ConnectError, TransportError, TransportTimeout
+from .errors import ConfigError, ConnectError, ProtocolError, TransportError, TransportTimeout
 from .tls import client_ssl_context
 from .transport import Headers, Request, Response
 
@@ -76,6 +76,8 @@ class NetworkTransport:
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         session = await self._session_for(credential.certificate)
+        if request.guard is not None:
+            request.guard()
         try:
             answer = await session.request(
                 request.method,
@@ -87,7 +89,10 @@ class NetworkTransport:
                 allow_redirects=False,
             )
             headers = Headers([(name, value) for name, value in answer.headers.items()])
-            if answer.content_length is not None and answer.content_length <= _LARGE:
+            if not self._compress and headers.get("Content-Encoding", "identity") != "identity":
+                answer.close()
+                raise ProtocolError(f"{request}: the response is compressed, which was not asked for")
+            if answer.content_length is not None and answer.content_length <= _LARGE and not self._compress:
                 return Response(answer.status, headers, await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, request) from error
@@ -112,6 +117,7 @@ class NetworkTransport:
             timeout=self._timeout,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=() if self._compress else ("Accept-Encoding",),
+            auto_decompress=self._compress,
             read_bufsize=256 * 1024,
         )
         outdated, self._session, self._certificate = self._session, fresh, certificate

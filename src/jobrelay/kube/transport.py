@@ -60,6 +60,8 @@ class Request:
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
+    guard: Callable[[], None] | None = None
+    """Called right before each time that the request is sent; raises if it must not be sent any more."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

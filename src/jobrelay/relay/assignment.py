@@ -7,10 +7,16 @@ stale one.
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import msgspec
 
 from jobrelay.kube import Object
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
+
+MAX_EPOCH = 10**15 - 1
+"""No workload runs this often: a greater number was not written by a relay."""
 
 
 class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -40,10 +46,30 @@ def assignment_of(obj: Object) -> Assignment | None:
         found = _decoder.decode(text)
     except msgspec.DecodeError:
         return None
-    return found if found.cluster and found.epoch > 0 else None
+    return found if found.cluster and 0 < found.epoch <= MAX_EPOCH else None
+
+
+def invalid_epoch(obj: Object) -> str:
+    """The epoch in the assignment of an original, as text, if it is not one that a relay writes; else empty."""
+    text = obj.metadata.annotations.get(ASSIGNMENT)
+    if not text or assignment_of(obj) is not None:
+        return ""
+    try:
+        epoch = msgspec.json.decode(text, type=_EpochView).epoch
+    except msgspec.DecodeError:
+        return ""
+    sane = epoch is msgspec.UNSET or (type(epoch) is int and 0 < epoch <= MAX_EPOCH)
+    return "" if sane else msgspec.json.encode(epoch).decode()[:40]
+
+
+class _EpochView(msgspec.Struct):
+    epoch: Any = msgspec.UNSET
 
 
 def epoch_of(mirror: Object) -> int:
-    """The epoch of a mirror; 0 if its annotation is missing or invalid."""
+    """The epoch of a mirror; 0 if its annotation is missing or is not what a relay writes."""
     text = mirror.metadata.annotations.get(EPOCH, "")
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
+    return int(text) if _EPOCH.fullmatch(text) else 0
+
+
+_EPOCH = re.compile("[1-9][0-9]{0,14}")

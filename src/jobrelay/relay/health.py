@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from jobrelay.relay.model import State, WorkerFacts
-from jobrelay.relay.settings import Settings
+from jobrelay.relay.settings import SUSPECT_AFTER, Settings
 
 
 def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
@@ -34,7 +34,8 @@ def lost_at(
     """When the workloads of a worker may be started elsewhere; None while it answers.
 
     `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
-    lease that its worker may have received has certainly run out.
+    lease that its worker may have received has certainly run out. The loss begins with the first unanswered request,
+    and leases are granted until that is suspicious.
     """
     worker = workers.get(cluster)
     since = worker.lost_since if worker is not None else removed.get(cluster)
@@ -43,5 +44,5 @@ def lost_at(
     declared = worker is not None and worker.state is State.LOST
     wait = 0.0 if declared else settings.lost_timeout
     if grace is not None:
-        wait = max(wait, settings.lease + grace + settings.margin)
+        wait = max(wait, SUSPECT_AFTER + settings.lease + grace + settings.margin)
     return since + timedelta(seconds=wait)

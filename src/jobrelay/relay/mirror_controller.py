@@ -32,6 +32,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
+from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.original_controller import NOT_LEADING
@@ -57,7 +58,11 @@ _FIELD_MANAGER = "jobrelay"
 _WORKERS = 16
 _TRIES = 5
 _RETRY_PROBE = 5.0
+_PATIENCE = 2
+"""How often in a row a worker may put off a dry run before that counts as a refusal."""
 _LONGEST_NAME = 63
+_SUSPICIOUS = Result(requeue_after=1.0)
+"""The worker does not answer: it gets no more requests until it does, so that leases begin before that."""
 
 
 def mirror_name(key: Key, *, own_cluster: bool) -> str:
@@ -97,16 +102,21 @@ class MirrorController:
     async def reconcile(self, ref: WorkloadRef) -> Result | None:
         if not self._worker.connected:
             return None  # queued again when the worker is connected
+        if self._worker.suspicious:
+            return _SUSPICIOUS
         if not self._leads():
             return NOT_LEADING
         kind = self._state.kinds[ref.kind]
         original = kind.originals.get(ref.key)
         snapshot = self._snapshots.snapshot(kind, original) if original is not None else None
-        if snapshot is not None and self._queue.take_probe(ref):
-            await self._probe(ref, snapshot)
-            return None
-        decision = self._decide(ref, kind, snapshot)
-        await self._carry_out(ref, snapshot, decision)
+        try:
+            if snapshot is not None and self._queue.take_probe(ref):
+                await self._probe(ref, snapshot)
+                return None
+            decision = self._decide(ref, kind, snapshot)
+            await self._carry_out(ref, snapshot, decision)
+        except NotLeading:
+            return NOT_LEADING
         return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
 
     def _decide(self, ref: WorkloadRef, kind: WorkloadKind, snapshot: WorkloadSnapshot | None) -> MirrorDecision:
@@ -155,8 +165,13 @@ class MirrorController:
         except AlreadyExists:
             pass  # the shape is fine; whose object has the name is found out when the mirror is created
         except StatusError as error:
+            if error.retry_after and _may_be_transient(error) and self._queue.queue.failures(ref) < _PATIENCE:
+                self._queue.add_probe(ref)
+                raise
             self._refused(snapshot, error, same_shape=True)
             return
+        except NotLeading:
+            raise
         except KubeError as error:
             self._refused(snapshot, error, same_shape=True, retry_after=_RETRY_PROBE)
             return
@@ -174,12 +189,14 @@ class MirrorController:
 
     async def _create(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any]) -> None:
         resource, original = snapshot.adapter.resource, snapshot.original
+        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
+        self._state.record(original.uid).creation_sent(epoch)
         try:
             created = await self._worker.client.create(resource, body, field_manager=_FIELD_MANAGER)
         except AlreadyExists:
             await self._examine(ref, snapshot, body["metadata"]["name"])
             return
-        except (Conflict, Unauthorized):
+        except (Conflict, NotLeading, Unauthorized):
             raise
         except KubeError as error:
             if _may_be_transient(error):
@@ -188,7 +205,6 @@ class MirrorController:
             self._refused(snapshot, error, same_shape=True)
             self._enqueue_original(ref)
             return
-        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
         again = self._state.record(original.uid).mirror_created(epoch)
         self._metrics.mirrors.labels(self._worker.name, "create", "success").inc()
         self._worker.mirrors[resource].observe(created)

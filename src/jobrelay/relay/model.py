@@ -65,6 +65,8 @@ class WorkerFacts:
     """How many pods of our mirrors wait for a node there."""
     backlog: int = 0
     """How many mirrors there wait to be created or changed, or for the worker's answer."""
+    unanswered: float = 0.0
+    """For how many seconds it has not answered requests; 0 while that is not suspicious."""
     stale: int = 0
     """How many mirrors there must be stopped before it may take new ones."""
     namespaces: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from jobrelay.control import Controller, Result
 from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
+from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.reconcile_original import (
     CommitAssignment,
@@ -82,7 +83,10 @@ class OriginalController:
             self._dispatcher.pending.placed(ref)
         if decision.holds_status:
             self._state.record(snapshot.original.uid).hold_status(self._state.clock.monotonic())
-        return await self._carry_out(ref, snapshot, decision)
+        try:
+            return await self._carry_out(ref, snapshot, decision)
+        except NotLeading:
+            return NOT_LEADING
 
     async def _carry_out(
         self, ref: WorkloadRef, snapshot: WorkloadSnapshot, decision: OriginalDecision

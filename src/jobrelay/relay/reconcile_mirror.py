@@ -85,6 +85,8 @@ def _create(snapshot: WorkloadSnapshot, worker: str, name: str) -> MirrorDecisio
     others = (snapshot.workers.get(other) for other in snapshot.mirrors if other != worker)
     if facts is None or not facts.serves(snapshot.original.namespace):
         return NOTHING
+    if snapshot.forbidden(facts):
+        return NOTHING  # `reconcile_original` places it anew
     if not facts.connected or any(other is not None and other.connected for other in others):
         return NOTHING
     return MirrorDecision(

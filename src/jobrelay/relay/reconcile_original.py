@@ -20,19 +20,24 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from jobrelay.apimachinery.times import format_time
+from jobrelay.apimachinery.times import format_time, parse_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.admission import NotAdmitted, admit
-from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.fencing import stopped_by_lease
 from jobrelay.relay.health import lost_at
 from jobrelay.relay.model import State
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import Urgency
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 
 _HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 """How long a status is held back for the next change, as a multiple of `Settings.coalesce`."""
+_MAX_JUMP: Final = 1000
+"""By how much the epoch of a mirror may exceed that of the assignment, which may come from a backup."""
+_UNDER_WAY: Final = 30.0
+"""How long after an assignment the creation of its mirror may still be under way: longer than a request may take."""
 
 
 class Stage(StrEnum):
@@ -99,10 +104,13 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
         return OriginalDecision(Stage.FINISHED, _finished(snapshot))
     if job.deleting:
         return OriginalDecision(Stage.DELETING, "It is being deleted, and its mirror with it.")
-    newest = max(snapshot.mirrors.values(), key=lambda mirror: mirror.epoch, default=None)
     known = snapshot.assignment.epoch if snapshot.assignment is not None else 0
+    believed = [mirror for mirror in snapshot.mirrors.values() if mirror.epoch <= known + _MAX_JUMP]
+    newest = max(believed, key=lambda mirror: mirror.epoch, default=None)
     if newest is not None and newest.epoch > known:
         return _adopt(snapshot, newest)
+    if len(believed) < len(snapshot.mirrors) and snapshot.mirror is None:
+        return _jumped(snapshot, known)
     if snapshot.assignment is None:
         return _first(snapshot)
     return _assigned(snapshot, snapshot.assignment)
@@ -124,7 +132,21 @@ def _adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found), told)
 
 
+def _jumped(snapshot: WorkloadSnapshot, known: int) -> OriginalDecision:
+    """A mirror has an epoch that runs of this workload cannot have reached, so somebody else wrote it."""
+    mirror = max(snapshot.mirrors.values(), key=lambda mirror: mirror.epoch)
+    problem = f"its mirror on {mirror.worker} says that it is run {mirror.epoch}, but the last known run is {known}"
+    return _refuse_epoch(f"{problem}; delete that mirror, or correct its annotation {EPOCH}")
+
+
+def _refuse_epoch(problem: str) -> OriginalDecision:
+    sentence = f"Nothing is started: {problem}."
+    return OriginalDecision(Stage.FROZEN, sentence, events=(EventNote("EpochRefused", sentence, "Warning"),))
+
+
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    if wrong := invalid_epoch(snapshot.original):
+        return _refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
     if snapshot.workload.suspended:
         status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
@@ -150,6 +172,8 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
         return OriginalDecision(Stage.PROBING, sentence, ProbeWorker(placement.chosen), placement=placement)
     before = snapshot.assignment
     epoch = (before.epoch if before is not None else 0) + 1
+    if epoch > MAX_EPOCH:
+        return _refuse_epoch(f"the epoch {MAX_EPOCH} in annotation {ASSIGNMENT} is the last one; remove it")
     new = Assignment(placement.chosen, epoch, format_time(snapshot.now), before.cluster if before is not None else "")
     told = (EventNote("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
     return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
@@ -171,6 +195,8 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
         return _return(snapshot, mirror)
     if mirror is None and not worker.serves(snapshot.original.namespace):
         return _not_served(snapshot, to)
+    if why := snapshot.forbidden(worker):
+        return _unfollowed(snapshot, to, why)
     if worker.state in (State.DRAINING, State.LOST):
         avoid = {to.cluster: f"it is {worker.state}"}
         moved = _place(snapshot, avoid, Stage.MOVING, f"{to.cluster} is {worker.state}.")
@@ -180,6 +206,18 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     if mirror is None and refusal is not None:
         return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} refused it: {refusal.message}.")
     return _return(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to)
+
+
+def _unfollowed(snapshot: WorkloadSnapshot, to: Assignment, why: str) -> OriginalDecision:
+    """Place it anew, but not while the creation of its mirror by another replica may be under way."""
+    try:
+        age = (snapshot.now - parse_time(to.since)).total_seconds()
+    except ValueError:
+        age = _UNDER_WAY
+    if 0 <= age < _UNDER_WAY:
+        sentence = f"{to.cluster} may not take it: {why}."
+        return OriginalDecision(Stage.MIRRORING, sentence, requeue_after=_UNDER_WAY - age)
+    return _place(snapshot, {to.cluster: why}, Stage.PLACING, f"{to.cluster} may not take it: {why}.")
 
 
 def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision:

@@ -15,6 +15,7 @@ from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, R
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain
+from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
@@ -72,7 +73,8 @@ class Relay:
         adapters = load_adapters() if adapters is None else adapters
         self._election = election
         self.metrics = metrics = RelayMetrics()
-        client = Client(MeteredTransport(client.transport, "management", metrics), clock=clock, timeout=REQUEST_TIMEOUT)
+        own = LeaderTransport(MeteredTransport(client.transport, "management", metrics), self.leads)
+        client = Client(own, clock=clock, timeout=REQUEST_TIMEOUT)
 
         def cache(resource: Resource) -> Cache:
             return Cache(
@@ -90,7 +92,9 @@ class Relay:
             pod_owner=lambda pod: next(filter(None, (adapter.pod_owner(pod) for adapter in adapters)), ""),
             origin=settings.origin,
             namespace=namespace,
-            connect=lambda worker, connection: MeteredTransport(connect(worker, connection), worker, metrics),
+            connect=lambda worker, connection: LeaderTransport(
+                MeteredTransport(connect(worker, connection), worker, metrics), self.leads
+            ),
             clock=clock,
             random=random,
             timing=timing,

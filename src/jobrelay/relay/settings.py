@@ -8,6 +8,8 @@ from typing import Final
 LOST_TIMEOUT: Final = 900.0
 KEEP_FINISHED: Final = 600.0
 FENCE_LEASE: Final = 300.0
+SUSPECT_AFTER: Final = 2.0
+"""How long requests to a worker may be unanswered before that is suspicious: leases are granted until then."""
 
 
 @dataclass(frozen=True, slots=True)

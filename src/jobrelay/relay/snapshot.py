@@ -10,7 +10,7 @@ from functools import cached_property
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.health import frozen
-from jobrelay.relay.model import Refusal, WorkerFacts
+from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
 from jobrelay.relay.settings import Settings
@@ -54,6 +54,8 @@ class WorkloadSnapshot:
     """For how many seconds a new status has been held back."""
     last_error: str = ""
     """The error of the last attempt to create or change its mirror."""
+    attempted_epoch: int = 0
+    """The last epoch that this process has sent the creation of a mirror for."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
@@ -82,6 +84,24 @@ class WorkloadSnapshot:
             return None
         found = self.mirrors.get(self.assignment.cluster)
         return found if found is not None and found.epoch == self.assignment.epoch else None
+
+    def forbidden(self, worker: WorkerFacts) -> str:
+        """Why the assignment to a worker is not followed, if nothing can have been started there; else empty.
+
+        Anyone who may change the original can write an assignment, which gives no right to use a worker that is closed
+        to new work or that the original's own annotations exclude.
+        """
+        to = self.assignment
+        if to is None or worker.name in self.mirrors or self.attempted_epoch == to.epoch or not worker.connected:
+            return ""
+        request = read_request(self.original.metadata.annotations)
+        if request.problem:
+            return f"the workload's placement annotations are invalid: {request.problem}"
+        if request.pinned and worker.name not in request.pinned:
+            return f"the workload may run on {' or '.join(request.pinned)} only"
+        if not request.selector.matches(worker.labels):
+            return f"its labels do not match {request.selector}"
+        return "it is cordoned" if worker.state is State.CORDONED else ""
 
     def refusal(self, worker: str) -> Refusal | None:
         """Why a worker does not take this workload at present."""

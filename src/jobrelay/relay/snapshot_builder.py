@@ -52,20 +52,20 @@ class SnapshotBuilder:
     def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
         """Everything about one original, now."""
         state, adapter, clock = self._state, kind.adapter, self._state.clock
-        record = state.find_record(original.uid)
+        record, to = state.find_record(original.uid), assignment_of(original)
         policy, annotations = self._policies(original.namespace)
         since = record.status_held_since if record is not None else None
         return WorkloadSnapshot(
             adapter,
             original,
             adapter.read(original),
-            assignment_of(original),
+            to,
             {
                 worker: Mirror(worker, mirror, adapter.read(mirror), epoch_of(mirror))
                 for worker, mirror in kind.mirrors(original.uid).items()
             },
             _LazyFacts(self._registry.workers, self._facts),
-            self._registry.removed,
+            self._registry.removed if to is None else self._registry.removed_with(to.cluster),
             state.settings,
             self._placer,
             policy,
@@ -75,6 +75,7 @@ class SnapshotBuilder:
             annotations,
             clock.monotonic() - since if since is not None else 0.0,
             record.last_error if record is not None else "",
+            record.attempted_epoch if record is not None else 0,
         )
 
     def workers(self) -> list[WorkerFacts]:

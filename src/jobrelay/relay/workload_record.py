@@ -20,6 +20,8 @@ class WorkloadRecord:
     """By worker: why it did not take this workload."""
     created_epoch: int = 0
     """The last epoch that a mirror was created for."""
+    attempted_epoch: int = 0
+    """The last epoch that the creation of a mirror was sent for, whatever came of it."""
     failures: int = 0
     """How often in a row creating the mirror failed with an error that may be transient."""
     last_error: str = ""
@@ -49,6 +51,9 @@ class WorkloadRecord:
 
     def status_written(self) -> None:
         self.status_held_since = None
+
+    def creation_sent(self, epoch: int) -> None:
+        self.attempted_epoch = epoch
 
     def mirror_created(self, epoch: int) -> bool:
         """Returns whether this epoch had a mirror before."""

@@ -28,6 +28,7 @@ LOST = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
         ),
         ({"stale": 1}, "a mirror of a workload that moved away has to be stopped there first (1 left)"),
         ({"backlog": 128}, "it has not answered 128 earlier requests yet"),
+        ({"unanswered": 3.2}, "it has not answered for 3 s"),
         ({"stale": 3}, "mirrors that moved away have to be stopped there first (3 left)"),
     ],
 )

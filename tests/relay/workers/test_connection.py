@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
@@ -12,6 +15,16 @@ from jobrelay.relay.model import State
 from jobrelay.relay.workers import Loss, RejectedKubeconfig, WorkerSpec
 
 from .support import advance, job, kubeconfig_access, node, settle, worker
+
+
+@asynccontextmanager
+async def ended(task: asyncio.Task[object]) -> AsyncIterator[None]:
+    """End a request that is not answered."""
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def test_it_connects_and_says_whom_it_found(clock: FakeClock) -> None:
@@ -55,8 +68,37 @@ async def test_a_hung_worker_is_noticed_within_20_seconds(clock: FakeClock) -> N
         w.faults.add(Hang(), times=None)
         await advance(clock, 20.5)
         assert not w.link.connected
-        assert w.link.lost_since == clock.now() - timedelta(seconds=0.5)
+        assert w.link.lost_since == clock.now() - timedelta(seconds=5.5)
         assert w.link.reason.startswith("it does not answer in time")
+
+
+async def test_a_hung_worker_is_noticed_by_a_request_that_it_does_not_answer(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Hang(), times=None)
+        began = clock.now()
+        async with ended(asyncio.create_task(w.link.client.create(JOBS, job("unanswered")))):
+            await advance(clock, 1.9)
+            assert w.link.facts().unanswered == 0
+            assert w.seen.count("GET /readyz") == 0
+            await advance(clock, 0.2)
+            assert w.link.connected
+            assert 2 <= w.link.facts().unanswered < 2.2
+            await advance(clock, 5)
+            assert not w.link.connected
+            assert w.link.lost_since == began
+
+
+async def test_a_worker_that_answers_another_request_does_not_hang(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Hang(), "POST *", times=None)
+        told: list[float] = []
+        w.link.subscribe(lambda: told.append(w.link.facts().unanswered))
+        async with ended(asyncio.create_task(w.link.client.create(JOBS, job("unanswered")))):
+            await advance(clock, 14)
+            assert w.link.connected
+            assert told
+            assert told[-1] == 0
+            assert 4 <= w.seen.count("GET /readyz") <= 7
 
 
 async def test_a_cut_connection_is_noticed_at_once_and_the_loss_keeps_its_time(clock: FakeClock) -> None:

@@ -42,7 +42,7 @@ def _explain_namespace(candidate: Candidate) -> Rejection:
 def _is_unavailable(candidate: Candidate) -> bool:
     worker = candidate.worker
     closed = worker.state is not State.OPEN or not worker.connected
-    return closed or worker.stale > 0 or worker.backlog >= _MOST_UNANSWERED
+    return closed or worker.unanswered > 0 or worker.stale > 0 or worker.backlog >= _MOST_UNANSWERED
 
 
 def _explain_unavailable(candidate: Candidate) -> Rejection:
@@ -54,6 +54,8 @@ def _explain_unavailable(candidate: Candidate) -> Rejection:
         since = worker.lost_since
         silent = f"it has not answered since {since:%Y-%m-%dT%H:%M:%SZ}" if since else "it does not answer"
         return Rejection(silent + (f": {worker.reason}" if worker.reason else ""), "it answers again")
+    if worker.unanswered:
+        return Rejection(f"it has not answered for {worker.unanswered:.0f} s", "it answers again")
     if not worker.stale:
         return Rejection(f"it has not answered {worker.backlog} earlier requests yet", "it answers them")
     what = "a mirror of a workload that moved away has" if worker.stale == 1 else "mirrors that moved away have"

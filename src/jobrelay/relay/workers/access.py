@@ -1,9 +1,9 @@
 """Checks kubeconfigs before they are used.
 
 A kubeconfig in a Secret, or in a file that an object names, was not written by whoever runs the relay. It may therefore
-only name a server and embed credentials: it may not name local files, run programs (other than those that an operator
-allows), or use plain or unverified connections. A kubeconfig named on the command line is the operator's own and may
-refer to files and programs; plain and unverified connections are rejected there too.
+only name a server and embed credentials: it may not name local files or a proxy, run programs (other than those that an
+operator allows), or use plain or unverified connections. A kubeconfig named on the command line is the operator's own
+and may refer to files and programs; plain and unverified connections are rejected there too.
 
 The reasons are those that Kueue writes to the condition `Active` of a MultiKueueCluster.
 """
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from jobrelay.kube import ConfigError, Kubeconfig
 from jobrelay.kube.kubeconfig import KubeconfigCluster, KubeconfigUser
+from jobrelay.kube.regular_file import read_regular_file
 from jobrelay.relay.workers.spec import Access, RejectedKubeconfig, UsableKubeconfig
 
 BAD = "BadKubeConfig"
@@ -38,7 +39,7 @@ def from_text(text: bytes, allow_exec: frozenset[str] = frozenset()) -> Access:
 def from_file(path: Path) -> Access:
     """Check the operator's own kubeconfig."""
     try:
-        config = Kubeconfig.load([path], must_exist=True)
+        config = Kubeconfig.load([path], must_exist=True, read=read_regular_file)
         cluster, user = config.entries()
         if problem := _insecure(cluster):
             return RejectedKubeconfig(INSECURE, _PREFIX + problem)
@@ -76,6 +77,8 @@ def _unsafe(cluster: KubeconfigCluster, user: KubeconfigUser, allow_exec: frozen
         return "certificate-authority names a file; embed it as certificate-authority-data"
     if user.client_certificate or user.client_key:
         return "client-certificate and client-key name files; embed them as client-certificate-data and client-key-data"
+    if cluster.proxy_url:
+        return "proxy-url is not allowed; name a server that can be reached directly, or by the relay's own proxy"
     if user.username or user.password:
         return "basic authentication is not allowed; use a token or a certificate"
     if user.auth_provider is not None:
@@ -87,7 +90,7 @@ def _unsafe(cluster: KubeconfigCluster, user: KubeconfigUser, allow_exec: frozen
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular_file(path)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
 

@@ -14,6 +14,7 @@ from random import Random
 
 from jobrelay.kube import Cache, Client, Clock, Forbidden, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.clock import Timer, sleep
+from jobrelay.kube.object_budget import BudgetExceeded, ObjectBudget
 from jobrelay.kube.resource import NODES, PODS
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.reasons import describe
@@ -27,7 +28,10 @@ _REPORT_DELAY = 0.1
 
 
 class CapacityFeed:
-    """Updates a tracker from one worker; `changed` is called when something changed, at a limited rate."""
+    """Updates a tracker from one worker; `changed` is called when something changed, at a limited rate.
+
+    `on_budget` is called when `exceeded` may have changed.
+    """
 
     def __init__(
         self,
@@ -39,7 +43,10 @@ class CapacityFeed:
         clock: Clock,
         random: Random,
         timing: Timing,
+        budget: ObjectBudget,
+        on_budget: Callable[[], None],
     ) -> None:
+        self._budget, self._on_budget = budget, on_budget
         self._tracker, self._changed = tracker, changed
         self._clock, self._random, self._timing = clock, random, timing
         self._timer: Timer | None = None
@@ -60,7 +67,8 @@ class CapacityFeed:
             transform=keep,
             idle_timeout=self._timing.silence,
             terminal=_REFUSALS,
-            on_connection_change=self._caches_changed,
+            on_connection_change=self._contact_changed,
+            budget=self._budget,
         )
 
     @property
@@ -77,6 +85,12 @@ class CapacityFeed:
             if not cache.synced.is_set():
                 return f"its {plural} have not been read yet"
         return "" if len(self.nodes) else "it lists no nodes"
+
+    @property
+    def exceeded(self) -> BudgetExceeded | None:
+        """Why not all nodes and pods are held, if there are too many."""
+        errors = (cache.last_error for cache in self.caches)
+        return next((error for error in errors if isinstance(error, BudgetExceeded)), None)
 
     def start_over(self) -> None:
         """Discard the contents, because the worker is another cluster now."""
@@ -102,6 +116,10 @@ class CapacityFeed:
         self, track: Callable[[Object | None, Object | None], None], old: Object | None, new: Object | None
     ) -> None:
         track(old, new)
+        self._caches_changed()
+
+    def _contact_changed(self) -> None:
+        self._on_budget()
         self._caches_changed()
 
     def _caches_changed(self) -> None:

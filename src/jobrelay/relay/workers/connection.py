@@ -36,6 +36,7 @@ from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.placement.capacity import CapacityTracker
+from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network, same_server
 from jobrelay.relay.workers.heartbeat import Heartbeat
@@ -82,6 +83,7 @@ class WorkerConnection:
         claim: Callable[[str, str], str] = lambda name, identity: name,
         loss: Loss | None = None,
         timing: Timing = DEFAULT_TIMING,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         random = random or Random()
         self.spec, self.name = spec, spec.name
@@ -96,19 +98,36 @@ class WorkerConnection:
         self._clock, self._connect, self._home, self._timing = clock, connect, home, timing
         self._claim = claim
         self._changed: Signal[[]] = Signal()
-        self._transport = WorkerTransport(clock)
-        self._heartbeat = Heartbeat(self._transport, self._check_identity, clock=clock, timing=timing)
-        self.client = Client(self._transport, clock=clock, timeout=15.0, retries=2, longest_wait=10.0)
+        self._transport = WorkerTransport(clock, suspect_after=timing.suspect, on_suspect=self._suspect)
+        self._suspected = False
+        self._heartbeat = Heartbeat(self._transport, self._check_identity, self._answered, clock=clock, timing=timing)
+        self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
+        """Retries nothing: the queues of the controllers do, after they have looked at everything again."""
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
         watcher = Client(self._transport, clock=clock, timeout=15.0, retries=0, page_size=100)
         self.mirrors = MirrorCaches(
-            watcher, resources, f"{ORIGIN}={origin}", self._review, clock=clock, random=random, timing=timing
+            watcher,
+            resources,
+            f"{ORIGIN}={origin}",
+            self._review,
+            clock=clock,
+            random=random,
+            timing=timing,
+            budget=bounds.mirrors(),
         )
         self.capacity = CapacityTracker()
         self._namespaces: set[str] = set()
         """Namespaces that are known to exist there."""
         self._feed = CapacityFeed(
-            watcher, self.capacity, self._changed, pod_owner=pod_owner, clock=clock, random=random, timing=timing
+            watcher,
+            self.capacity,
+            self._changed,
+            pod_owner=pod_owner,
+            clock=clock,
+            random=random,
+            timing=timing,
+            budget=bounds.capacity(),
+            on_budget=self._review,
         )
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
@@ -119,6 +138,11 @@ class WorkerConnection:
     def tried(self) -> bool:
         """Whether the first attempt to connect is over, successful or not."""
         return self.connected or self.attempts > 0
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether it has not answered requests for a few seconds; it gets no others than heartbeats then."""
+        return self._transport.unanswered.suspicious
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have `callback` called whenever connection, spec or capacity have changed; returns how to unsubscribe."""
@@ -143,6 +167,7 @@ class WorkerConnection:
             pending=self.capacity.pending(self.mirrors.uids),
             backlog=backlog,
             stale=stale,
+            unanswered=self._transport.unanswered.silence if self.suspicious else 0.0,
             namespaces=self.spec.namespaces,
         )
 
@@ -164,6 +189,18 @@ class WorkerConnection:
     def check_now(self) -> None:
         """Check whether the worker answers, and whether it is still the same cluster."""
         self._heartbeat.check_now()
+
+    def _suspect(self) -> None:
+        if self.connected and not self._suspected:
+            log.info("worker does not answer", worker=self.name)
+            self._suspected = True
+            self._heartbeat.check_now()
+            self._changed()
+
+    def _answered(self) -> None:
+        if self._suspected:
+            self._suspected = False
+            self._changed()
 
     async def run(self) -> None:
         """Connect and reconnect until cancelled."""
@@ -231,7 +268,8 @@ class WorkerConnection:
         while True:
             await sleep(self._clock, self._timing.sync)
             if not self.connected:
-                raise self.mirrors.failure or TransportTimeout(f"its mirrors were not known in {self._timing.sync:g} s")
+                failure = self._feed.exceeded or self.mirrors.failure
+                raise failure or TransportTimeout(f"its mirrors were not known in {self._timing.sync:g} s")
 
     async def _follow_access(self, access: UsableKubeconfig, namespaces: tuple[str, ...]) -> None:
         """Switch to new credentials as they come; returns if a new session is needed."""
@@ -267,8 +305,8 @@ class WorkerConnection:
         """Derive whether the worker is connected from the state of its watches."""
         if not self._in_session:
             return
-        failure = self.mirrors.failure
-        if self.mirrors.current:
+        failure = self._feed.exceeded or self.mirrors.failure
+        if self.mirrors.current and self._feed.exceeded is None:
             self._reached()
         elif failure is not None:
             self._heartbeat.check_now()
@@ -289,6 +327,7 @@ class WorkerConnection:
         if self.connected or self.reason != reason:
             log.info("worker not connected", worker=self.name, reason=reason)
         self.attempts += 1
-        self.connected, self.reason = False, reason
-        self.lost_since = self.lost_since or self._clock.now()
+        self.connected, self.reason, self._suspected = False, reason, False
+        silent = timedelta(seconds=self._transport.unanswered.silence)
+        self.lost_since = self.lost_since or self._clock.now() - silent
         self._changed()

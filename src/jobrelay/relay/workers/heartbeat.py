@@ -1,8 +1,8 @@
 """Checks that a worker is still alive.
 
-Watches last minutes, and a dead connection or a hung server looks like a quiet one. So after some silence, or when a
-watch has broken, the worker's `/readyz` is requested with a short timeout. While events, bookmarks or replies arrive
-nothing is requested.
+Watches last minutes, and a dead connection or a hung server looks like a quiet one. So after some silence, when a watch
+has broken, or when requests are unanswered, the worker's `/readyz` is requested with a short timeout. While events,
+bookmarks or replies arrive nothing is requested.
 
 After a broken watch the identity is checked too: if the watch can be reopened at once, the server may have been
 replaced.
@@ -23,12 +23,21 @@ _ALIVE = (Forbidden, NotFound, MethodNotAllowed, TooManyRequests)
 
 
 class Heartbeat:
-    """Checks one worker; `check_identity` raises KubeError if it is not the same cluster as before."""
+    """Checks one worker.
+
+    `check_identity` raises KubeError if it is not the same cluster as before; `answered` is called after each success.
+    """
 
     def __init__(
-        self, transport: WorkerTransport, check_identity: Callable[[], Awaitable[None]], *, clock: Clock, timing: Timing
+        self,
+        transport: WorkerTransport,
+        check_identity: Callable[[], Awaitable[None]],
+        answered: Callable[[], None],
+        *,
+        clock: Clock,
+        timing: Timing,
     ) -> None:
-        self._transport, self._check_identity = transport, check_identity
+        self._transport, self._check_identity, self._answered = transport, check_identity, answered
         self._clock, self._quiet = clock, timing.quiet
         self._client = Client(transport, clock=clock, timeout=timing.answer, retries=0)
         self._request = asyncio.Event()
@@ -49,6 +58,7 @@ class Heartbeat:
                 await self._client.call("GET", "/readyz")
             if requested:
                 await self._check_identity()
+            self._answered()
 
     async def _requested(self, within: float) -> bool:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from jobrelay.kube.regular_file import read_regular_file
 from jobrelay.relay.workers.access import bad, from_text
 from jobrelay.relay.workers.spec import Access, UsableKubeconfig
 
@@ -20,7 +21,7 @@ _Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 def read_foreign(path: Path, allow_exec: frozenset[str]) -> Access:
     """Read a kubeconfig file that an object names; the same restrictions hold as in a Secret."""
     try:
-        text = path.read_bytes()
+        text = read_regular_file(path)
     except OSError as error:
         return bad(f"cannot read {path}: {error.strerror}")
     found = from_text(text, allow_exec)

@@ -13,6 +13,7 @@ from random import Random
 
 from jobrelay.kube import Cache, Client, Clock, Forbidden, KubeError, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.clock import sleep
+from jobrelay.kube.object_budget import ObjectBudget
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.scoped_cache import ScopedCache
 from jobrelay.relay.workers.tasks import until_first
@@ -35,7 +36,9 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
         clock: Clock,
         random: Random,
         timing: Timing,
+        budget: ObjectBudget,
     ) -> None:
+        self._budget = budget
         self._clock, self._random, self._timing = clock, random, timing
         self._client, self._label_selector = client, label_selector
         self._changed = changed
@@ -59,6 +62,7 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
             idle_timeout=self._timing.silence,
             terminal=_UNAVAILABLE,
             on_connection_change=self._contact_changed,
+            budget=self._budget,
         )
 
     def __getitem__(self, resource: Resource) -> ScopedCache:

@@ -16,6 +16,7 @@ from jobrelay.kube import (
     TransportTimeout,
     Unauthorized,
 )
+from jobrelay.kube.object_budget import BudgetExceeded
 
 _MAX_LENGTH = 300
 
@@ -31,6 +32,7 @@ class SameCluster(KubeError):
 _DESCRIPTIONS: tuple[tuple[type[KubeError], str], ...] = (
     (AnotherCluster, "it is another cluster now"),
     (SameCluster, "it is registered twice"),
+    (BudgetExceeded, "it is set aside"),
     (Unauthorized, "it does not accept our credentials (401)"),
     (Forbidden, "it forbids this (403)"),
     (NotFound, "it does not have this (404)"),

@@ -64,7 +64,8 @@ class Registry:
         self._home = ""
         self._owners: dict[str, str] = {}
         """By identity of a cluster: the name of its worker."""
-        self._known = False
+        self._known_since: datetime | None = None
+        """When the registrations were first known."""
         self._progress = asyncio.Event()
 
     @property
@@ -77,6 +78,12 @@ class Registry:
         """Workers that are no longer registered, and since when there has been no contact with them."""
         return self._removed
 
+    def removed_with(self, name: str) -> Mapping[str, datetime]:
+        """`removed`, together with a worker that was never registered with this process, from its start on."""
+        if self._known_since is None or name in self._workers or name in self._removed:
+            return self._removed
+        return {**self._removed, name: self._known_since}
+
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
         """Have `callback` called with the name of each worker that changed; returns how to unsubscribe."""
         return self._changed.subscribe(callback)
@@ -85,7 +92,7 @@ class Registry:
         """Return when the first attempt to connect to each worker is over, but after at most `within` seconds."""
         try:
             async with deadline(self._clock, within):
-                while not self._known or not all(worker.tried for worker in self._workers.values()):
+                while self._known_since is None or not all(worker.tried for worker in self._workers.values()):
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
@@ -132,8 +139,8 @@ class Registry:
             elif worker.spec != spec:
                 worker.update_spec(spec)
                 self._changed(name)
-        if not self._known:
-            self._known = True
+        if self._known_since is None:
+            self._known_since = self._clock.now()
             gone = {name: loss.since for name, loss in self._losses.losses.items() if name not in specs}
             self._removed.update(gone)
         self._progress.set()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jobrelay.relay.settings import SUSPECT_AFTER
+
 
 class Timing(NamedTuple):
     """In seconds."""
 
     quiet: float = 15.0
     """Silence after which a heartbeat is requested."""
+    suspect: float = SUSPECT_AFTER
+    """How long requests may be unanswered before a heartbeat is requested, and the worker gets nothing new."""
     answer: float = 5.0
     """Timeout of a heartbeat."""
     silence: float = 150.0

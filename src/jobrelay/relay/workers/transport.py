@@ -1,9 +1,10 @@
 """The transport to one worker.
 
 All requests to one worker go through one `WorkerTransport`. It records when the worker last answered, so that
-heartbeats are sent only after silence. It limits the size of what is read: of a whole response, or of one event of a
-watch. And it allows the transport below to be replaced: after a rotation of credentials new requests use the new
-transport, while open watches stay on the old one, which is closed after the last of them.
+heartbeats are sent only after silence, and which requests are unanswered. It limits the size of what is read: of a
+whole response, or of one event of a watch. And it allows the transport below to be replaced: after a rotation of
+credentials new requests use the new transport, while open watches stay on the old one, which is closed after the last
+of them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from jobrelay.kube import Clock, ConnectError, ProtocolError, Request, Response, Transport
+from jobrelay.relay.workers.timing import DEFAULT_TIMING
+from jobrelay.relay.workers.unanswered import UnansweredRequests
 
 MAX_SIZE = 8 * 1024 * 1024
 
@@ -43,8 +46,16 @@ class _Inner:
 class WorkerTransport:
     """Sends requests over the current transport below."""
 
-    def __init__(self, clock: Clock, *, max_size: int = MAX_SIZE) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_size: int = MAX_SIZE,
+        suspect_after: float = DEFAULT_TIMING.suspect,
+        on_suspect: Callable[[], None] = lambda: None,
+    ) -> None:
         self._clock = clock
+        self.unanswered = UnansweredRequests(clock, suspect_after, on_suspect)
         self._max_size = max_size
         self._inner: _Inner | None = None
         self._retired: list[_Inner] = []
@@ -60,6 +71,7 @@ class WorkerTransport:
 
     async def close(self) -> None:
         """Close all transports, even with responses that are still being read."""
+        self.unanswered.close()
         inners, self._inner, self._retired = [*self._retired, *([self._inner] if self._inner else ())], None, []
         for inner in inners:
             await inner.close()
@@ -69,11 +81,14 @@ class WorkerTransport:
         if inner is None:
             raise ConnectError(f"{request}: there is no connection to this worker")
         inner.reading += 1
+        self.unanswered.sent()
         try:
             response = await inner.transport.send(request)
         except BaseException:
+            self.unanswered.ended()
             await inner.release()
             raise
+        self.unanswered.ended()
         if response.status < 500:
             self._heard()
         if response.whole is not None and len(response.whole) <= self._max_size:
@@ -83,6 +98,7 @@ class WorkerTransport:
 
     def _heard(self) -> None:
         self.heard_at = self._clock.monotonic()
+        self.unanswered.heard()
 
     async def _read(self, request: Request, response: Response) -> AsyncIterator[bytes]:
         path, _, query = request.path.partition("?")
