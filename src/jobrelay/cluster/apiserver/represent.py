@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -32,10 +32,13 @@ def stored(raw: bytes) -> Obj:
     return obj
 
 
-@functools.lru_cache(512)
+_CACHED_SIZE: Final = 16 * 1024
+_cached = functools.lru_cache(512)(stored)
+
+
 def cached(raw: bytes) -> Mapping[str, Any]:
     """As `stored`, cached for objects that many writes read (namespaces, service accounts): not to be changed."""
-    return stored(raw)
+    return _cached(raw) if len(raw) <= _CACHED_SIZE else stored(raw)
 
 
 def outgoing(served: ServedResource, raw: bytes) -> bytes:
