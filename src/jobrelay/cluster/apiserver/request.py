@@ -88,6 +88,9 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
     def authenticated(self, user: UserInfo) -> ApiRequest:
         return msgspec.structs.replace(self, user=user)
 
+    def with_body(self, body: bytes) -> ApiRequest:
+        return msgspec.structs.replace(self, body=body)
+
 
 def received(
     method: str, target: str, headers: Mapping[str, Sequence[str]], body: bytes = b"", peer: UserInfo | None = None

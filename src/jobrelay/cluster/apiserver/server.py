@@ -32,6 +32,7 @@ from jobrelay.kinds.deprecations import deprecation_warning
 
 log = structlog.get_logger(__name__)
 Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
+ReadBody = Callable[[], Awaitable[bytes]]
 
 
 class ApiServer:
@@ -49,11 +50,15 @@ class ApiServer:
             "delete": self.handlers.delete, "deletecollection": self.handlers.deletecollection,
         }  # fmt: skip
 
-    async def handle(self, request: ApiRequest) -> ApiResponse:
-        """Answers a request; never raises."""
+    async def handle(self, request: ApiRequest, read: ReadBody | None = None) -> ApiResponse:
+        """Answers a request; never raises.
+
+        `read` reads the body of a request that came without it; it is called once the caller is known and has the
+        permission.
+        """
         with self.metrics.timed(request) as outcome:
             try:
-                answer = await self._answer(request)
+                answer = await self._answer(request, read)
             except errors.ApiError as error:
                 answer = _refusal(request, await self._settled(request, error))
             except StoreFailure as failure:
@@ -77,11 +82,13 @@ class ApiServer:
             return _not_written(failure)
         return error
 
-    async def _answer(self, request: ApiRequest) -> ApiResponse:
+    async def _answer(self, request: ApiRequest, read: ReadBody | None) -> ApiResponse:
         if "//" in request.path:
             raise errors.page_not_found()
         request = self.access.authenticate(request)
         self.access.authorize(request)
+        if read is not None:
+            request = request.with_body(await read())
         if len(request.body) > BODY_LIMIT:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:
