@@ -179,7 +179,12 @@ async def main():
         await opened.wait()
         trust = ssl.create_default_context()
         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+                break
+            except OSError:  # the dead connections are still being accepted
+                await asyncio.sleep(0.1)
         writer.write(b"GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
         print(await reader.readline())
 

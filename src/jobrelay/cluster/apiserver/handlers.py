@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver import body, custom, negotiate, options, patching, reader, represent, watch, writes
+from jobrelay.cluster.apiserver import (
+    body,
+    custom,
+    heavy,
+    negotiate,
+    options,
+    patching,
+    reader,
+    represent,
+    watch,
+    writes,
+)
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -44,35 +55,53 @@ class ResourceHandlers:
         out = output_for(request)
         negotiate.input_media(request.header("content-type"))  # is refused before wrong options are
         given = options.write_options(request, "CreateOptions")
-        proposed = self.read(request, served, given.field_validation)
-        write = WriteRequest(self.server, request, served, given)
         if self.reviews.handles(served):
-            ensure_namespace(proposed.obj["metadata"], write.namespace)
-            review = writes.own_fields(write, None, proposed._replace(sent=None))
-            return represent.finish(self.reviews.answer(request, served, review), out, 201)
-        raw = writes.create(write, proposed)
-        await self.server.store.settled()
-        return self.answer(request, served, raw, out, 201)
+            return self._review(WriteRequest(self.server, request, served, given), out)
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            proposed = self.read(request, served, given.field_validation)
+            return writes.create(WriteRequest(server, request, served, given), proposed), True
+
+        return await self._write(request, served, out, compute)
+
+    def _review(self, write: WriteRequest, out: Output) -> ApiResponse:
+        request, served = write.request, write.served
+        proposed = self.read(request, served, write.options.field_validation)
+        ensure_namespace(proposed.obj["metadata"], write.namespace)
+        review = writes.own_fields(write, None, proposed._replace(sent=None))
+        return represent.finish(self.reviews.answer(request, served, review), out, 201)
 
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
-        proposed = self.read(request, served, given.field_validation)
-        write, metadata = WriteRequest(self.server, request, served, given, subresource), proposed.obj["metadata"]
-        ensure_namespace(metadata, write.namespace)
-        check_name(proposed.obj, request.info.name)
-        uid = metadata.get("uid", "")
-        raw, created = writes.update(write, request.info.name, lambda _: proposed, uid=uid)
-        await self.server.store.settled()
-        return self.answer(request, served, raw, out, 201 if created else 200)
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            proposed = self.read(request, served, given.field_validation)
+            write, metadata = WriteRequest(server, request, served, given, subresource), proposed.obj["metadata"]
+            ensure_namespace(metadata, write.namespace)
+            check_name(proposed.obj, request.info.name)
+            return writes.update(write, request.info.name, lambda _: proposed, uid=metadata.get("uid", ""))
+
+        return await self._write(request, served, out, compute)
 
     async def patch(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         media = patching.patch_type(request, served)
         out = output_for(request)
         given = options.write_options(request, "PatchOptions", patch_type=media)
-        patch = patching.PatchRequest(self.server, request, served, given, subresource, media=media)
         create = media == options.APPLY and not subresource
-        raw, created = writes.update(patch, request.info.name, patch.propose, create=create)
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            patch = patching.PatchRequest(server, request, served, given, subresource, media=media)
+            return writes.update(patch, request.info.name, patch.propose, create=create)
+
+        return await self._write(request, served, out, compute)
+
+    async def _write(
+        self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute
+    ) -> ApiResponse:
+        item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
+        size = len(request.body) + (len(item.raw) if item is not None else 0)
+        raw, created = await heavy.perform(self.server, size, compute)
         await self.server.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
 

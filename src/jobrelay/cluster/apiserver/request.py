@@ -70,7 +70,7 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
     body: bytes = b""
     peer: UserInfo | None = None
     user: UserInfo = ANONYMOUS
-    warnings: list[str] = []
+    warnings: dict[str, None] = {}
 
     def header(self, name: str) -> str:
         """The first value of a header, or nothing."""
@@ -82,8 +82,7 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
         return values[0] if values else ""
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
+        self.warnings[text] = None
 
     def authenticated(self, user: UserInfo) -> ApiRequest:
         return msgspec.structs.replace(self, user=user)

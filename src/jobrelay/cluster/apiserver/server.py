@@ -68,7 +68,7 @@ class ApiServer:
             except Exception:  # the boundary of a request: nothing may take the server down
                 log.exception("request failed", method=request.method, path=request.path)
                 answer = _refusal(request, errors.internal("the request could not be handled; see the server's log"))
-            answer.warnings = request.warnings
+            answer.warnings = list(request.warnings)
             outcome.code = answer.code
         return answer
 
