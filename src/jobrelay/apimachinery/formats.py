@@ -99,7 +99,10 @@ def is_hostname(text: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    address = parseaddr(text)[1]
+    try:
+        address = parseaddr(text)[1]
+    except RecursionError:  # deeply nested comments
+        return False
     local, at, domain = address.rpartition("@")
     return bool(at and local and domain) and " " not in address
 

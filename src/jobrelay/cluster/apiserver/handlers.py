@@ -101,6 +101,8 @@ class ResourceHandlers:
     ) -> ApiResponse:
         item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
         size = len(request.body) + (len(item.raw) if item is not None else 0)
+        if served.custom is not None and served.custom.rules is not None:
+            size += heavy.HEAVY  # rules may take a second for a few kilobytes
         raw, created = await heavy.perform(self.server, size, compute)
         await self.server.store.settled()
         return self.answer(request, served, raw, out, 201 if created else 200)
