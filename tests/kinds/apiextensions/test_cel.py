@@ -145,7 +145,7 @@ def squared(count: int, *more: str) -> list[str]:
 
 
 def test_an_evaluation_that_costs_too_much_is_stopped() -> None:
-    assert squared(100, "false") == ['Invalid value: "object": failed rule: false']
+    assert squared(100, "false") == ["Invalid value: failed rule: false"]
     (message,) = squared(1001, "false")
     assert message == (
         "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation rules will "
