@@ -83,6 +83,29 @@ async def test_refusals_of_large_writes_are_those_of_small_ones(server: Server) 
     assert (answer.code, answer.body["reason"]) == (422, "Invalid")
 
 
+@pytest.mark.parametrize("accept", ["application/yaml", "application/json;as=Table;g=meta.k8s.io;v=v1"])
+async def test_long_answers_are_made_beside_the_loop(
+    server: Server, monkeypatch: pytest.MonkeyPatch, accept: str
+) -> None:
+    for name in "abcde":
+        await server.ok("POST", CONFIGMAPS, {**config(name), **LARGE})
+    asked: list[Any] = []
+    beside = heavy.beside
+
+    async def noting(compute: Any) -> Any:
+        asked.append(compute)
+        return await beside(compute)
+
+    monkeypatch.setattr(heavy, "beside", noting)
+    listed = await server.call("GET", CONFIGMAPS, headers={"Accept": accept})
+    assert (listed.code, len(asked)) == (200, 1)
+    assert b"abcde"[4:] in listed.raw
+    wrong = await server.call("GET", f"{CONFIGMAPS}?includeObject=x", headers={"Accept": accept})
+    assert wrong.code == (400 if "Table" in accept else 200)
+    assert (await server.call("GET", CONFIGMAPS)).code == 200
+    assert len(asked) == 2
+
+
 def pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from jobrelay.apimachinery.times import TimeError, parse_duration
-from jobrelay.cluster.apiserver import actions, custom, errors, negotiate, represent
+from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -59,6 +59,8 @@ class ApiServer:
         with self.metrics.timed(request) as outcome:
             try:
                 answer = await self._answer(request, read)
+                if answer.pending is not None:
+                    answer = await heavy.beside(answer.pending)
             except errors.ApiError as error:
                 answer = _refusal(request, await self._settled(request, error))
             except StoreFailure as failure:
