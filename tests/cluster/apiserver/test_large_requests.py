@@ -106,6 +106,37 @@ async def test_long_answers_are_made_beside_the_loop(
     assert len(asked) == 2
 
 
+JSON_REVIEW = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON_REVIEW),
+        ("POST", f"{PODS}/p/binding", {"target": {"name": "n"}}),
+        ("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}}),
+        ("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}),
+        ("DELETE", f"{CONFIGMAPS}/none", {"kind": "DeleteOptions", "apiVersion": "v1"}),
+        ("PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale", {"metadata": {"name": "d"}}),
+    ],
+)
+async def test_every_large_body_is_read_beside_the_loop(
+    server: Server, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: dict[str, Any]
+) -> None:
+    asked: list[Any] = []
+    beside = heavy.beside
+
+    async def noting(compute: Any) -> Any:
+        asked.append(compute)
+        return await beside(compute)
+
+    monkeypatch.setattr(heavy, "beside", noting)
+    small = await server.call(method, path, body)
+    assert not asked
+    large = await server.call(method, path, {**body, "padding": "x" * heavy.HEAVY})
+    assert (large.code, len(asked)) == (small.code, 1)
+
+
 def pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 

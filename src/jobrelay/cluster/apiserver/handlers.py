@@ -25,6 +25,7 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.reviews import ReviewHandler
 from jobrelay.cluster.apiserver.selection import select
 from jobrelay.cluster.apiserver.writes import WriteRequest
+from jobrelay.kinds.strategy import Obj
 
 
 def output_for(request: ApiRequest) -> Output:
@@ -56,7 +57,7 @@ class ResourceHandlers:
         negotiate.input_media(request.header("content-type"))  # is refused before wrong options are
         given = options.write_options(request, "CreateOptions")
         if self.reviews.handles(served):
-            return self._review(WriteRequest(self.server, request, served, given), out)
+            return await self._review(WriteRequest(self.server, request, served, given), out)
 
         def compute(server: ServerContext) -> tuple[bytes, bool]:
             proposed = self.read(request, served, given.field_validation)
@@ -64,11 +65,15 @@ class ResourceHandlers:
 
         return await self._write(request, served, out, compute)
 
-    def _review(self, write: WriteRequest, out: Output) -> ApiResponse:
+    async def _review(self, write: WriteRequest, out: Output) -> ApiResponse:
         request, served = write.request, write.served
-        proposed = self.read(request, served, write.options.field_validation)
-        ensure_namespace(proposed.obj["metadata"], write.namespace)
-        review = writes.own_fields(write, None, proposed._replace(sent=None))
+
+        def compute() -> Obj:
+            proposed = self.read(request, served, write.options.field_validation)
+            ensure_namespace(proposed.obj["metadata"], write.namespace)
+            return writes.own_fields(write, None, proposed._replace(sent=None))
+
+        review = await heavy.read(len(request.body), compute)
         return represent.finish(self.reviews.answer(request, served, review), out, 201)
 
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
@@ -99,17 +104,12 @@ class ResourceHandlers:
     async def _write(
         self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute
     ) -> ApiResponse:
-        item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
-        size = len(request.body) + (len(item.raw) if item is not None else 0)
-        if served.custom is not None and served.custom.rules is not None:
-            size += heavy.HEAVY  # rules may take a second for a few kilobytes
-        raw, created = await heavy.perform(self.server, size, compute)
-        await self.server.store.settled()
+        raw, created = await self.perform(request, served, compute)
         return self.answer(request, served, raw, out, 201 if created else 200)
 
     async def delete(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
-        given = options.delete_options(request)
+        given = await heavy.read(len(request.body), lambda: options.delete_options(request))
         deleter = Deleter(self.server, request, served, given)
         gone, result = deleter.delete(self._namespace(request, served), request.info.name)
         await self.server.store.settled()
@@ -121,7 +121,7 @@ class ResourceHandlers:
     async def deletecollection(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         chosen = options.list_options(request)
-        given = options.delete_options(request)
+        given = await heavy.read(len(request.body), lambda: options.delete_options(request))
         selection = select(served, chosen)
         await self.server.store.settled()
         snapshot = self.server.store.snapshot(served.key)
@@ -136,6 +136,16 @@ class ResourceHandlers:
         return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))
 
     # Shared parts.
+
+    async def perform(self, request: ApiRequest, served: ServedResource, compute: heavy.Compute) -> tuple[bytes, bool]:
+        """Computes a write, stores it and waits for the commit."""
+        item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
+        size = len(request.body) + (len(item.raw) if item is not None else 0)
+        if served.custom is not None and served.custom.rules is not None:
+            size += heavy.HEAVY  # rules may take a second for a few kilobytes
+        written = await heavy.perform(self.server, size, compute)
+        await self.server.store.settled()
+        return written
 
     def read(self, request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""

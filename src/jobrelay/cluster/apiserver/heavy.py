@@ -35,6 +35,11 @@ async def beside(compute: Callable[[], _Result]) -> _Result:
     return await asyncio.get_running_loop().run_in_executor(_THREAD, context.run, compute)
 
 
+async def read(size: int, compute: Callable[[], _Result]) -> _Result:
+    """What reading a body of `size` bytes gives."""
+    return compute() if size < HEAVY else await beside(compute)
+
+
 async def perform(server: ServerContext, size: int, compute: Compute) -> Written:
     """Computes a write of `size` bytes and stores it; the caller waits for the commit."""
     if size < HEAVY:
