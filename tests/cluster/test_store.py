@@ -177,6 +177,36 @@ async def test_what_left_the_history_is_expired() -> None:
         store.snapshot(RESOURCE, 1)
 
 
+async def test_history_is_bounded_by_bytes_too() -> None:
+    store = Store(KeptInMemory(), history_bytes=100)
+    for _ in range(5):
+        put(store, "a", "x" * 18)  # 20 bytes each, before and after
+    await store.settled()
+    assert [change.version for change in store.since(RESOURCE, 3)] == [4, 5]
+    with pytest.raises(VersionTooOld):
+        store.since(RESOURCE, 2)
+
+
+async def test_large_objects_of_one_resource_cost_no_other_its_history() -> None:
+    store = Store(KeptInMemory(), history_bytes=1000)
+    first = put(store, "small", resource="jobs")
+    put(store, "small", resource="jobs")
+    for _ in range(20):
+        put(store, "a", "x" * 200)
+    await store.settled()
+    assert len(store.since("jobs", first)) == 1
+    assert len(store.since(RESOURCE, store.committed - 2)) == 2
+
+
+async def test_a_change_larger_than_the_whole_history_expires_what_came_before() -> None:
+    store = Store(KeptInMemory(), history_bytes=10)
+    seen: list[Change] = []
+    store.subscribe(RESOURCE, seen.append)
+    version = put(store, "a", "x" * 100)
+    await store.settled()
+    assert (store.since(RESOURCE, version), len(seen), committed(store)) == ([], 1, {"a": version})
+
+
 async def test_objects_and_versions_survive_a_restart(open_backend: Open) -> None:
     store = Store(open_backend())
     put(store, "a")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.times import TimeError, parse_duration
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -188,13 +189,13 @@ def _number(text: str, names: dict[str, int]) -> int:
     problem = ""
     if not _INTEGER.fullmatch(text):
         problem = "invalid syntax"
-    elif not -(2**63) <= int(text) < 2**63:
+    elif not -(2**63) <= read_int(text) < 2**63:
         problem = "value out of range"
     if problem:
         raise ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: {problem}")
-    if int(text) < 0:
-        raise ScheduleError(f"negative number ({int(text)}) not allowed: {text}")
-    return int(text)
+    if (value := read_int(text)) < 0:
+        raise ScheduleError(f"negative number ({value}) not allowed: {text}")
+    return value
 
 
 def zone_problem(name: str) -> str:

@@ -107,9 +107,9 @@ def go_value(value: Any) -> str:
 
 
 _GO_ESCAPES: Final = {
-    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
 }  # fmt: skip
-_NEEDS_ESCAPE = re.compile(r'[^\x20-\x7e]|["\\]')
+_NEEDS_ESCAPE = re.compile(r"[^\x20-\x7e]")
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -126,7 +126,8 @@ def _escape(match: re.Match[str]) -> str:
 
 def go_quote(text: str) -> str:
     """A text as Go's %q prints it."""
-    return '"' + _NEEDS_ESCAPE.sub(_escape, text) + '"'
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + _NEEDS_ESCAPE.sub(_escape, plain) + '"'
 
 
 def required(path: Path, detail: str = "") -> FieldError:

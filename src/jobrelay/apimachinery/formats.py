@@ -29,7 +29,7 @@ _CARD = re.compile(
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})"
 )
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
-_SCALA_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
+_SCALA_DURATION = re.compile(r"(?<!\d)(\d++)\s*+([A-Za-zµ]+)")
 _SCALA_UNITS: Final = re.compile(
     r"ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*", re.IGNORECASE
 )
@@ -99,7 +99,10 @@ def is_hostname(text: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    address = parseaddr(text)[1]
+    try:
+        address = parseaddr(text)[1]
+    except RecursionError:  # deeply nested comments
+        return False
     local, at, domain = address.rpartition("@")
     return bool(at and local and domain) and " " not in address
 

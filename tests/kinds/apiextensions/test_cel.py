@@ -132,3 +132,30 @@ def test_cost_grows_with_the_limits_of_the_schema() -> None:
         return estimate(compile_expression("self.all(x, self.exists(y, x == y))", {"self": type_}), {"self": type_})
 
     assert cost(10) < cost(100) < cost(1000) <= UINT_MAX
+
+
+def squared(count: int, *more: str) -> list[str]:
+    """The messages for a list of numbers, whose first rule compares each with each."""
+    rules = [{"rule": rule} for rule in ("self.list.all(x, self.list.all(y, x + y > 0))", *more)]
+    numbers = {"type": "array", "maxItems": 2000, "items": {"type": "integer"}}
+    spec = {"type": "object", "properties": {"list": numbers}, "x-kubernetes-validations": rules}
+    kind = kind_of({"type": "object", "properties": {"spec": spec}})
+    found = causes(kind.validate_create(made(kind, rig({"list": [1] * count}))))
+    return [message for _, _, message in found]
+
+
+def test_an_evaluation_that_costs_too_much_is_stopped() -> None:
+    assert squared(100, "false") == ["Invalid value: failed rule: false"]
+    (message,) = squared(1001, "false")
+    assert message == (
+        "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation rules "
+        "will be run due to call cost exceeds limit for rule: self.list.all(x, self.list.all(y, x + y > 0))"
+    )
+
+
+def test_the_rules_of_an_object_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobrelay.kinds.apiextensions.rules.OBJECT_BUDGET", 200)
+    assert squared(10, "self.list.all(x, self.list.all(y, x == y))", "false") == [
+        'Invalid value: "object": validation failed due to running out of cost budget, no further validation rules '
+        "will be run"
+    ]

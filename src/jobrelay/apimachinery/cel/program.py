@@ -18,12 +18,42 @@ from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, k
 Scope = dict[str, Any]
 Eval = Callable[[Scope], Any]
 _LAZY: Final = frozenset({"or", "orValue"})
+_METER: Final = "@meter"  # where a scope has its CostMeter; no variable has such a name
+CALL_LIMIT: Final = 1_000_000
 
 
-def build(checked: Checked) -> Callable[[Mapping[str, Any]], Any]:
-    """The program of an expression: call it with the variables."""
+class CostExceeded(Exception):
+    """An evaluation costs too much. Not a CelError, because no operator ignores it."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+class CostMeter:
+    """Counts what an evaluation costs: one for each round of a comprehension, which Kubernetes counts as several.
+
+    So it never stops what Kubernetes would let pass, and what it lets pass is bounded.
+    """
+
+    __slots__ = ("spent",)
+
+    def __init__(self) -> None:
+        self.spent = 0
+
+    def spend(self) -> None:
+        self.spent += 1
+        if self.spent > CALL_LIMIT:
+            raise CostExceeded
+
+
+def build(checked: Checked) -> Callable[..., Any]:
+    """The program of an expression: call it with the variables, and with a meter if its cost matters."""
     run = _Builder(checked).make(checked.expr)
-    return lambda variables: run(dict(variables))
+
+    def program(variables: Mapping[str, Any], meter: CostMeter | None = None) -> Any:
+        return run({**variables, _METER: meter or CostMeter()})
+
+    return program
 
 
 class _Builder:
@@ -228,7 +258,9 @@ def _pairs(value: Any, count: int) -> list[tuple[Any, ...]]:
 
 def _rounds(source: Eval, names: list[str], scope: Scope) -> Any:
     inner = dict(scope)
+    spend = scope[_METER].spend
     for found in _pairs(source(scope), len(names)):
+        spend()
         inner.update(zip(names, found, strict=True))
         yield inner, found
 

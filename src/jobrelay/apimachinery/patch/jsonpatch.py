@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery.decode import json_kind
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.patch.errors import PatchError, bad_request, unprocessable
 
 MAX_OPERATIONS: Final = 10_000
@@ -117,7 +118,7 @@ def _step(container: Any, token: str) -> Any:
 def _index(token: str, size: int) -> int:
     if not _INDEX.fullmatch(token):
         raise unprocessable()
-    index = int(token)
+    index = read_int(token)
     if index < -size:
         raise unprocessable()
     return index + size if index < 0 else index

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.field import aggregate
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time
-from jobrelay.cluster.apiserver import body, errors, options, represent, storage
+from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
-from jobrelay.cluster.apiserver.options import DeleteOptions
+from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.ownership import record
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -37,6 +37,12 @@ def _pod(handlers: ResourceHandlers, request: ApiRequest, name: str) -> Obj:
     return represent.stored(item.raw)
 
 
+async def _read(
+    request: ApiRequest, served: ServedResource, given: WriteOptions, same: tuple[str, ...] = ()
+) -> ProposedObject:
+    return await heavy.read(len(request.body), lambda: body.read(request, served, given.field_validation, same=same))
+
+
 def _created(request: ApiRequest) -> ApiResponse:
     return represent.finish(represent.encode(_CREATED), output_for(request), 201)
 
@@ -44,7 +50,7 @@ def _created(request: ApiRequest) -> ApiResponse:
 async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """Assigns a pod to a node, once."""
     given = options.write_options(request, "CreateOptions")
-    binding = body.read(request, _BINDING, given.field_validation).obj
+    binding = (await _read(request, _BINDING, given)).obj
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
@@ -66,7 +72,7 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
 async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource) -> ApiResponse:
     """Deletes a pod unless a disruption budget forbids it."""
     given = options.write_options(request, "CreateOptions")
-    eviction = body.read(request, _EVICTION, given.field_validation, same=("policy/v1beta1",)).obj
+    eviction = (await _read(request, _EVICTION, given, same=("policy/v1beta1",))).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     asked = eviction.get("deleteOptions") or {}
@@ -194,7 +200,7 @@ async def request_token(
 ) -> ApiResponse:
     """Issues a token for a service account."""
     given = options.write_options(request, "CreateOptions")
-    asked = body.read(request, _TOKEN, given.field_validation).obj
+    asked = (await _read(request, _TOKEN, given)).obj
     tokenrequests.default(asked)
     item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
     own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))

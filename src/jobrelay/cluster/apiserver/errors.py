@@ -136,6 +136,10 @@ def version_too_large(wanted: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})
 
 
+def timeout(message: str) -> ApiError:
+    return ApiError(504, "Timeout", f"Timeout: {message}", details={})
+
+
 def too_many_requests(message: str, retry_after: int, causes: Sequence[dict[str, str]] = ()) -> ApiError:
     found: dict[str, Any] = {"retryAfterSeconds": retry_after} if retry_after else {}
     if causes:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver import body, custom, negotiate, options, patching, reader, represent, watch, writes
+from jobrelay.cluster.apiserver import (
+    body,
+    custom,
+    heavy,
+    negotiate,
+    options,
+    patching,
+    reader,
+    represent,
+    watch,
+    writes,
+)
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -14,6 +25,7 @@ from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.reviews import ReviewHandler
 from jobrelay.cluster.apiserver.selection import select
 from jobrelay.cluster.apiserver.writes import WriteRequest
+from jobrelay.kinds.strategy import Obj
 
 
 def output_for(request: ApiRequest) -> Output:
@@ -43,41 +55,60 @@ class ResourceHandlers:
         out = output_for(request)
         negotiate.input_media(request.header("content-type"))  # is refused before wrong options are
         given = options.write_options(request, "CreateOptions")
-        proposed = self.read(request, served, given.field_validation)
-        write = WriteRequest(self.server, request, served, given)
         if self.reviews.handles(served):
+            return await self._review(WriteRequest(self.server, request, served, given), out)
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            proposed = self.read(request, served, given.field_validation)
+            return writes.create(WriteRequest(server, request, served, given), proposed), True
+
+        return await self._write(request, served, out, compute)
+
+    async def _review(self, write: WriteRequest, out: Output) -> ApiResponse:
+        request, served = write.request, write.served
+
+        def compute() -> Obj:
+            proposed = self.read(request, served, write.options.field_validation)
             ensure_namespace(proposed.obj["metadata"], write.namespace)
-            review = writes.own_fields(write, None, proposed._replace(sent=None))
-            return represent.finish(self.reviews.answer(request, served, review), out, 201)
-        raw = writes.create(write, proposed)
-        await self.server.store.settled()
-        return self.answer(request, served, raw, out, 201)
+            return writes.own_fields(write, None, proposed._replace(sent=None))
+
+        review = await heavy.read(len(request.body), compute)
+        return represent.finish(self.reviews.answer(request, served, review), out, 201)
 
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
-        proposed = self.read(request, served, given.field_validation)
-        write, metadata = WriteRequest(self.server, request, served, given, subresource), proposed.obj["metadata"]
-        ensure_namespace(metadata, write.namespace)
-        check_name(proposed.obj, request.info.name)
-        uid = metadata.get("uid", "")
-        raw, created = writes.update(write, request.info.name, lambda _: proposed, uid=uid)
-        await self.server.store.settled()
-        return self.answer(request, served, raw, out, 201 if created else 200)
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            proposed = self.read(request, served, given.field_validation)
+            write, metadata = WriteRequest(server, request, served, given, subresource), proposed.obj["metadata"]
+            ensure_namespace(metadata, write.namespace)
+            check_name(proposed.obj, request.info.name)
+            return writes.update(write, request.info.name, lambda _: proposed, uid=metadata.get("uid", ""))
+
+        return await self._write(request, served, out, compute)
 
     async def patch(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         media = patching.patch_type(request, served)
         out = output_for(request)
         given = options.write_options(request, "PatchOptions", patch_type=media)
-        patch = patching.PatchRequest(self.server, request, served, given, subresource, media=media)
         create = media == options.APPLY and not subresource
-        raw, created = writes.update(patch, request.info.name, patch.propose, create=create)
-        await self.server.store.settled()
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            patch = patching.PatchRequest(server, request, served, given, subresource, media=media)
+            return writes.update(patch, request.info.name, patch.propose, create=create)
+
+        return await self._write(request, served, out, compute)
+
+    async def _write(
+        self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute
+    ) -> ApiResponse:
+        raw, created = await self.perform(request, served, compute)
         return self.answer(request, served, raw, out, 201 if created else 200)
 
     async def delete(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
-        given = options.delete_options(request)
+        given = await heavy.read(len(request.body), lambda: options.delete_options(request))
         deleter = Deleter(self.server, request, served, given)
         gone, result = deleter.delete(self._namespace(request, served), request.info.name)
         await self.server.store.settled()
@@ -89,7 +120,7 @@ class ResourceHandlers:
     async def deletecollection(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         chosen = options.list_options(request)
-        given = options.delete_options(request)
+        given = await heavy.read(len(request.body), lambda: options.delete_options(request))
         selection = select(served, chosen)
         await self.server.store.settled()
         snapshot = self.server.store.snapshot(served.key)
@@ -104,6 +135,16 @@ class ResourceHandlers:
         return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))
 
     # Shared parts.
+
+    async def perform(self, request: ApiRequest, served: ServedResource, compute: heavy.Compute) -> tuple[bytes, bool]:
+        """Computes a write, stores it and waits for the commit."""
+        item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
+        size = len(request.body) + (len(item.raw) if item is not None else 0)
+        if served.custom is not None and served.custom.rules is not None:
+            size += heavy.HEAVY  # rules may take a second for a few kilobytes
+        written = await heavy.perform(self.server, size, compute)
+        await self.server.store.settled()
+        return written
 
     def read(self, request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""

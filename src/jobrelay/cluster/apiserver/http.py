@@ -11,18 +11,20 @@ import asyncio
 import functools
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from multidict import CIMultiDict
 
+from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
+from jobrelay.cluster.apiserver.connections import HANDSHAKE_SECONDS, Connections
 from jobrelay.cluster.apiserver.request import UserInfo, received
-from jobrelay.cluster.apiserver.response import ApiResponse
+from jobrelay.cluster.apiserver.response import ApiResponse, Sink
 from jobrelay.cluster.apiserver.server import ApiServer
 
-MAX_HEADER: Final = 65_536
+BODY_SECONDS: Final = 60.0  # for a whole body
+_SKIPPED: Final = 256 * 1024  # a body that was not asked for is skipped up to this length; else its connection ends
 
 
 class HttpServer:
@@ -30,13 +32,15 @@ class HttpServer:
 
     def __init__(self, api: ApiServer, tls: ssl.SSLContext) -> None:
         self._api, self._tls = api, tls
-        self._server = _Connections(self._handle, access_log=None, max_line_size=MAX_HEADER, max_field_size=MAX_HEADER)
+        self._server = Connections(self._handle)
         self._listener: asyncio.Server | None = None
 
     async def start(self, listening: socket.socket) -> None:
         """Takes over a listening socket."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._server, sock=listening, ssl=self._tls, backlog=1024)
+        self._listener = await loop.create_server(
+            self._server, sock=listening, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS
+        )
 
     async def stop(self) -> None:
         if self._listener is not None:
@@ -46,13 +50,17 @@ class HttpServer:
 
     async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
         target = raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path
-        answer = await self._api.handle(received(raw.method, target, _headers(raw), await _read(raw), _peer(raw)))
+        read = functools.partial(_read, raw) if raw.body_exists else None
+        answer = await self._api.handle(received(raw.method, target, _headers(raw), peer=_peer(raw)), read)
         if answer.upgrade is not None:
             upgraded: web.StreamResponse = await answer.upgrade(raw)
             return upgraded
         if answer.stream is not None:
             return await _stream(raw, answer, self._server.streams)
-        return web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
+        response = web.Response(status=answer.code, body=answer.body, headers=CIMultiDict(answer.fields()))
+        if read is not None and not raw.content.is_eof() and not 0 <= (raw.content_length or -1) <= _SKIPPED:
+            response.force_close()
+        return response
 
 
 def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
@@ -64,13 +72,22 @@ def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
 
 
 async def _read(raw: web.BaseRequest) -> bytes:
-    """The body. Reading stops past the accepted length: the server refuses such a body by its length."""
-    if not raw.body_exists:
-        return b""
+    """The body; raises ApiError. Reading stops past the accepted length: the server refuses such a body by its
+    length."""
     if raw.content.is_eof():
         return raw.content.read_nowait()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _collect(raw.content)
+    except TimeoutError:
+        raise errors.timeout(f"the body was not received within {BODY_SECONDS:.0f} seconds") from None
+    except (ConnectionError, web.RequestPayloadError) as error:
+        raise errors.bad_request(f"the body could not be read: {error}") from None
+
+
+async def _collect(content: StreamReader) -> bytes:
     pieces, size = [], 0
-    async for piece in raw.content.iter_any():
+    async for piece in content.iter_any():
         pieces.append(piece)
         size += len(piece)
         if size > BODY_LIMIT:
@@ -113,21 +130,8 @@ class _ChunkedSink:
             self.done.set_result(None)
 
 
-class _Connections(web.Server):
-    """Tracks the stream of each connection, so that a stream ends as soon as its client disconnects."""
-
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **options: Any) -> None:
-        super().__init__(handler, **options)
-        self.streams: dict[web.RequestHandler, _ChunkedSink] = {}
-
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        super().connection_lost(handler, exc)
-        if (sink := self.streams.get(handler)) is not None:
-            sink.end()
-
-
 async def _stream(
-    raw: web.BaseRequest, answer: ApiResponse, streams: dict[web.RequestHandler, _ChunkedSink]
+    raw: web.BaseRequest, answer: ApiResponse, streams: dict[web.RequestHandler, Sink]
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.code, headers=CIMultiDict(answer.fields()))
     response.enable_chunked_encoding()
@@ -142,7 +146,7 @@ async def _stream(
     if transport is None:
         answer.stream.stop()
         return response
-    sink = streams[raw.protocol] = _ChunkedSink(transport)
+    streams[raw.protocol] = sink = _ChunkedSink(transport)
     try:
         answer.stream.start(sink)
         await sink.done

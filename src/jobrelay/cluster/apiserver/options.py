@@ -8,6 +8,7 @@ from typing import Any, Final
 from jobrelay.apimachinery import field, protobuf
 from jobrelay.apimachinery.decode import DecodeError, decode
 from jobrelay.apimachinery.field import FieldError, Path
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.types import type_of
 from jobrelay.cluster.apiserver import body, errors, negotiate
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
@@ -59,7 +60,7 @@ def integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
-    value = int(text)
+    value = read_int(text)
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise errors.bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
     return value

@@ -11,6 +11,7 @@ import msgspec
 
 from jobrelay.apimachinery import gojson
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.negotiate import Output
@@ -37,9 +38,9 @@ def parse_version(text: str) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
-    if int(text) >= 2**64:
+    if (version := read_int(text)) >= 2**64:
         raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
-    return int(text)
+    return version
 
 
 def bad_version(text: str, why: str) -> str:

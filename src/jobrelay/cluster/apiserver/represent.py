@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -32,10 +32,14 @@ def stored(raw: bytes) -> Obj:
     return obj
 
 
-@functools.lru_cache(512)
+_LONG: Final = 256 * 1024  # bytes of objects that are decoded for an answer
+_CACHED_SIZE: Final = 16 * 1024
+_cached = functools.lru_cache(512)(stored)
+
+
 def cached(raw: bytes) -> Mapping[str, Any]:
     """As `stored`, cached for objects that many writes read (namespaces, service accounts): not to be changed."""
-    return stored(raw)
+    return _cached(raw) if len(raw) <= _CACHED_SIZE else stored(raw)
 
 
 def outgoing(served: ServedResource, raw: bytes) -> bytes:
@@ -66,6 +70,12 @@ def answer_object(
     served: ServedResource, raw: bytes, out: Output, now: dt.datetime, include: str, code: int = 200
 ) -> ApiResponse:
     """One stored object as an answer."""
+    if _is_long(out, len(raw)):
+        return ApiResponse(code, pending=lambda: _object(served, raw, out, now, include, code))
+    return _object(served, raw, out, now, include, code)
+
+
+def _object(served: ServedResource, raw: bytes, out: Output, now: dt.datetime, include: str, code: int) -> ApiResponse:
     if out.transform == "Table":
         metadata = {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
         return finish(encode(table(served, [raw], out, now, include, metadata)), out, code)
@@ -103,6 +113,19 @@ def answer_list(
     served: ServedResource, items: Sequence[Item], metadata: Obj, out: Output, now: dt.datetime, include: str
 ) -> ApiResponse:
     """A list of stored objects as an answer; the plain form joins bytes and decodes nothing."""
+    if _is_long(out, sum(len(item.raw) for item in items)):
+        return ApiResponse(200, pending=lambda: _list(served, items, metadata, out, now, include))
+    return _list(served, items, metadata, out, now, include)
+
+
+def _is_long(out: Output, size: int) -> bool:
+    """Whether a representation takes longer than other requests can wait."""
+    return size >= _LONG and (out.media == negotiate.YAML or bool(out.transform))
+
+
+def _list(
+    served: ServedResource, items: Sequence[Item], metadata: Obj, out: Output, now: dt.datetime, include: str
+) -> ApiResponse:
     if out.transform == "Table":
         return finish(encode(table(served, [item.raw for item in items], out, now, include, metadata)), out)
     if out.transform == "PartialObjectMetadataList":

@@ -70,7 +70,7 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
     body: bytes = b""
     peer: UserInfo | None = None
     user: UserInfo = ANONYMOUS
-    warnings: list[str] = []
+    warnings: dict[str, None] = {}
 
     def header(self, name: str) -> str:
         """The first value of a header, or nothing."""
@@ -82,12 +82,13 @@ class ApiRequest(msgspec.Struct, frozen=True, eq=False):
         return values[0] if values else ""
 
     def warn(self, *texts: str) -> None:
-        for text in texts:
-            if text not in self.warnings:
-                self.warnings.append(text)
+        self.warnings.update(dict.fromkeys(texts))
 
     def authenticated(self, user: UserInfo) -> ApiRequest:
         return msgspec.structs.replace(self, user=user)
+
+    def with_body(self, body: bytes) -> ApiRequest:
+        return msgspec.structs.replace(self, body=body)
 
 
 def received(

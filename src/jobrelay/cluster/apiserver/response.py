@@ -38,6 +38,8 @@ class ApiResponse:
     warnings: list[str] = field(default_factory=list)
     stream: Stream | None = None
     upgrade: Callable[[Any], Awaitable[Any]] | None = None
+    pending: Callable[[], ApiResponse] | None = None
+    """What makes the answer, where that takes long: it is then called beside the loop."""
 
     def fields(self) -> list[tuple[str, str]]:
         """The header fields, with one `Warning` for each warning."""

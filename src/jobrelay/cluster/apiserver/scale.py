@@ -16,6 +16,7 @@ from jobrelay.apimachinery.apply import to_parent, to_scale
 from jobrelay.cluster.apiserver import body, errors, options, ownership, represent
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import APPLY
@@ -45,7 +46,7 @@ _UNCONVERTIBLE: Final = (
 
 class ScaleHandler:
     def __init__(self, handlers: ResourceHandlers) -> None:
-        self._server = handlers.server
+        self._server, self._handlers = handlers.server, handlers
 
     async def answer(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
@@ -54,11 +55,14 @@ class ScaleHandler:
         media = patch_type(request, served) if request.info.verb == "patch" else ""
         kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
-        write = WriteRequest(self._server, request, served, given, "scale")
-        sent = None if media else _read(request, served, given.field_validation)
-        uid = sent.obj["metadata"].get("uid", "") if sent is not None else ""
-        raw, _ = update(write, request.info.name, _ScaleWrite(write, media, sent).propose, uid=uid)
-        await self._server.store.settled()
+
+        def compute(server: ServerContext) -> tuple[bytes, bool]:
+            write = WriteRequest(server, request, served, given, "scale")
+            sent = None if media else _read(request, served, given.field_validation)
+            uid = sent.obj["metadata"].get("uid", "") if sent is not None else ""
+            return update(write, request.info.name, _ScaleWrite(write, media, sent).propose, uid=uid)
+
+        raw, _ = await self._handlers.perform(request, served, compute)
         return self._answer(request, _written(served, represent.stored(represent.outgoing(served, raw))), out)
 
     def _answer(self, request: ApiRequest, scale: Obj, out: Output) -> ApiResponse:

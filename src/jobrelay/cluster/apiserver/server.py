@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from jobrelay.apimachinery.times import TimeError, parse_duration
-from jobrelay.cluster.apiserver import actions, custom, errors, negotiate, represent
+from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -32,6 +32,7 @@ from jobrelay.kinds.deprecations import deprecation_warning
 
 log = structlog.get_logger(__name__)
 Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
+ReadBody = Callable[[], Awaitable[bytes]]
 
 
 class ApiServer:
@@ -49,11 +50,17 @@ class ApiServer:
             "delete": self.handlers.delete, "deletecollection": self.handlers.deletecollection,
         }  # fmt: skip
 
-    async def handle(self, request: ApiRequest) -> ApiResponse:
-        """Answers a request; never raises."""
+    async def handle(self, request: ApiRequest, read: ReadBody | None = None) -> ApiResponse:
+        """Answers a request; never raises.
+
+        `read` reads the body of a request that came without it; it is called once the caller is known and has the
+        permission.
+        """
         with self.metrics.timed(request) as outcome:
             try:
-                answer = await self._answer(request)
+                answer = await self._answer(request, read)
+                if answer.pending is not None:
+                    answer = await heavy.beside(answer.pending)
             except errors.ApiError as error:
                 answer = _refusal(request, await self._settled(request, error))
             except StoreFailure as failure:
@@ -63,7 +70,7 @@ class ApiServer:
             except Exception:  # the boundary of a request: nothing may take the server down
                 log.exception("request failed", method=request.method, path=request.path)
                 answer = _refusal(request, errors.internal("the request could not be handled; see the server's log"))
-            answer.warnings = request.warnings
+            answer.warnings = list(request.warnings)
             outcome.code = answer.code
         return answer
 
@@ -77,11 +84,13 @@ class ApiServer:
             return _not_written(failure)
         return error
 
-    async def _answer(self, request: ApiRequest) -> ApiResponse:
+    async def _answer(self, request: ApiRequest, read: ReadBody | None) -> ApiResponse:
         if "//" in request.path:
             raise errors.page_not_found()
         request = self.access.authenticate(request)
         self.access.authorize(request)
+        if read is not None:
+            request = request.with_body(await read())
         if len(request.body) > BODY_LIMIT:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:

@@ -44,17 +44,20 @@ class EncodedEvents:
     """The encoded events of the latest changes, shared by all watchers of a server."""
 
     _KEPT: Final = 256
+    _KEPT_BYTES: Final = 16 * 1024 * 1024
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[int, str, str, str, str], bytes] = OrderedDict()
+        self._size = 0
 
     def get(self, version: int, kind: str, served: ServedResource, form: str, make: Callable[[], bytes]) -> bytes:
         key = (version, kind, served.api_version, served.plural, form)
         found = self._made.get(key)
         if found is None:
             found = self._made[key] = make()
-            if len(self._made) > self._KEPT:
-                self._made.popitem(last=False)
+            self._size += len(found)
+            while len(self._made) > self._KEPT or self._size > self._KEPT_BYTES:
+                self._size -= len(self._made.popitem(last=False)[1])
         return found
 
 

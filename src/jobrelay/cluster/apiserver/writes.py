@@ -6,6 +6,7 @@ A handler reads options and body into values. `create` and `update` take them fr
 a body, or by a patch of the stored object), field management notes who owns its fields, admission completes and checks
 it, and it is stored. Between reading the stored object and putting the new one nothing gives way to other requests, so
 there are no conflicts to retry: a patch always meets the newest object. Only the wait for the commit is asynchronous.
+Large writes are computed in a thread and stored only if the newest object is still the same (`heavy`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,10 @@ back, and no reader waits. If the backend fails, the batch is undone in memory, 
 every one of its writers gets the failure.
 
 Versions are one counter for the whole store. It never goes back, also across restarts. History is kept per resource in
-a bounded ring: it serves watches from an older version and pages of a list at the version of its first page. What is
-older than the ring is `VersionTooOld`.
+a bounded ring: it serves watches from an older version and pages of a list at the version of its first page. It is
+bounded by the number of changes of a resource and by the bytes of all: past these, the resource whose history is the
+largest gives up its oldest changes, so a flood of large objects costs no other resource its history. What is older than
+the ring is `VersionTooOld`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from jobrelay.cluster.store.backend import Backend, ClosedBackend, NoBackend, Ro
 
 Key = tuple[str, str]
 HISTORY: Final = 10_000  # changes per resource; older versions are expired
+HISTORY_BYTES: Final = 128 * 1024 * 1024  # of all resources; each change counts its object before and after
 
 
 class Item(NamedTuple):
@@ -47,6 +50,11 @@ class Change(NamedTuple):
     after: Item | None
     raw: bytes
 
+    @property
+    def size(self) -> int:
+        """The bytes that keeping this change may keep in memory."""
+        return len(self.raw) + (len(self.before.raw) if self.before is not None else 0)
+
 
 class VersionTooOld(Exception):
     """A version that is older than the history that is kept."""
@@ -61,12 +69,13 @@ Listener = Callable[[Change], None]
 class _Table:
     """The objects of one resource, in key order, with their history and listeners."""
 
-    __slots__ = ("floor", "history", "items", "keys", "listeners")
+    __slots__ = ("floor", "history", "items", "keys", "listeners", "size")
 
     def __init__(self, floor: int) -> None:
         self.items: dict[Key, Item] = {}
         self.keys: list[Key] = []
         self.history: deque[Change] = deque()
+        self.size = 0  # bytes of the history
         self.floor = floor
         self.listeners: dict[int, Listener] = {}
 
@@ -79,6 +88,13 @@ class _Table:
     def drop(self, key: Key) -> None:
         if self.items.pop(key, None) is not None:
             del self.keys[bisect.bisect_left(self.keys, key)]
+
+    def forget(self) -> int:
+        """Drops the oldest change; returns its bytes."""
+        oldest = self.history.popleft()
+        self.floor = oldest.version
+        self.size -= oldest.size
+        return oldest.size
 
     def restore(self, key: Key, item: Item | None) -> None:
         if item is None:
@@ -109,9 +125,11 @@ class StoreSnapshot(NamedTuple):
 
 
 class Store:
-    def __init__(self, backend: Backend | None = None, *, history: int = HISTORY) -> None:
+    def __init__(
+        self, backend: Backend | None = None, *, history: int = HISTORY, history_bytes: int = HISTORY_BYTES
+    ) -> None:
         self._backend = backend or NoBackend()
-        self._history = history
+        self._history, self._history_bytes, self._size = history, history_bytes, 0
         self._tables: dict[str, _Table] = {}
         self._batch: list[tuple[str, Key, Change]] = []
         self._waiters: list[asyncio.Future[None]] | None = None  # of the open batch, if there is one
@@ -227,8 +245,12 @@ class Store:
 
     def _publish(self, table: _Table, change: Change) -> None:
         table.history.append(change)
+        table.size += (size := change.size)
+        self._size += size
         if len(table.history) > self._history:
-            table.floor = table.history.popleft().version
+            self._size -= table.forget()
+        while self._size > self._history_bytes:
+            self._size -= max(self._tables.values(), key=lambda each: each.size).forget()
         for listener in list(table.listeners.values()):
             listener(change)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery import field as fields
 from jobrelay.apimachinery.cel.checker import Checked, CompileError, compile_expression
-from jobrelay.apimachinery.cel.program import build
+from jobrelay.apimachinery.cel.program import CostExceeded, CostMeter, build
 from jobrelay.apimachinery.cel.types import CelType, optional_of
 from jobrelay.apimachinery.cel.values import CelError, CelOptional
 from jobrelay.apimachinery.field import NO_VALUE, FieldError, Path
@@ -24,6 +24,8 @@ from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 
 _MESSAGE_MAX: Final = 5 * 1024
 ROOT: Final = Path()
+OBJECT_BUDGET: Final = 10_000_000  # what all rules together may cost for one object
+_NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ class ValidationRule:
         """The message that the rule's messageExpression makes; empty when it cannot be used."""
         try:
             text = self.message_program(variables)
-        except CelError:
+        except (CelError, CostExceeded):
             return ""
         text = text.strip() if isinstance(text, str) else ""
         return "" if "\n" in text or len(text.encode()) > _MESSAGE_MAX else text
@@ -169,7 +171,7 @@ class _Evaluation:
     """One validation: walks the rules' tree beside the new and the old value."""
 
     def __init__(self, verdict: RuleResult) -> None:
-        self.verdict = verdict
+        self.verdict, self.budget = verdict, OBJECT_BUDGET
 
     def visit(
         self,
@@ -180,7 +182,7 @@ class _Evaluation:
         pair: CorrelatedObject | None,
         parent: CorrelatedObject | None,
     ) -> None:
-        if new is None:
+        if new is None or self.budget < 0:
             return
         if rules.own:
             self._evaluate(rules, new, old, path, pair if pair is not None else parent)
@@ -216,17 +218,27 @@ class _Evaluation:
     def _evaluate(self, rules: RuleTree, new: Any, old: Any, path: Path, pair: CorrelatedObject | None) -> None:
         node = decls.with_meta(rules.node) if rules.is_resource else rules.node
         for rule in rules.own:
+            meter = CostMeter()
             try:
                 if rule.uses_old and old is None and not rule.optional_old:
                     continue
                 variables = _variables(rule, node, new, old)
-                passed = rule.program(variables)
+                passed = rule.program(variables, meter)
             except CompileError as error:
                 self._error(fields.invalid(path, node.type, f"rule compile error: compilation failed: {error}"))
                 continue
             except CelError as error:
                 self._error(_failure(path, node.type, error, rule))
                 continue
+            except CostExceeded as error:
+                why = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule"
+                self._stop(fields.invalid(path, node.type, f"{why}: {rule.name}"))
+                return
+            finally:
+                self.budget -= meter.spent
+            if self.budget < 0:
+                self._stop(fields.invalid(path, node.type, _NO_BUDGET))
+                return
             if passed is not True:
                 self._refuse(rule, node, new, path, variables, pair)
 
@@ -246,6 +258,10 @@ class _Evaluation:
             self.verdict.warnings.append(error.text())
         else:
             self._error(error)
+
+    def _stop(self, error: FieldError) -> None:
+        self._error(error)
+        self.budget = -1
 
     def _error(self, error: FieldError) -> None:
         self.verdict.errors.append(error)

@@ -59,6 +59,7 @@ def _validate_toleration(toleration: Fields, path: Path) -> Errors:
 
 def validate_topology_spread(constraints: Sequence[Fields], path: Path) -> Errors:
     errors: Errors = []
+    last = {(c.get("topologyKey"), c.get("whenUnsatisfiable")): i for i, c in enumerate(constraints)}
     for i, constraint in enumerate(constraints):
         at = path.index(i)
         skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
@@ -70,7 +71,7 @@ def validate_topology_spread(constraints: Sequence[Fields], path: Path) -> Error
             errors.append(
                 not_supported(at.child("whenUnsatisfiable"), action or "", ("DoNotSchedule", "ScheduleAnyway"))
             )
-        if any((c.get("topologyKey"), c.get("whenUnsatisfiable")) == (key, action) for c in constraints[i + 1 :]):
+        if last[key, action] != i:
             errors.append(duplicate(at.child("{topologyKey, whenUnsatisfiable}"), f"{{{key or ''}, {action or ''}}}"))
         errors += _validate_min_domains(constraint, at.child("minDomains"))
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
