@@ -12,8 +12,6 @@ from dataclasses import replace
 
 from jobrelay.kube import KubeError, Request, Response, Transport
 
-__all__ = ["LeaderTransport", "NotLeading"]
-
 
 class NotLeading(KubeError):
     """A write was not sent, because this replica does not lead."""

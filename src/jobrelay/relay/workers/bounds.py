@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from jobrelay.kube.object_budget import ObjectBudget
 
-__all__ = ["DEFAULT_BOUNDS", "Bounds"]
-
 _MIB = 1024 * 1024
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from jobrelay.kube import Clock
 from jobrelay.kube.clock import Timer
 
-__all__ = ["UnansweredRequests"]
-
 _LATE = 1.0
 
 
