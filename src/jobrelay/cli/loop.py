@@ -10,11 +10,11 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-import structlog
+from jobrelay.logs import get_logger
 
 __all__ = ["run_until_stopped"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)  # with the defaults the collector visits all stored objects far too often
 _OPEN_FILES: Final = 65_536
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-import structlog
-
 from jobrelay.cluster import node
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.controllers.catalog import API_CONTROLLERS, NAMESPACE, STORE_CONTROLLERS
@@ -15,8 +13,9 @@ from jobrelay.cluster.controllers.namespaces import NamespaceController
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.transport import Transport
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class ControlPlane:

@@ -13,20 +13,19 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
-import structlog
-
 from jobrelay.kube.cache import Cache
 from jobrelay.kube.clock import Clock, SystemClock, deadline
 from jobrelay.kube.errors import Conflict, StatusError
 from jobrelay.kube.metrics import LatencyHistogram
 from jobrelay.kube.objects import Key, Object
+from jobrelay.logs import get_logger
 
 from .queue import QueueClosed, WorkQueue
 from .reconciler import Reconcile, Result, TerminalError
 
 __all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LOW_PRIORITY = -100
 _MAX_RETRY_AFTER = 60.0

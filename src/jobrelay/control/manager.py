@@ -15,14 +15,13 @@ from collections.abc import Awaitable
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
-import structlog
-
 from jobrelay.kube.clock import Clock, SystemClock, deadline
 from jobrelay.kube.leader_election import LeaderElection
+from jobrelay.logs import get_logger
 
 __all__ = ["Group", "Manager", "Runnable"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Group(IntEnum):

@@ -23,7 +23,7 @@ from contextlib import suppress
 from random import Random
 from typing import Unpack
 
-import structlog
+from jobrelay.logs import get_logger
 
 from .backoff import Backoff
 from .client import Client
@@ -38,7 +38,7 @@ from .watch import EventType, WatchEvent
 
 __all__ = ["Cache"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _GRACE = 30.0
 _SHORT_WATCH = 1.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import structlog
+from jobrelay.logs import get_logger
 
 from .clock import Clock, SystemClock
 from .errors import CredentialsError
@@ -20,7 +20,7 @@ from .regular_file import read_regular_file
 
 __all__ = ["ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _REREAD_AFTER = 60.0
 

@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 import msgspec
-import structlog
 
 from jobrelay.apimachinery.times import format_micro_time
+from jobrelay.logs import get_logger
 
 from .client import Client
 from .clock import Clock, SystemClock, deadline, sleep
@@ -29,7 +29,7 @@ from .resource import LEASES
 
 __all__ = ["LeaderElection", "LeadershipLost"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _JITTER = 1.2
 

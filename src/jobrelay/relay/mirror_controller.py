@@ -13,8 +13,6 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
-import structlog
-
 from jobrelay.control import Controller, Result
 from jobrelay.kube import (
     AlreadyExists,
@@ -30,6 +28,7 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
+from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
 from jobrelay.relay.leader_transport import NotLeading
@@ -52,7 +51,7 @@ from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FIELD_MANAGER = "jobrelay"
 _WORKERS = 16

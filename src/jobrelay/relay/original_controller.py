@@ -6,10 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import structlog
-
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
+from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
@@ -29,7 +28,7 @@ from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import status_patch
 from jobrelay.workloads.names import ASSIGNMENT
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FIELD_MANAGER = "jobrelay"
 _WORKERS = 32

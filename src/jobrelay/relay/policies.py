@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import structlog
-
 from jobrelay.kube import Cache
 from jobrelay.kube.objects import Key
+from jobrelay.logs import get_logger
 from jobrelay.relay.names import PLACEMENT
 from jobrelay.relay.placement import PlacementPolicy, PolicyError
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _NONE: Mapping[str, str] = {}
 _MOST_PARSED: Final = 1024

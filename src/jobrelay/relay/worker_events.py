@@ -14,17 +14,17 @@ from functools import partial
 from random import Random
 
 import msgspec
-import structlog
 
 from jobrelay.kube import Cache, Clock, EventNote, EventRecorder, Forbidden, MethodNotAllowed, NotFound, Object
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import EVENTS_CORE
+from jobrelay.logs import get_logger
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workload_kind import WorkloadKind, origin_key
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _REFUSALS = (Forbidden, NotFound, MethodNotAllowed)
 _RETRY = 600.0

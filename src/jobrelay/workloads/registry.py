@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-import structlog
-
+from jobrelay.logs import get_logger
 from jobrelay.workloads.adapter import Adapter
 from jobrelay.workloads.job import JobAdapter
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 GROUP: Final = "jobrelay.workloads"
 

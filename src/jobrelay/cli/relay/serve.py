@@ -19,7 +19,6 @@ from typing import Final
 
 import click
 import msgspec
-import structlog
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.loop import run_until_stopped
@@ -38,6 +37,7 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.kubeconfig import default_paths
 from jobrelay.kube.network import NetworkTransport
+from jobrelay.logs import get_logger
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.overview import WorkerView, worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
@@ -46,7 +46,7 @@ from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensur
 
 __all__ = ["RelayPlan", "serve_relay"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 _WORKERS_TIMEOUT: Final = 5.0  # how long the ready line waits for workers to be reached
 _LEADER_TIMEOUT: Final = 3.0  # how long the ready line waits for the leader to be known
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-import structlog
-
 from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
@@ -29,8 +27,9 @@ from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
 from jobrelay.kinds.deprecations import deprecation_warning
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
 ReadBody = Callable[[], Awaitable[bytes]]
 

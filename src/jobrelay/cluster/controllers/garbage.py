@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
-import structlog
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
@@ -28,8 +27,9 @@ from jobrelay.cluster.apiserver.writes import WriteRequest, update
 from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.strategy import Obj
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Ref(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-import structlog
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.context import ControllerContext
@@ -19,8 +18,9 @@ from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError
 from jobrelay.kube.patch import strategic_patch
 from jobrelay.kube.resource import NODES, PODS
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 PERIOD: Final = 20.0
 QUARANTINE: Final = 40.0

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-import structlog
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.context import ControllerContext
@@ -32,8 +31,9 @@ from jobrelay.kube.events import EventRecorder
 from jobrelay.kube.objects import Key, Object
 from jobrelay.kube.patch import strategic_patch
 from jobrelay.kube.resource import NODES, PODS
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 NAME: Final = "default-scheduler"
 _BATCH: Final = 64
 _RETRY: Final = 1.0

@@ -7,13 +7,12 @@ from collections import deque
 from collections.abc import Iterable
 from random import Random
 
-import structlog
-
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.client import Client
 from jobrelay.kube.clock import Clock, SystemClock, sleep
 from jobrelay.kube.errors import AlreadyExists, KubeError, NotFound, ProtocolError, StatusError
 from jobrelay.kube.objects import Object
+from jobrelay.logs import get_logger
 
 from .apis import EVENTS_V1, EventApi
 from .coalescing import EventCoalescer
@@ -22,7 +21,7 @@ from .messages import EventMessage, EventNote, ObjectReference
 
 __all__ = ["EventRecorder"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _ATTEMPTS = 12
 _LONGEST_PAUSE = 10.0

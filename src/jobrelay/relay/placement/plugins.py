@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, TypeAlias
 
-import structlog
-
+from jobrelay.logs import get_logger
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.workloads import WorkloadDemand
 
 from .request import PlacementRequest
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 GROUP: Final = "jobrelay.placement"
 _TIME_BUDGET: Final = 0.050

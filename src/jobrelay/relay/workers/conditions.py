@@ -12,15 +12,15 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-import structlog
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Cache, Client, Clock, Key, KubeError, Object, merge_patch
 from jobrelay.kube.clock import sleep
+from jobrelay.logs import get_logger
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.spec import RejectedKubeconfig
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _INTERVAL = 1.0
 _MIN_STATUS_INTERVAL = 5.0

@@ -18,8 +18,6 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
 
-import structlog
-
 from jobrelay.kube import (
     Client,
     Clock,
@@ -34,6 +32,7 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
+from jobrelay.logs import get_logger
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
@@ -49,7 +48,7 @@ from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 from jobrelay.relay.workers.transport import WorkerTransport
 from jobrelay.workloads.names import ORIGIN
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import msgspec
-import structlog
 
 from jobrelay.apimachinery.times import format_micro_time
 from jobrelay.kube import AlreadyExists, Client, Clock, KubeError, NotFound, merge_patch
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import CONFIGMAPS
+from jobrelay.logs import get_logger
 from jobrelay.relay.workers.connection import Loss
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 NAME = "jobrelay-workers"
 MIN_DURATION = 5.0

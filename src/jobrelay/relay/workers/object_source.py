@@ -13,13 +13,12 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-import structlog
-
 from jobrelay.control import Runnable
 from jobrelay.kube import Cache, Client, Clock, Forbidden, Key, KubeError, Object, Resource, serves
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
+from jobrelay.logs import get_logger
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.workers.access import bad
 from jobrelay.relay.workers.conditions import ConditionWriter
@@ -40,7 +39,7 @@ from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.token_renewal import TokenRenewer
 from jobrelay.relay.workers.transforms import strip_managed_fields
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _RETRY = 60.0
 

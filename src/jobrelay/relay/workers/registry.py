@@ -13,11 +13,10 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
-import structlog
-
 from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
+from jobrelay.logs import get_logger
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.loss import LossRecord
@@ -26,7 +25,7 @@ from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.tasks import OwnedTasks, until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Registry:

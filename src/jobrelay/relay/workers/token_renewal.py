@@ -14,19 +14,18 @@ import binascii
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-import structlog
-
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Client, Clock, KubeError, Object, ProtocolError, merge_patch
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
+from jobrelay.logs import get_logger
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.multikueue import KEY, kubeconfig_in
 from jobrelay.relay.workers.tokens import ServiceAccountToken, kubeconfig_with, read_token, request_token, token_in
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _INTERVAL = 10.0
 _RETRY = 30.0

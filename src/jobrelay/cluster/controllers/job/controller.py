@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import structlog
-
 from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job.expectations import ExpectationStore, JobExpectations
@@ -26,8 +24,9 @@ from jobrelay.kinds.batch.job.names import CONTROLLER_UID
 from jobrelay.kube import Conflict, NotFound, Object, OwnerReference
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, PODS
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 NAME = "job-controller"
 _OWNED_INDEX = "job-controller-owned"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-import structlog
 
 from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.controllers.job.claim import adoption, release
@@ -24,8 +23,9 @@ from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Jo
 from jobrelay.kube import Client, EventRecorder, Invalid, NotFound, Object
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.resource import JOBS, PODS
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class _StatusWrite(msgspec.Struct, rename="camel"):

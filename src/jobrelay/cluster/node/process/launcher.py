@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from jobrelay.cluster.node.process.security import ProcessUser
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 _PROGRAM: Final = pathlib.Path(__file__).with_name("supervisor.py")
 _START_TIMEOUT: Final = 10.0
 _CONCURRENT_SPAWNS: Final = 32  # the kernel limits how many descriptors may be in flight

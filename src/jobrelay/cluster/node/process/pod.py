@@ -12,8 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import structlog
-
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.node.containerrun import CREATING, INITIALIZING, container_runs, restore
 from jobrelay.cluster.node.process.container import Container
@@ -29,8 +27,9 @@ from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError, NotFound
 from jobrelay.kube.patch import strategic_patch
 from jobrelay.kube.resource import PODS
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 RETRY: Final = 2.0
 REFRESH: Final = 10.0
 NOT_PULLED: Final = (

@@ -7,8 +7,6 @@ import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import structlog
-
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.logs import PodLogs
@@ -16,8 +14,9 @@ from jobrelay.cluster.node.process.pod import PodWorker
 from jobrelay.cluster.node.status import ENDED
 from jobrelay.kube.objects import Object
 from jobrelay.kube.resource import PODS
+from jobrelay.logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class ProcessRuntime:
