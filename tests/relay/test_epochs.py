@@ -12,9 +12,10 @@ from jobrelay.kube import merge_patch
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, assignment_of, epoch_of
 from jobrelay.relay.model import State
-from jobrelay.relay.names import ASSIGNMENT, CLUSTERS, EPOCH
+from jobrelay.relay.names import CLUSTERS
 from jobrelay.relay.reconcile_mirror import CreateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import CommitAssignment, Stage, reconcile_original
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 from tests.relay.fleets import MakeFleet
 from tests.relay.snapshots import NOW, ago, job, mirror, running, snapshot, worker
 
