@@ -30,6 +30,7 @@ PACKAGES = (
     "jobrelay.relay.workers",
     "jobrelay.operate",
     "jobrelay.fleet",
+    "jobrelay.simulation",
 )
 INTRODUCTION = """\
 # Python

@@ -14,8 +14,11 @@ from jobrelay.cli import root
 
 from .command import ROOT
 
-SKIPPED = {".venv", "node_modules", "build", "dist"}
-PAGES = sorted(page for page in ROOT.rglob("*.md") if not SKIPPED & set(page.relative_to(ROOT).parts))
+PAGES = sorted(
+    page
+    for top in ("", "docs/**/", "bench/", "examples/", "tests/**/", ".github/**/")
+    for page in ROOT.glob(f"{top}*.md")
+)
 SOURCE = ROOT / "src" / "jobrelay"
 FOLDERS = ("src", "tests", "tools", "bench", "examples", "docs", "deploy", ".ci", ".github")
 FILES = frozenset(path.relative_to(ROOT).as_posix() for top in FOLDERS for path in (ROOT / top).rglob("*"))

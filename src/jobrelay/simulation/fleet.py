@@ -1,0 +1,170 @@
+"""A whole fleet on virtual time: a management cluster, workers, two relay replicas, and the registry of workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
+
+from jobrelay.cluster.store.store import Change
+from jobrelay.kube import Client, Connection, LeaderElection, LeadershipLost
+from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.model import State
+from jobrelay.relay.relay import Relay
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.workers import WorkerSource
+from jobrelay.relay.workers.spec import UsableKubeconfig, WorkerSpec
+from jobrelay.simulation.clock import SimulatedClock
+from jobrelay.simulation.cluster import SimulatedCluster
+from jobrelay.simulation.loop import Process, VirtualLoop
+from jobrelay.simulation.network import Network
+
+NAMESPACE = "jobrelay-system"
+
+
+class Registrations:
+    """The registered workers: which cluster a name stands for, and its state. Operators change them."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self._specs: dict[str, WorkerSpec] = {}
+        self._subscribers: list[tuple[Process, Callable[[], None]]] = []
+
+    @property
+    def specs(self) -> Mapping[str, WorkerSpec]:
+        return self._specs
+
+    def register(self, name: str, cluster: str) -> None:
+        access = UsableKubeconfig(Connection(server=f"https://{cluster}"), cluster)
+        self._specs = self._specs | {name: WorkerSpec(name, access, order=len(self._specs))}
+        self._notify()
+
+    def set_state(self, name: str, state: State) -> None:
+        if name in self._specs:
+            self._specs = self._specs | {name: replace(self._specs[name], state=state)}
+            self._notify()
+
+    def subscribe(self, process: Process, callback: Callable[[], None]) -> Callable[[], None]:
+        entry = (process, callback)
+        self._subscribers.append(entry)
+        return lambda: self._subscribers.remove(entry)
+
+    def _notify(self) -> None:
+        for process, callback in self._subscribers:
+            if not process.ended:
+                self._loop.call_in(process, 0.01, callback)
+
+
+class _Source(WorkerSource):
+    """The registrations as one relay sees them."""
+
+    def __init__(self, registrations: Registrations, process: Process) -> None:
+        self._registrations, self._process = registrations, process
+
+    @property
+    def workers(self) -> Mapping[str, WorkerSpec]:
+        return self._registrations.specs
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return self._registrations.subscribe(self._process, callback)
+
+    async def wait_synced(self) -> None:
+        await asyncio.sleep(0)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+class RelayReplica:
+    """One replica of the relay: a process that stands for election again whenever it loses the lease."""
+
+    def __init__(self, name: str, fleet: SimulatedFleet, settings: Settings) -> None:
+        self.name, self.clock = name, SimulatedClock(fleet.loop)
+        self._fleet, self._settings = fleet, settings
+        self.process = Process(name)
+        self.relay: Relay | None = None
+
+    def start(self) -> None:
+        self.process = Process(self.name)
+        self._fleet.loop.start(self.process, self._run())
+
+    def crash(self) -> None:
+        self._fleet.loop.kill(self.process)
+        self.relay = None
+        for (client, _), link in self._fleet.network.links().items():
+            if client == self.name:
+                link.streams.clear()
+
+    async def _run(self) -> None:
+        fleet = self._fleet
+        while True:
+            transport = fleet.network.transport(self.name, lambda: fleet.management)
+            election = LeaderElection(
+                Client(transport, clock=self.clock, timeout=5.0, retries=0),
+                "jobrelay",
+                NAMESPACE,
+                self.name,
+                clock=self.clock,
+                random=Random(fleet.random.random()),
+            )
+            self.relay = Relay(
+                Client(transport, clock=self.clock),
+                _Source(fleet.registrations, self.process),
+                self._settings,
+                namespace=NAMESPACE,
+                connect=lambda worker, connection: fleet.network.transport(
+                    self.name, lambda: fleet.workers[connection.server.removeprefix("https://")]
+                ),
+                election=election,
+                identity=self.name,
+                clock=self.clock,
+                random=Random(fleet.random.random()),
+            )
+            try:
+                await self.relay.run()
+            except LeadershipLost:
+                continue
+
+
+class SimulatedFleet:
+    """Everything that runs; `on_change` hears of committed changes of Jobs and pods on workers."""
+
+    def __init__(
+        self,
+        seed: int | str,
+        *,
+        workers: int,
+        settings: Settings,
+        on_change: Callable[[str, str, Change], None] | None = None,
+        on_step: Callable[[], None] | None = None,
+    ) -> None:
+        self.random = Random(seed)
+        self.loop = VirtualLoop(Random(self.random.random()), on_step)
+        self.network = Network(self.loop, Random(self.random.random()))
+        self.registrations = Registrations(self.loop)
+        self.management = self._cluster("management", nodes=False)
+        names = [f"worker-{number}" for number in range(1, workers + 1)]
+        self.workers = {name: self._cluster(name, on_change=on_change) for name in names}
+        self.relays = {name: RelayReplica(name, self, settings) for name in ("relay-1", "relay-2")}
+        self.user = Process("user")
+
+    def _cluster(
+        self, name: str, *, nodes: bool = True, on_change: Callable[[str, str, Change], None] | None = None
+    ) -> SimulatedCluster:
+        random = Random(self.random.random())
+        return SimulatedCluster(name, self.loop, self.network, random, nodes=nodes, on_change=on_change)
+
+    def client(self, who: str = "user", cluster: SimulatedCluster | None = None) -> Client:
+        target = cluster or self.management
+        return Client(self.network.transport(who, lambda: target), clock=SimulatedClock(self.loop))
+
+    async def start(self) -> None:
+        """Start the clusters, register the workers, and start the relays."""
+        for cluster in (self.management, *self.workers.values()):
+            cluster.start()
+        await self.client().create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        for name in self.workers:
+            self.registrations.register(name, name)
+        for relay in self.relays.values():
+            relay.start()

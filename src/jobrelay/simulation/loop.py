@@ -1,0 +1,174 @@
+"""An event loop on virtual time, in which every part of a simulated fleet is a process that can be paused or ended.
+
+Time stands still while anything can run, and then jumps to the next timer, so that hours pass in moments. Callbacks
+belong to the process in whose context they were made. Within a process they run in order, as asyncio has it; between
+processes the next one is drawn by a seeded generator, so a seed stands for one interleaving. No thread, socket or real
+clock is involved: the same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
+from random import Random
+from typing import Any, TypeVarTuple, Unpack
+
+_ROUNDS = 20
+_Args = TypeVarTuple("_Args")
+
+
+class Process:
+    """Something that runs, stands still or is gone as a whole: a relay replica, a control plane, a user."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.paused = False
+        self.ended = False
+        self.ready: deque[asyncio.Handle] = deque()
+
+    def __repr__(self) -> str:
+        return f"<Process {self.name}>"
+
+
+_process: ContextVar[Process] = ContextVar("process")
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Runs processes by turns until `run_until` is satisfied."""
+
+    def __init__(self, random: Random, on_step: Callable[[], None] | None = None) -> None:
+        super().__init__()
+        self._random = random
+        self._on_step = on_step
+        self._time = 0.0
+        self._host = Process("host")
+        self._runnable: list[Process] = []
+        """Processes with something to run that are not paused, in the order in which they became so."""
+        self._processes: set[Process] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Of processes that were started here; asyncio itself would let them be collected."""
+        self.steps = 0
+        self.failures: list[BaseException] = []
+
+    def time(self) -> float:
+        return self._time
+
+    def start(self, process: Process, coroutine: Any) -> asyncio.Task[Any]:
+        """Run a coroutine as part of a process."""
+        context = copy_context()
+        context.run(_process.set, process)
+        task = self.create_task(coroutine, context=context)
+        self._processes.add(process)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """A part of the fleet that fails is a defect of the fleet or of the simulation: it must not go unnoticed."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failures.append(error)
+
+    def call_in(self, process: Process, seconds: float, callback: Callable[[], object]) -> None:
+        """Call something as part of a process, after a while."""
+        context = Context()
+        context.run(_process.set, process)
+        self.call_later(seconds, callback, context=context)
+
+    def pause(self, process: Process) -> None:
+        """Let it stand still, between any two of its steps; timers that fall due wait for it."""
+        process.paused = True
+        if process in self._runnable:
+            self._runnable.remove(process)
+
+    def resume(self, process: Process) -> None:
+        process.paused = False
+        if process.ready and process not in self._runnable and not process.ended:
+            self._runnable.append(process)
+
+    def kill(self, process: Process) -> None:
+        """End it where it stands: nothing of it runs again, no clean-up either, until the whole run is over."""
+        process.ended = True
+        if process in self._runnable:
+            self._runnable.remove(process)
+
+    def run(self, main: Any) -> Any:
+        """Run a coroutine to its end, then everything else to its own, so that nothing is left to be collected."""
+        try:
+            return self.run_until_complete(self.create_task(main))
+        finally:
+            self._on_step = None
+            self._wind_up()
+            self.close()
+
+    def _wind_up(self) -> None:
+        for process in self._processes:
+            process.ended = False
+            self.resume(process)
+        for _ in range(_ROUNDS):
+            tasks = asyncio.all_tasks(self)
+            if not tasks:
+                return
+            for task in tasks:
+                task.cancel()
+            self.run_until_complete(asyncio.wait(tasks, timeout=60.0))
+        raise RuntimeError(f"tasks do not end when they are cancelled: {tasks}")
+
+    # What asyncio asks of a loop.
+
+    def call_soon(
+        self, callback: Callable[[Unpack[_Args]], object], *args: *_Args, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._enqueue(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # there is but one thread
+
+    def _enqueue(self, handle: asyncio.Handle) -> None:
+        process = handle._context.get(_process, self._host)  # type: ignore[attr-defined]
+        if not process.ready and not process.paused and not process.ended:
+            self._runnable.append(process)
+        process.ready.append(handle)
+
+    def _run_once(self) -> None:
+        runnable = self._runnable
+        if not runnable:
+            self._advance()
+            return
+        at = self._random.randrange(len(runnable)) if len(runnable) > 1 else 0
+        process = runnable[at]
+        handle = process.ready.popleft()
+        if not process.ready:
+            runnable.pop(at)
+        if handle._cancelled:
+            return
+        handle._run()
+        self.steps += 1
+        if self._on_step is not None:
+            self._on_step()
+
+    def _advance(self) -> None:
+        scheduled = self._scheduled  # type: ignore[attr-defined]
+        while scheduled and scheduled[0]._cancelled:
+            heapq.heappop(scheduled)._scheduled = False
+        if not scheduled:
+            raise RuntimeError("nothing runs and nothing is scheduled: the simulation would wait for ever")
+        self._time = max(self._time, scheduled[0]._when)
+        while scheduled and scheduled[0]._when <= self._time:
+            handle = heapq.heappop(scheduled)
+            handle._scheduled = False
+            if not handle._cancelled:
+                self._enqueue(handle)
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        pass
+
+    def _process_events(self, event_list: Any) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass

@@ -1,0 +1,89 @@
+"""Virtual time passes only when nothing can run, and processes can be paused and ended between any two steps."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from jobrelay.simulation.loop import Process, VirtualLoop
+
+
+async def count(seen: list[float], seconds: float = 1.0) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        seen.append(asyncio.get_running_loop().time())
+
+
+def played(loop: VirtualLoop, until: float, *actions: tuple[float, object]) -> None:
+    async def main() -> None:
+        for at, action in actions:
+            await asyncio.sleep(at - loop.time())
+            assert callable(action)
+            action()
+        await asyncio.sleep(until - loop.time())
+
+    loop.run(main())
+
+
+def test_hours_pass_in_moments() -> None:
+    loop, seen = VirtualLoop(Random(0)), list[float]()
+    loop.start(Process("a"), count(seen, 3600))
+    played(loop, 4 * 3600 + 1)
+    assert seen == [3600, 7200, 10800, 14400]
+
+
+def test_a_paused_process_stands_still_and_goes_on_late() -> None:
+    loop, process, seen = VirtualLoop(Random(0)), Process("a"), list[float]()
+    loop.start(process, count(seen))
+    played(loop, 12.5, (2.5, lambda: loop.pause(process)), (10.25, lambda: loop.resume(process)))
+    assert seen == [1, 2, 10.25, 11.25, 12.25]
+
+
+def test_a_killed_process_does_not_clean_up() -> None:
+    loop, process, seen = VirtualLoop(Random(0)), Process("a"), list[str]()
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            seen.append(f"cleaned up at {loop.time():g}")
+
+    loop.start(process, work())
+    played(loop, 50, (1, lambda: loop.kill(process)), (2, lambda: seen.append("later")))
+    assert seen[0] == "later"
+
+
+def test_a_failure_does_not_go_unnoticed() -> None:
+    loop = VirtualLoop(Random(0))
+
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    loop.start(Process("a"), fail())
+    played(loop, 1)
+    assert [str(error) for error in loop.failures] == ["broken"]
+
+
+def test_waiting_for_nothing_is_an_error() -> None:
+    loop = VirtualLoop(Random(0))
+    with pytest.raises(RuntimeError, match="for ever"):
+        loop.run_until_complete(loop.create_future())
+    loop.close()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_between_processes_is_drawn_and_within_one_kept(seed: int) -> None:
+    loop, seen = VirtualLoop(Random(seed)), list[str]()
+    for name in ("a", "b"):
+        loop.start(Process(name), _say(seen, name))
+    played(loop, 1)
+    assert [text for text in seen if text[0] == "a"] == ["a0", "a1", "a2"]
+    assert [text for text in seen if text[0] == "b"] == ["b0", "b1", "b2"]
+
+
+async def _say(seen: list[str], name: str) -> None:
+    for number in range(3):
+        seen.append(f"{name}{number}")
+        await asyncio.sleep(0)
