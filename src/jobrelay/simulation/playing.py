@@ -147,13 +147,11 @@ class _Play:
 
     async def _cut(self, incident: Incident) -> None:
         client, server = incident.target.split()
+        self._note_loss(server, incident.seconds)
         await self._cut_links(incident.seconds, lambda pair: pair == (client, server))
-        if incident.seconds > SETTINGS.lost_timeout - 30:
-            self._unreachable.add(server)
 
     async def _isolate(self, incident: Incident) -> None:
-        if incident.seconds > SETTINGS.lost_timeout - 30:
-            self._unreachable.add(incident.target)
+        self._note_loss(incident.target, incident.seconds)
         await self._cut_links(incident.seconds, lambda pair: pair[1] == incident.target and pair[0].startswith("relay"))
 
     async def _cut_links(self, seconds: float, chosen: Callable[[tuple[str, str]], bool]) -> None:
@@ -175,13 +173,13 @@ class _Play:
 
     async def _pause(self, incident: Incident) -> None:
         process = self._process(incident.target)
-        self._long(incident)
+        self._note_standstill(incident)
         self.fleet.loop.pause(process)
         await asyncio.sleep(incident.seconds)
         self.fleet.loop.resume(process)
 
     async def _crash(self, incident: Incident) -> None:
-        self._long(incident)
+        self._note_standstill(incident)
         name, _, part = incident.target.partition("/")
         if not part:
             self.fleet.relays[name].crash()
@@ -198,11 +196,15 @@ class _Play:
         await asyncio.sleep(incident.seconds)
         cluster.start_controllers() if part == "controllers" else cluster.start_nodes()
 
-    def _long(self, incident: Incident) -> None:
-        if incident.seconds > SETTINGS.lost_timeout - 30:
-            self._unreachable.add(incident.target.partition("/")[0])
+    def _note_loss(self, worker: str, seconds: float) -> None:
+        if seconds > SETTINGS.lost_timeout - 30:
+            self._unreachable.add(worker)
+
+    def _note_standstill(self, incident: Incident) -> None:
+        worker = incident.target.partition("/")[0]
+        self._note_loss(worker, incident.seconds)
         if incident.seconds > SETTINGS.margin:
-            self._headless.add(incident.target.partition("/")[0])
+            self._headless.add(worker)
 
     def _process(self, target: str) -> Process:
         name, _, part = target.partition("/")
