@@ -6,6 +6,7 @@ A source is a changing mapping of names to `WorkerSpec`s with change notificatio
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import WorkerSpec
 
 
-class WorkerSource:
+class WorkerSource(ABC):
     """Names the registered workers."""
 
     def __init__(self) -> None:
@@ -40,9 +41,9 @@ class WorkerSource:
         """Return once `workers` is complete."""
         await asyncio.sleep(0)
 
+    @abstractmethod
     async def run(self) -> None:
         """Keep `workers` current until cancelled."""
-        raise NotImplementedError
 
     def leader_runnables(
         self, client: Client, workers: Mapping[str, WorkerConnection], metrics: RelayMetrics, writes: Callable[[], bool]
