@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import ssl
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,32 @@ async def test_a_refused_credential_is_renewed_once() -> None:
 
     async with serving(guarded) as url, NetworkTransport(Connection(url, credentials=Rotating())) as transport:
         assert (await transport.send(Request("GET", "/x"))).status == 200
+
+
+class Slow:
+    """Offers its credential after `ready` is set."""
+
+    def __init__(self) -> None:
+        self.ready = asyncio.Event()
+
+    async def current(self) -> Credential:
+        await self.ready.wait()
+        return Credential(bearer("t"))
+
+    def refused(self, credential: Credential) -> bool:
+        return False
+
+
+async def test_a_request_that_waits_for_credentials_opens_no_connection_after_the_transport_was_closed() -> None:
+    credentials = Slow()
+    async with serving(echo) as url:
+        transport = NetworkTransport(Connection(url, credentials=credentials))
+        sending = asyncio.create_task(transport.send(Request("GET", "/x")))
+        await asyncio.sleep(0)
+        await transport.close()
+        credentials.ready.set()
+        with pytest.raises(ConnectError, match="closed"):
+            await sending
 
 
 async def test_streams_arrive_piecewise_and_broken_ones_are_errors() -> None:

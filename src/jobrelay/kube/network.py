@@ -52,6 +52,7 @@ class NetworkTransport:
         if self._proxy and urlsplit(self._proxy).scheme not in ("http", "https"):
             raise ConfigError(f"proxy {self._proxy!r} is not supported\nhint: use an http:// or https:// proxy")
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
         self._certificate: Certificate | None = None
 
     async def __aenter__(self) -> Self:
@@ -61,7 +62,8 @@ class NetworkTransport:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; open streams fail."""
+        """Close all connections for good; open streams and later requests fail."""
+        self._closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -76,6 +78,8 @@ class NetworkTransport:
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         session = await self._session_for(credential.certificate)
+        if session is None or session.closed:
+            raise ConnectError(f"{request}: the transport is closed")
         if request.guard is not None:
             request.guard()
         try:
@@ -106,8 +110,8 @@ class NetworkTransport:
             headers["Authorization"] = credential.authorization
         return headers
 
-    async def _session_for(self, certificate: Certificate | None) -> aiohttp.ClientSession:
-        if self._session is not None and certificate == self._certificate:
+    async def _session_for(self, certificate: Certificate | None) -> aiohttp.ClientSession | None:
+        if self._closed or (self._session is not None and certificate == self._certificate):
             return self._session
         connector = aiohttp.TCPConnector(
             ssl=_ssl(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
