@@ -93,7 +93,7 @@ class Fleet:
         self.management, self.workers = management, dict(workers)
         self.timing = timing
         self.source = ListedWorkers(list(workers))
-        self.settings = Settings(ORIGIN, **settings)
+        self.settings = Settings(ORIGIN, **{"settle": 0.5, **settings})
         self.home = FaultyTransport(management.transport())
         self.links = {name: FaultyTransport(cluster.transport()) for name, cluster in workers.items()}
         self.relay: Relay | None = None

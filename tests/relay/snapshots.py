@@ -14,6 +14,7 @@ from jobrelay.kube.objects import decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
+from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
@@ -127,16 +128,28 @@ def snapshot(
     removed: Mapping[str, datetime] | None = None,
     namespace: Mapping[str, str] | None = None,
     waited: float = 10.0,
+    committed: bool = True,
+    runs: RunHistory | None = None,
+    owners: Mapping[str, str] | None = None,
+    known_since: datetime | None = None,
+    inherited: bool = False,
+    remembered: Assignment | None = None,
     now: datetime = NOW,
     **settings: Any,
 ) -> WorkloadSnapshot:
-    """All that is known; every worker has taken such a Job before unless `accepted` is off."""
+    """All that is known; every worker has taken such a Job before unless `accepted` is off.
+
+    This process has written the assignment, and sent nothing for it, unless `committed` is off.
+    """
+    to, runs = assignment_of(original), runs or RunHistory()
+    if to is not None and committed:
+        runs.committed(to.run)
     shape = ADAPTER.demand(original).shape
     return WorkloadSnapshot(
         ADAPTER,
         original,
         ADAPTER.read(original),
-        assignment_of(original),
+        to,
         {name: Mirror(name, obj, ADAPTER.read(obj), epoch_of(obj)) for name, obj in (mirrors or {}).items()},
         {each.name: each for each in workers},
         removed or {},
@@ -148,6 +161,11 @@ def snapshot(
         {each.name: {shape: None} for each in workers} if accepted else {},
         namespace or {},
         waited,
+        owners=owners or {},
+        known_since=known_since,
+        inherited=inherited,
+        runs=runs,
+        remembered=remembered,
     )
 
 

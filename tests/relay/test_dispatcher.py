@@ -26,7 +26,7 @@ class World:
     def __init__(self) -> None:
         self.originals = Cache(Client(None), JOBS)  # type: ignore[arg-type]
         self.kind = WorkloadKind(ADAPTER, self.originals)
-        self.state = RelayState({self.kind.name: self.kind}, Settings(ORIGIN_OF_TESTS), FakeClock())
+        self.state = RelayState({self.kind.name: self.kind}, Settings(ORIGIN_OF_TESTS), FakeClock(), {})
         self.dispatcher = Dispatcher(self.state)
         self.mirrors: dict[str, ObjectIndex] = {}
         self.queues: dict[str, MirrorQueue] = {}

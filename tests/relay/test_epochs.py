@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 
-from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import merge_patch
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.assignment import MAX_EPOCH, Assignment, assignment_of, epoch_of
+from jobrelay.relay.assignment import MAX_EPOCH, Assignment, Run, assignment_of, epoch_of
 from jobrelay.relay.model import State
 from jobrelay.relay.names import CLUSTERS
-from jobrelay.relay.reconcile_mirror import CreateMirror, reconcile_mirror
+from jobrelay.relay.reconcile_mirror import ProveGone, reconcile_mirror
 from jobrelay.relay.reconcile_original import CommitAssignment, Stage, reconcile_original
+from jobrelay.relay.runs import RunHistory
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 from tests.relay.fleets import MakeFleet
-from tests.relay.snapshots import NOW, ago, job, mirror, running, snapshot, worker
+from tests.relay.snapshots import job, mirror, running, snapshot, worker
 
 A, B = worker("a"), worker("b")
 
@@ -96,21 +95,19 @@ def test_what_may_have_been_started_stays() -> None:
     cordoned = job(cluster="a")
     with_mirror = snapshot(cordoned, [CORDONED, B], {"a": mirror(status=running())})
     assert reconcile_original(with_mirror).stage is Stage.RUNNING
-    sent = snapshot(cordoned, [CORDONED, B])
-    object.__setattr__(sent, "attempted_epoch", 1)
+    runs = RunHistory()
+    runs.creation_sent(Run("a", 1))
+    sent = snapshot(cordoned, [CORDONED, B], runs=runs)
     assert reconcile_original(sent).action is None
-    assert isinstance(reconcile_mirror(sent, "a", "train").action, CreateMirror)
+    assert isinstance(reconcile_mirror(sent, "a", "train").action, ProveGone)
     silent = snapshot(cordoned, [worker("a", lost=10, state=State.CORDONED), B])
     assert reconcile_original(silent).stage is Stage.WORKER_LOST
 
 
-def test_a_fresh_assignment_waits_for_a_request_that_may_be_under_way() -> None:
-    fresh = job(annotations={ASSIGNMENT: Assignment("a", 1, format_time(ago(10))).encode()})
-    found = reconcile_original(snapshot(fresh, [CORDONED, B]))
-    assert (found.action, found.requeue_after) == (None, 20.0)
-    assert reconcile_mirror(snapshot(fresh, [CORDONED, B]), "a", "train").action is None
-    later = snapshot(fresh, [CORDONED, B], now=NOW + timedelta(seconds=21))
-    assert isinstance(reconcile_original(later).action, CommitAssignment)
+def test_what_another_replica_may_have_started_is_held_by_the_next_assignment() -> None:
+    found = reconcile_original(snapshot(job(cluster="a"), [CORDONED, B], committed=False))
+    assert isinstance(found.action, CommitAssignment)
+    assert found.action.assignment.held == (Run("a", 1),)
 
 
 async def test_a_forged_assignment_gives_no_way_around_the_own_annotation(fleet: MakeFleet) -> None:

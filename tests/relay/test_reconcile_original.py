@@ -195,7 +195,7 @@ def test_a_cordoned_worker_keeps_its_jobs() -> None:
 def test_a_moved_job_waits_for_its_old_mirror_to_go() -> None:
     found = reconcile_original(snapshot(job(cluster="b", epoch=2), [A, B], {"a": mirror(epoch=1)}))
     assert (found.stage, found.action) == (Stage.MOVING, None)
-    assert "mirror on a" in found.sentence
+    assert "run 1 on a" in found.sentence
 
 
 FENCED = {"jobrelay.dev/fencing": "true"}

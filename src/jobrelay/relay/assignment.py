@@ -3,6 +3,10 @@
 The assignment is the only thing that the relay persists about a workload. It is written before anything is created on a
 worker (commit-first), and its epoch grows with each run, so that of two mirrors the one with the lower epoch is the
 stale one.
+
+A run is known by the uid of its cluster, since the name of a worker can be pointed at another cluster, and a cluster
+can be registered under another name. `held` lists earlier runs that may still exist: the next one starts when each of
+them is proven gone, or the rule for lost workers lets it go.
 """
 
 from __future__ import annotations
@@ -19,6 +23,19 @@ MAX_EPOCH = 10**15 - 1
 """No workload runs this often: a greater number was not written by a relay."""
 
 
+class Run(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One run of a workload: its worker, its number, and the uid of the worker's cluster; empty if that is unknown."""
+
+    cluster: str
+    epoch: int
+    uid: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from other runs of the workload."""
+        return self.uid or self.cluster, self.epoch
+
+
 class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     """The worker that runs a workload, and the number of this run."""
 
@@ -28,6 +45,14 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     """When the worker was chosen."""
     previous: str = ""
     """The worker of the previous run."""
+    uid: str = ""
+    """The uid of the worker's cluster."""
+    held: tuple[Run, ...] = ()
+    """Earlier runs that may still exist."""
+
+    @property
+    def run(self) -> Run:
+        return Run(self.cluster, self.epoch, self.uid)
 
     def encode(self) -> str:
         return _encoder.encode(self).decode()

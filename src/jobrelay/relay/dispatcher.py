@@ -7,12 +7,12 @@ reconciling starts from a fresh snapshot, so an event that is seen twice or miss
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from jobrelay.control import LOW_PRIORITY, WorkQueue
 from jobrelay.kube import Clock, Object
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
@@ -65,6 +65,17 @@ class Dispatcher:
         if (queue := self._mirrors.get(worker)) is not None:
             queue.add(ref)
 
+    def enqueue_run(self, ref: WorkloadRef) -> None:
+        """Queue a workload for the worker of its current run."""
+        original = self._state.kinds[ref.kind].originals.get(ref.key)
+        if original is not None and (to := assignment_of(original)) is not None:
+            self.enqueue_mirror(ref, self._state.worker_of(to.run))
+
+    def enqueue_runs(self, ref: WorkloadRef, to: Assignment) -> None:
+        """Queue a workload for the workers of all its runs that may exist."""
+        for run in (*to.held, to.run):
+            self.enqueue_mirror(ref, self._state.worker_of(run))
+
     def enqueue_probe(self, ref: WorkloadRef, worker: str) -> None:
         if (queue := self._mirrors.get(worker)) is not None:
             queue.add_probe(ref)
@@ -91,16 +102,17 @@ class Dispatcher:
             self._original_deleted(kind, old)
 
     def _original_changed(self, kind: WorkloadKind, old: Object | None, new: Object) -> None:
-        ref = WorkloadRef(kind.name, new.key)
+        ref, synced = WorkloadRef(kind.name, new.key), kind.originals.synced.is_set()
+        if not synced:
+            self._state.original_inherited(new)
         self._state.original_changed(kind, new)
         if _concerns_mirrors(kind, old, new):
-            workers = dict.fromkeys(kind.mirrors(new.uid))
-            if (to := assignment_of(new)) is not None:
-                workers[to.cluster] = None
-            for worker in workers:
+            for worker in kind.mirrors(new.uid):
                 self.enqueue_mirror(ref, worker)
+            if (to := assignment_of(new)) is not None:
+                self.enqueue_runs(ref, to)
         if not self._own_write:
-            self.originals.add(ref, priority=0 if kind.originals.synced.is_set() else LOW_PRIORITY)
+            self.originals.add(ref, priority=0 if synced else LOW_PRIORITY)
 
     def _original_deleted(self, kind: WorkloadKind, old: Object) -> None:
         ref = WorkloadRef(kind.name, old.key)
@@ -134,7 +146,7 @@ class Dispatcher:
             for mirror in worker.mirrors[kind.adapter.resource]:
                 stale = self._state.judge_mirror(kind, worker.name, mirror)
                 queue.add(WorkloadRef(kind.name, origin_key(mirror)), priority=_URGENT if stale else 0)
-            for ref in kind.assigned_to(worker.name):
+            for ref in self._assigned(kind, worker.name):
                 queue.add(ref)
         self.enqueue_assigned(worker.name)
 
@@ -146,8 +158,14 @@ class Dispatcher:
     def enqueue_assigned(self, worker: str) -> None:
         """Queue the originals that are assigned to a worker."""
         for kind in self._state.kinds.values():
-            for ref in kind.assigned_to(worker):
+            for ref in self._assigned(kind, worker):
                 self.originals.add(ref)
+
+    def _assigned(self, kind: WorkloadKind, worker: str) -> Iterator[WorkloadRef]:
+        """The workloads with a run on a worker, which may be written down under another name."""
+        yield from kind.assigned_to(worker)
+        for identity in self._state.identities(worker):
+            yield from kind.assigned_to(identity)
 
     # Mirrors
 
@@ -159,7 +177,8 @@ class Dispatcher:
         ref = WorkloadRef(kind.name, origin_key(mirror))
         if new is None:
             self._state.mirror_deleted(kind, worker.name, mirror)
-            self._mirror_deleted(ref, kind, worker.name, queue)
+            queue.add(ref)
+            self.enqueue_run(ref)  # its worker may create the mirror now
         else:
             self._state.mirror_changed(kind, worker.name, worker.capacity, old, new)
             if _concerns_mirror(kind, old, new):
@@ -167,14 +186,6 @@ class Dispatcher:
         self.originals.add(ref)
         if old is None or new is None:
             self.pending.retry_soon()
-
-    def _mirror_deleted(self, ref: WorkloadRef, kind: WorkloadKind, worker: str, queue: MirrorQueue) -> None:
-        """The worker of the next run may create its mirror now."""
-        original = kind.originals.get(ref.key)
-        to = assignment_of(original) if original is not None else None
-        queue.add(ref)
-        if to is not None and to.cluster != worker:
-            self.enqueue_mirror(ref, to.cluster)
 
 
 def _concerns_mirrors(kind: WorkloadKind, old: Object | None, new: Object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from jobrelay.relay.model import State, WorkerFacts
@@ -25,20 +25,14 @@ def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
 
 
 def lost_at(
-    cluster: str,
-    workers: Mapping[str, WorkerFacts],
-    removed: Mapping[str, datetime],
-    settings: Settings,
-    grace: float | None,
+    worker: WorkerFacts | None, since: datetime | None, settings: Settings, grace: float | None
 ) -> datetime | None:
-    """When the workloads of a worker may be started elsewhere; None while it answers.
+    """When the workloads of a worker that is lost since some time may be started elsewhere; None while it answers.
 
     `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
     lease that its worker may have received has certainly run out. The loss begins with the first unanswered request,
     and leases are granted until that is suspicious.
     """
-    worker = workers.get(cluster)
-    since = worker.lost_since if worker is not None else removed.get(cluster)
     if since is None:
         return None
     declared = worker is not None and worker.state is State.LOST

@@ -2,7 +2,8 @@
 
 Each worker has its own controller, with its own queue and a limit on concurrent requests, so a worker that hangs delays
 nothing but its own mirrors. A refusal is the worker's answer and sends the workload elsewhere. An error may be
-transient, and is retried a few times before it counts as a refusal.
+transient, and is retried a few times before it counts as a refusal. What came of a creation without an answer is read
+back, and until it is proven gone its run counts as one that exists.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jobrelay.control import Controller, Result
 from jobrelay.kube import (
     AlreadyExists,
     Conflict,
+    ConnectError,
     EventNote,
     EventRecorder,
     KubeError,
@@ -29,7 +31,8 @@ from jobrelay.kube import (
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.logs import get_logger
-from jobrelay.relay.assignment import epoch_of
+from jobrelay.relay.absence import Doubt, check_gone, settles_in
+from jobrelay.relay.assignment import Run, epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.metrics import RelayMetrics
@@ -39,11 +42,13 @@ from jobrelay.relay.reconcile_mirror import (
     CreateMirror,
     DeleteMirror,
     MirrorDecision,
+    ProveGone,
     UpdateMirror,
     mirror_parameters,
     orphaned,
     reconcile_mirror,
 )
+from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
@@ -73,7 +78,10 @@ def mirror_name(key: Key, *, own_cluster: bool) -> str:
 
 
 class MirrorController:
-    """The controller of one worker's mirrors. `enqueue_original` has an original reconciled."""
+    """The controller of one worker's mirrors.
+
+    `enqueue_original` has an original reconciled, `enqueue_run` the mirror of its current run.
+    """
 
     def __init__(
         self,
@@ -85,12 +93,13 @@ class MirrorController:
         metrics: RelayMetrics,
         *,
         enqueue_original: Callable[[WorkloadRef], None],
+        enqueue_run: Callable[[WorkloadRef], None],
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
         self._state, self._snapshots, self._worker, self._queue = state, snapshots, worker, queue
         self._recorder, self._metrics = recorder, metrics
-        self._enqueue_original, self._leads = enqueue_original, leads
+        self._enqueue_original, self._enqueue_run, self._leads = enqueue_original, enqueue_run, leads
         self._probing: dict[str, dict[WorkloadRef, None]] = {}
         """By shape: the workloads that wait for the answer to a running probe."""
         name, clock = f"mirrors on {worker.name}", state.clock
@@ -136,6 +145,9 @@ class MirrorController:
                 await self._update(ref, snapshot, mirror, dict(patch))
             case DeleteMirror():
                 await self._delete(ref, decision.action)
+            case ProveGone(run):
+                assert snapshot is not None
+                await self._prove_gone(ref, snapshot, run)
 
     # Probing
 
@@ -188,10 +200,10 @@ class MirrorController:
 
     async def _create(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any]) -> None:
         resource, original = snapshot.adapter.resource, snapshot.original
-        epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
-        self._state.record(original.uid).creation_sent(epoch)
+        assert snapshot.assignment is not None
+        run = snapshot.assignment.run
         try:
-            created = await self._worker.client.create(resource, body, field_manager=_FIELD_MANAGER)
+            created = await self._send_creation(snapshot, run, body)
         except AlreadyExists:
             await self._examine(ref, snapshot, body["metadata"]["name"])
             return
@@ -199,16 +211,39 @@ class MirrorController:
             raise
         except KubeError as error:
             if _may_be_transient(error):
+                if not _had_no_effect(error) and await self._read_back(ref, snapshot, body["metadata"]["name"]):
+                    return
                 self._creation_failed(ref, snapshot, error)
                 raise
             self._refused(snapshot, error, same_shape=True)
             self._enqueue_original(ref)
             return
-        again = self._state.record(original.uid).mirror_created(epoch)
+        again = self._state.record(original.uid).mirror_created(run.epoch)
         self._metrics.mirrors.labels(self._worker.name, "create", "success").inc()
         self._worker.mirrors[resource].observe(created)
         note = f"Mirror created {'again ' if again else ''}on {self._worker.name}"
         self._recorder.record(original, [EventNote("MirrorCreated", note, "Warning" if again else "Normal")])
+
+    async def _send_creation(self, snapshot: WorkloadSnapshot, run: Run, body: dict[str, Any]) -> Object:
+        """Create a mirror, and keep account of whether it may exist."""
+        runs = self._state.record(snapshot.original.uid).runs
+        before = runs.creation_sent(run)
+        try:
+            return await self._worker.client.create(snapshot.adapter.resource, body, field_manager=_FIELD_MANAGER)
+        except BaseException as error:
+            if isinstance(error, KubeError) and _had_no_effect(error):
+                runs.creation_had_no_effect(before)
+            else:
+                runs.creation_unanswered(run, self._state.clock.monotonic())
+            raise
+
+    async def _read_back(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, name: str) -> bool:
+        """Look whether a creation without an answer took effect."""
+        try:
+            await self._examine(ref, snapshot, name)
+        except KubeError:
+            return False
+        return True
 
     def _creation_failed(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, error: KubeError) -> None:
         """Count a failure; too many in a row count as a refusal."""
@@ -257,6 +292,34 @@ class MirrorController:
         self._metrics.refusals.labels(self._worker.name, reason).inc()
         self._recorder.record(snapshot.original, [EventNote("Refused", f"{self._worker.name}: {message}", "Warning")])
 
+    # Proving
+
+    async def _prove_gone(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, run: Run) -> None:
+        """Find out whether a run is gone, and let the current one go on if it is."""
+        record, clock, name = self._state.record(snapshot.original.uid), self._state.clock, self._worker.name
+        wait = 0.0 if snapshot.runs_on == name else self._settles_in(record.runs.known(run))
+        if wait > 0:
+            record.doubted(f"a creation on {name} that was not answered may still take effect for {wait:.0f} s", None)
+            self._queue.queue.add_after(ref, wait)
+            return
+        absent_since = record.absent_since if record.absent_since is not None else clock.monotonic()
+        try:
+            mirror = mirror_name(ref.key, own_cluster=self._worker.is_self)
+            await check_gone(self._worker, snapshot, run, mirror, clock.monotonic() - absent_since)
+        except Doubt as doubt:
+            record.doubted(str(doubt), None if doubt.mirror is not None else absent_since)
+            if doubt.mirror is not None:
+                self._worker.mirrors[snapshot.adapter.resource].observe(doubt.mirror)
+            self._queue.queue.add_after(ref, doubt.again)
+            return
+        record.proved_gone(run)
+        self._enqueue_run(ref)
+        self._enqueue_original(ref)
+
+    def _settles_in(self, known: KnownRun) -> float:
+        state, since = self._state, self._worker.connected_since
+        return settles_in(known, state.leading_since, since, state.settings.settle, state.clock.monotonic())
+
     # Changing and removing
 
     async def _update(
@@ -297,6 +360,13 @@ class MirrorController:
             return  # deleted, or replaced by another object: the watch will report which
         self._metrics.mirrors.labels(self._worker.name, "delete", "success").inc()
         self._metrics.sweeps.labels(self._worker.name).inc()
+
+
+def _had_no_effect(error: KubeError) -> bool:
+    """Whether an error says that the request was not carried out, and will not be."""
+    if isinstance(error, StatusError):
+        return error.code < 500
+    return isinstance(error, ConnectError | NotLeading)
 
 
 def _may_be_transient(error: KubeError) -> bool:

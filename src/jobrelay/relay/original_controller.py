@@ -9,7 +9,6 @@ from typing import Any
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
 from jobrelay.logs import get_logger
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.metrics import RelayMetrics
@@ -93,8 +92,8 @@ class OriginalController:
         obj = snapshot.original
         try:
             match decision.action:
-                case CommitAssignment(assignment):
-                    obj = await self._commit(ref, snapshot, assignment)
+                case CommitAssignment():
+                    obj = await self._commit(ref, snapshot, decision.action)
                 case WriteStatus(status):
                     written = await self._write_status(ref, snapshot, dict(status))
                     if written is None or _lacks_end(snapshot, written):
@@ -107,19 +106,22 @@ class OriginalController:
         self._tell(obj, decision.events, snapshot)
         return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
 
-    async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, assignment: Assignment) -> Object:
-        original, kind, before = snapshot.original, self._state.kinds[ref.kind], snapshot.assignment
+    async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, action: CommitAssignment) -> Object:
+        original, kind, assignment = snapshot.original, self._state.kinds[ref.kind], action.assignment
+        record = self._state.record(original.uid)
         self._state.reserve(original, assignment.cluster, snapshot.demand)
+        record.committing = True
         try:
             new = await self._patch(snapshot, {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}})
         except BaseException:
+            record.committing = False
             self._state.cancel_reservation(kind, original)
+            self._dispatcher.enqueue_run(ref)
             raise
-        self._metrics.placed(assignment.cluster, again=before is not None)
+        record.committed(assignment, starts=action.starts)
+        self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
         self._dispatcher.observe_original(kind, new)
-        self._dispatcher.enqueue_mirror(ref, assignment.cluster)
-        if before is not None:
-            self._dispatcher.enqueue_mirror(ref, before.cluster)
+        self._dispatcher.enqueue_runs(ref, assignment)
         return new
 
     async def _write_status(

@@ -2,8 +2,8 @@
 
 `reconcile_mirror` is a pure function of a snapshot and one worker, so that each worker has its own queue and a slow one
 delays only itself. Only mirrors that carry our origin and the original's uid are touched (own-only): a snapshot holds
-no others. A mirror is created only for a committed assignment (commit-first), and only while no other reachable worker
-holds one (one-run).
+no others. A mirror is created only for a committed assignment (commit-first), and only when every earlier run
+that may exist, on whatever cluster, is proven gone or let go by the rule for lost workers (one-run).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from jobrelay.kube.client import Propagation
+from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import deadline, renewal
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
@@ -41,14 +43,23 @@ class DeleteMirror:
 
 
 @dataclass(frozen=True, slots=True)
+class ProveGone:
+    """Find out by consistent reads whether a run is gone, with its pods."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorDecision:
     """At most one action, and when to reconcile again although nothing happened."""
 
-    action: CreateMirror | UpdateMirror | DeleteMirror | None = None
+    action: CreateMirror | UpdateMirror | DeleteMirror | ProveGone | None = None
     requeue_after: float | None = None
 
 
 NOTHING = MirrorDecision()
+_LOOK_AGAIN: Final = 5.0
+"""When to look again at what time alone changes, in seconds."""
 
 
 def orphaned(mirror: Mirror) -> MirrorDecision:
@@ -69,29 +80,43 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
         return NOTHING  # it proves a newer run, which `reconcile_original` adopts
     if to is None:
         return NOTHING
-    if mirror is not None and (to.cluster != worker or mirror.epoch < to.epoch):
+    if mirror is not None and (snapshot.runs_on != worker or mirror.epoch < to.epoch):
         return MirrorDecision(DeleteMirror(mirror, f"run {to.epoch} is on {to.cluster}", "Foreground"))
     if mirror is not None:
         return _keep(snapshot, mirror, name)
-    if to.cluster != worker or snapshot.workload.end is not None:
+    if snapshot.mirror is not None or snapshot.workload.end is not None:
         return NOTHING
-    return _create(snapshot, worker, name)
+    if doubtful := next(filter(partial(_runs_on, snapshot, worker), snapshot.held), None):
+        return MirrorDecision(ProveGone(doubtful))
+    return _create(snapshot, to, worker, name) if snapshot.runs_on == worker else NOTHING
 
 
-def _create(snapshot: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
-    if snapshot.refusal(worker) is not None:
+def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
+    found = snapshot.worker_of(run)
+    return found is not None and found.name == worker
+
+
+def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
+    if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
-    facts = snapshot.workers.get(worker)
-    others = (snapshot.workers.get(other) for other in snapshot.mirrors if other != worker)
-    if facts is None or not facts.serves(snapshot.original.namespace):
+    facts = snapshot.workers[worker]
+    if not facts.serves(snapshot.original.namespace) or not facts.connected:
         return NOTHING
     if snapshot.forbidden(facts):
         return NOTHING  # `reconcile_original` places it anew
-    if not facts.connected or any(other is not None and other.connected for other in others):
-        return NOTHING
+    if snapshot.held:
+        return MirrorDecision(requeue_after=_until_let_go(snapshot))
+    if snapshot.runs.may_exist(to.run):
+        return MirrorDecision(requeue_after=_LOOK_AGAIN) if snapshot.unseen else MirrorDecision(ProveGone(to.run))
     return MirrorDecision(
         CreateMirror(snapshot.adapter.mirror(snapshot.original, mirror_parameters(snapshot, None, name)))
     )
+
+
+def _until_let_go(snapshot: WorkloadSnapshot) -> float | None:
+    """The seconds until the rule for lost workers lets the next run go."""
+    times = [free_at for run in snapshot.held if (free_at := snapshot.free_at(run)) is not None]
+    return max(_LOOK_AGAIN, (min(times) - snapshot.now).total_seconds()) if times else None
 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:

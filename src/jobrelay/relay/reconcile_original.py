@@ -20,13 +20,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from jobrelay.apimachinery.times import format_time, parse_time
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.admission import NotAdmitted, admit
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.fencing import stopped_by_lease
-from jobrelay.relay.health import lost_at
-from jobrelay.relay.model import State
+from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import Urgency
@@ -36,8 +35,8 @@ _HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 """How long a status is held back for the next change, as a multiple of `Settings.coalesce`."""
 _MAX_JUMP: Final = 1000
 """By how much the epoch of a mirror may exceed that of the assignment, which may come from a backup."""
-_UNDER_WAY: Final = 30.0
-"""How long after an assignment the creation of its mirror may still be under way: longer than a request may take."""
+_LOOK_AGAIN: Final = 5.0
+"""How often it is looked whether workers that were not seen yet have been seen, in seconds."""
 
 
 class Stage(StrEnum):
@@ -63,6 +62,8 @@ class CommitAssignment:
     """Write an assignment to the original, unless it has changed meanwhile."""
 
     assignment: Assignment
+    starts: bool = True
+    """Whether it starts a new run. Otherwise it names one that may exist already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
         return _adopt(snapshot, newest)
     if len(believed) < len(snapshot.mirrors) and snapshot.mirror is None:
         return _jumped(snapshot, known)
+    if snapshot.remembered is not None and snapshot.remembered.epoch > known:
+        return _remember(snapshot.remembered, known)
     if snapshot.assignment is None:
         return _first(snapshot)
     return _assigned(snapshot, snapshot.assignment)
@@ -125,11 +128,22 @@ def _finished(snapshot: WorkloadSnapshot) -> str:
 
 def _adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     """A mirror has a higher epoch than the assignment, so the assignment was lost: restore it from the mirror."""
-    found = Assignment(mirror.worker, mirror.epoch, format_time(snapshot.now))
+    worker = snapshot.workers.get(mirror.worker)
+    uid = worker.identity if worker is not None else ""
+    held = tuple(run for run in snapshot.next_held if run.epoch != mirror.epoch)
+    found = Assignment(mirror.worker, mirror.epoch, format_time(snapshot.now), uid=uid, held=held)
     where = f"run {mirror.epoch} on {mirror.worker}"
     note = f"The assignment was missing or outdated; it is restored from the mirror of {where}"
     told = (EventNote("MirrorFound", note, "Warning"),)
-    return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found), told)
+    return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found, starts=False), told)
+
+
+def _remember(assignment: Assignment, known: int) -> OriginalDecision:
+    """The assignment went back while this process was looking: the client that replaced it did not mean to."""
+    was = f"went back to run {known}" if known else "was removed"
+    note = f"The assignment {was}; run {assignment.epoch} on {assignment.cluster} is restored"
+    told = (EventNote("AssignmentRestored", note, "Warning"),)
+    return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(assignment, starts=False), told)
 
 
 def _jumped(snapshot: WorkloadSnapshot, known: int) -> OriginalDecision:
@@ -151,10 +165,18 @@ def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
         status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
+    if snapshot.unseen:
+        return _unseen(snapshot)
     answer = admit(snapshot)
     if isinstance(answer, NotAdmitted):
         return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
     return _place(snapshot, {}, Stage.PLACING, "")
+
+
+def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    """It may run on a worker that has not been seen since the relay started."""
+    sentence = f"It may have been started before, on {', '.join(snapshot.unseen)}: not seen since the relay started."
+    return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=_LOOK_AGAIN)
 
 
 def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, why: str) -> OriginalDecision:
@@ -174,15 +196,20 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     epoch = (before.epoch if before is not None else 0) + 1
     if epoch > MAX_EPOCH:
         return _refuse_epoch(f"the epoch {MAX_EPOCH} in annotation {ASSIGNMENT} is the last one; remove it")
-    new = Assignment(placement.chosen, epoch, format_time(snapshot.now), before.cluster if before is not None else "")
+    new = Assignment(
+        placement.chosen,
+        epoch,
+        format_time(snapshot.now),
+        before.cluster if before is not None else "",
+        snapshot.workers[placement.chosen].identity,
+        snapshot.next_held,
+    )
     told = (EventNote("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
     return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
 
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
-    worker, mirror = snapshot.workers.get(to.cluster), snapshot.mirror
-    grace = snapshot.demand.grace if snapshot.fenced else None
-    free_at = lost_at(to.cluster, snapshot.workers, snapshot.removed, snapshot.settings, grace)
+    worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
     if worker is None and free_at is None:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
@@ -191,42 +218,29 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     assert worker is not None
     if mirror is not None and mirror.facts.end is not None:
         if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
-            return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} stopped it when its lease ran out.")
+            return _place(snapshot, {}, Stage.PLACING, f"{worker.name} stopped it when its lease ran out.")
         return _return(snapshot, mirror)
     if mirror is None and not worker.serves(snapshot.original.namespace):
         return _not_served(snapshot, to)
     if why := snapshot.forbidden(worker):
-        return _unfollowed(snapshot, to, why)
+        return _place(snapshot, {worker.name: why}, Stage.PLACING, f"{worker.name} may not take it: {why}.")
     if worker.state in (State.DRAINING, State.LOST):
-        avoid = {to.cluster: f"it is {worker.state}"}
-        moved = _place(snapshot, avoid, Stage.MOVING, f"{to.cluster} is {worker.state}.")
+        avoid = {worker.name: f"it is {worker.state}"}
+        moved = _place(snapshot, avoid, Stage.MOVING, f"{worker.name} is {worker.state}.")
         if isinstance(moved.action, CommitAssignment | ProbeWorker) or mirror is None:
             return moved
-    refusal = snapshot.refusal(to.cluster)
+    refusal = snapshot.refusal(worker.name)
     if mirror is None and refusal is not None:
-        return _place(snapshot, {}, Stage.PLACING, f"{to.cluster} refused it: {refusal.message}.")
-    return _return(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to)
-
-
-def _unfollowed(snapshot: WorkloadSnapshot, to: Assignment, why: str) -> OriginalDecision:
-    """Place it anew, but not while the creation of its mirror by another replica may be under way."""
-    try:
-        age = (snapshot.now - parse_time(to.since)).total_seconds()
-    except ValueError:
-        age = _UNDER_WAY
-    if 0 <= age < _UNDER_WAY:
-        sentence = f"{to.cluster} may not take it: {why}."
-        return OriginalDecision(Stage.MIRRORING, sentence, requeue_after=_UNDER_WAY - age)
-    return _place(snapshot, {to.cluster: why}, Stage.PLACING, f"{to.cluster} may not take it: {why}.")
+        return _place(snapshot, {}, Stage.PLACING, f"{worker.name} refused it: {refusal.message}.")
+    return _return(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to, worker)
 
 
 def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision:
     """The worker is lost; in `left` seconds the workload may be started elsewhere."""
-    worker = snapshot.workers.get(to.cluster)
-    since = worker.lost_since if worker is not None else snapshot.removed.get(to.cluster)
+    worker, since = snapshot.worker_of(to.run), snapshot.lost_since(to.run)
     assert since is not None
     gone = (snapshot.now - since).total_seconds()
-    reason = (worker.reason if worker is not None else "it is no longer registered") or "no answer"
+    reason = (worker.reason if worker is not None else _why_unregistered(snapshot, to)) or "no answer"
     lost = f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
     told: tuple[EventNote, ...] = ()
     if gone >= snapshot.settings.loss_event_after:
@@ -241,19 +255,39 @@ def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDe
         sentence = f"{lost}; most workers were lost at once, so the relay assumes that it is cut off and moves nothing."
         told = (*told, EventNote("Frozen", sentence, "Warning"))
         return OriginalDecision(Stage.FROZEN, sentence, events=told, requeue_after=15.0)
-    return _place(snapshot, {to.cluster: "it is lost"}, Stage.WORKER_LOST, f"{lost}.")
+    avoid = {worker.name: "it is lost"} if worker is not None else {}
+    return _place(snapshot, avoid, Stage.WORKER_LOST, f"{lost}.")
 
 
-def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+def _why_unregistered(snapshot: WorkloadSnapshot, to: Assignment) -> str:
+    renamed = to.cluster in snapshot.workers
+    return "its name is that of another cluster now" if renamed else "it is no longer registered"
+
+
+def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFacts) -> OriginalDecision:
     """Committed, and the mirror does not exist yet."""
-    others = [name for name in snapshot.mirrors if name != to.cluster and _reachable(snapshot, name)]
-    first = f"its mirror on {', '.join(others)}" if others else "the mirror of an earlier run there"
-    if others or to.cluster in snapshot.mirrors:
-        return OriginalDecision(Stage.MOVING, f"It starts on {to.cluster} when {first} is gone.")
-    if not _reachable(snapshot, to.cluster):
-        return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {to.cluster} is connected.")
+    if worker.name in snapshot.mirrors:
+        sentence = f"It starts on {worker.name} when the mirror of an earlier run there is gone."
+        return OriginalDecision(Stage.MOVING, sentence)
+    if snapshot.held:
+        return OriginalDecision(Stage.MOVING, _waits_for_runs(snapshot, worker.name))
+    if not worker.connected:
+        return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {worker.name} is connected.")
+    if snapshot.runs.may_exist(to.run) and snapshot.unseen:
+        return _unseen(snapshot)
+    if snapshot.obstacle:
+        return OriginalDecision(Stage.MIRRORING, f"It starts on {worker.name} later: {snapshot.obstacle}.")
     failed = f"; the last attempt failed: {snapshot.last_error}" if snapshot.last_error else ""
-    return OriginalDecision(Stage.MIRRORING, f"Its mirror is being created on {to.cluster}{failed}.")
+    return OriginalDecision(Stage.MIRRORING, f"Its mirror is being created on {worker.name}{failed}.")
+
+
+def _waits_for_runs(snapshot: WorkloadSnapshot, worker: str) -> str:
+    runs = ", ".join(f"run {run.epoch} on {run.cluster}" for run in snapshot.held)
+    sentence = f"It starts on {worker} when {runs} is gone"
+    if snapshot.obstacle:
+        return f"{sentence}: {snapshot.obstacle}."
+    free_at = min(filter(None, map(snapshot.free_at, snapshot.held)), default=None)
+    return f"{sentence}{f', or lost at {format_time(free_at)}' if free_at is not None else ''}."
 
 
 def _not_served(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
@@ -264,11 +298,6 @@ def _not_served(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
         f"have it serve {place} again, or declare it lost."
     )
     return OriginalDecision(Stage.MIRRORING, sentence, events=(EventNote("NotServed", sentence, "Warning"),))
-
-
-def _reachable(snapshot: WorkloadSnapshot, name: str) -> bool:
-    worker = snapshot.workers.get(name)
-    return worker is not None and worker.connected
 
 
 def _return(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:

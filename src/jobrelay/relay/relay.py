@@ -100,7 +100,7 @@ class Relay:
             timing=timing,
             writes=self.leads,
         )
-        self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock)
+        self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
         self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
         recorder = EventRecorder(

@@ -36,5 +36,7 @@ class Settings:
     """How long a worker must be unreachable before its workloads get an event."""
     freeze_window: float = 60.0
     """Workers that are lost within this time of each other count as lost at once."""
+    settle: float = 90.0
+    """How long a creation without an answer may take effect: the time limit of an API server, and a margin."""
     create_namespaces: bool = False
     """Whether missing namespaces are created on workers."""

@@ -8,11 +8,12 @@ from datetime import datetime
 from functools import cached_property
 
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import Assignment
-from jobrelay.relay.health import frozen
+from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
+from jobrelay.relay.runs import NO_RUNS, RunHistory
 from jobrelay.relay.settings import Settings
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
@@ -40,7 +41,7 @@ class WorkloadSnapshot:
     """By worker; only those that carry the uid of this original."""
     workers: Mapping[str, WorkerFacts]
     removed: Mapping[str, datetime]
-    """Workers that are no longer registered, and since when."""
+    """Workers that are no longer registered, and since when: by name, and by the uid of the cluster."""
     settings: Settings
     placer: Placer
     policy: PlacementPolicy
@@ -54,8 +55,19 @@ class WorkloadSnapshot:
     """For how many seconds a new status has been held back."""
     last_error: str = ""
     """The error of the last attempt to create or change its mirror."""
-    attempted_epoch: int = 0
-    """The last epoch that this process has sent the creation of a mirror for."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """By uid of a cluster: the name of the worker that reaches it."""
+    known_since: datetime | None = None
+    """When this process first knew the registered workers."""
+    inherited: bool = False
+    """Whether this process did not see it from its beginning."""
+    runs: RunHistory = NO_RUNS
+    remembered: Assignment | None = None
+    """The newest assignment that this process wrote, or the one that it found first."""
+    committing: bool = False
+    """Whether another assignment is being written."""
+    obstacle: str = ""
+    """Why an earlier run could not be proven gone yet."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
@@ -82,8 +94,84 @@ class WorkloadSnapshot:
         """The mirror of the current epoch, if it exists."""
         if self.assignment is None:
             return None
-        found = self.mirrors.get(self.assignment.cluster)
+        found = self.mirrors.get(self.runs_on)
         return found if found is not None and found.epoch == self.assignment.epoch else None
+
+    # Runs
+
+    def worker_of(self, run: Run) -> WorkerFacts | None:
+        """The worker that reaches the cluster of a run, under whatever name; None if none does."""
+        worker = self.workers.get(self.owners.get(run.uid, run.cluster))
+        if worker is not None and run.uid and worker.identity not in ("", run.uid):
+            return None
+        return worker
+
+    @cached_property
+    def runs_on(self) -> str:
+        """The name of the worker that reaches the cluster of the current run; empty if none does."""
+        worker = self.worker_of(self.assignment.run) if self.assignment is not None else None
+        return worker.name if worker is not None else ""
+
+    def lost_since(self, run: Run) -> datetime | None:
+        """Since when the cluster of a run has not answered; None while it does."""
+        worker = self.worker_of(run)
+        if worker is not None:
+            return worker.lost_since
+        return self.removed.get(run.uid) or self.removed.get(run.cluster) or self.known_since
+
+    def free_at(self, run: Run) -> datetime | None:
+        """When the rule for lost workers lets a run go; None while its cluster answers."""
+        grace = self.demand.grace if self.fenced else None
+        return lost_at(self.worker_of(run), self.lost_since(run), self.settings, grace)
+
+    def lets_go(self, run: Run) -> bool:
+        """Whether the rule for lost workers lets a run go now."""
+        free_at = self.free_at(run)
+        if free_at is None or free_at > self.now:
+            return False
+        worker = self.worker_of(run)
+        return not self.frozen or (worker is not None and worker.state is State.LOST)
+
+    @cached_property
+    def held(self) -> tuple[Run, ...]:
+        """The runs besides the current one that may exist, and that the rule for lost workers does not let go."""
+        to = self.assignment
+        if to is not None and not to.held and len(self.runs) <= 1 and not self.mirrors.keys() - {self.runs_on}:
+            return ()
+        others = [
+            Run(mirror.worker, mirror.epoch, self.workers[mirror.worker].identity)
+            for mirror in self.mirrors.values()
+            if mirror.worker != self.runs_on and mirror.facts.end is None and mirror.worker in self.workers
+        ]
+        found = {run.key: run for run in (*self.runs, *(to.held if to is not None else ()), *others)}
+        if to is not None:
+            found.pop(to.run.key, None)
+        return tuple(run for run in found.values() if self.runs.may_exist(run) and not self.lets_go(run))
+
+    @property
+    def next_held(self) -> tuple[Run, ...]:
+        """What the next assignment has to hold."""
+        to = self.assignment
+        current = () if to is None or not self.runs.may_exist(to.run) or self.lets_go(to.run) else (to.run,)
+        return (*self.held, *current)
+
+    @cached_property
+    def unseen(self) -> tuple[str, ...]:
+        """Workers that may hold a mirror of this workload and have not been seen by this process.
+
+        The assignment that this process found can be missing or outdated: somebody removed it, or the management
+        cluster was restored from a backup.
+        """
+        if not self.inherited:
+            return ()
+        return tuple(worker.name for worker in self.workers.values() if not worker.seen and not self._given_up(worker))
+
+    def _given_up(self, worker: WorkerFacts) -> bool:
+        grace = self.demand.grace if self.fenced else None
+        free_at = lost_at(worker, worker.lost_since, self.settings, grace)
+        return free_at is not None and free_at <= self.now
+
+    # Placement
 
     def forbidden(self, worker: WorkerFacts) -> str:
         """Why the assignment to a worker is not followed, if nothing can have been started there; else empty.
@@ -92,7 +180,7 @@ class WorkloadSnapshot:
         to new work or that the original's own annotations exclude.
         """
         to = self.assignment
-        if to is None or worker.name in self.mirrors or self.attempted_epoch == to.epoch or not worker.connected:
+        if to is None or worker.name in self.mirrors or self.runs.known(to.run).sent or not worker.connected:
             return ""
         request = read_request(self.original.metadata.annotations)
         if request.problem:

@@ -8,6 +8,7 @@ from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.placement import PlacementPolicy, Placer
+from jobrelay.relay.runs import NO_RUNS
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import Registry, WorkerConnection
@@ -65,7 +66,7 @@ class SnapshotBuilder:
                 for worker, mirror in kind.mirrors(original.uid).items()
             },
             _LazyFacts(self._registry.workers, self._facts),
-            self._registry.removed if to is None else self._registry.removed_with(to.cluster),
+            self._registry.removed,
             state.settings,
             self._placer,
             policy,
@@ -75,7 +76,13 @@ class SnapshotBuilder:
             annotations,
             clock.monotonic() - since if since is not None else 0.0,
             record.last_error if record is not None else "",
-            record.attempted_epoch if record is not None else 0,
+            self._registry.owners,
+            self._registry.known_since,
+            state.is_inherited(original.uid),
+            record.runs if record is not None else NO_RUNS,
+            record.assignment if record is not None else None,
+            record.committing if record is not None else False,
+            record.obstacle if record is not None else "",
         )
 
     def workers(self) -> list[WorkerFacts]:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from jobrelay.kube import Clock, Object
-from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.assignment import Run, assignment_of, epoch_of
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.placement import CapacityTracker
 from jobrelay.relay.settings import Settings
@@ -31,17 +31,30 @@ class _Starting(NamedTuple):
 
 
 class RelayState:
-    """The relay's in-memory state; `kinds` are the workload kinds by name."""
+    """The relay's in-memory state; `kinds` are the workload kinds by name.
 
-    def __init__(self, kinds: Mapping[str, WorkloadKind], settings: Settings, clock: Clock) -> None:
+    `owners` has for the uid of each cluster the name of the worker that reaches it.
+    """
+
+    def __init__(
+        self, kinds: Mapping[str, WorkloadKind], settings: Settings, clock: Clock, owners: Mapping[str, str]
+    ) -> None:
         self.kinds, self.settings, self.clock = kinds, settings, clock
+        self._owners = owners
+        self.leading_since = clock.monotonic()
+        """Since when this replica leads, in monotonic time: nobody else has sent a creation since."""
         self._load = WorkerLoad()
         self._records: dict[str, WorkloadRecord] = {}
+        self._inherited: set[str] = set()
         self._shapes: dict[str, dict[str, Refusal | None]] = {}
         self._stale: dict[str, set[str]] = {}
         self._starting: dict[str, dict[str, _Starting]] = {}
         self.shapes: Mapping[str, Mapping[str, Refusal | None]] = MappingProxyType(self._shapes)
         """By worker and shape of workloads: None if it accepted one, or why it refused one."""
+
+    def started_leading(self) -> None:
+        """This replica begins to lead."""
+        self.leading_since = self.clock.monotonic()
 
     # Workloads
 
@@ -58,15 +71,25 @@ class RelayState:
     def forget_record(self, uid: str) -> None:
         self._records.pop(uid, None)
 
+    def original_inherited(self, original: Object) -> None:
+        """An original was there when this process started: what happened to it before is not known."""
+        self._inherited.add(original.uid)
+
+    def is_inherited(self, uid: str) -> bool:
+        return uid in self._inherited
+
     def original_changed(self, kind: WorkloadKind, original: Object) -> None:
         """Count an original as work of its worker from its assignment to its end."""
         to, uid = assignment_of(original), original.uid
         if to is None or kind.adapter.read(original).end is not None:
             self._load.forget(uid)
-        elif self._load.worker_of(uid) != to.cluster:
-            mirror = kind.mirrors(uid).get(to.cluster)
+            return
+        self.record(uid).found(to)
+        worker = self.worker_of(to.run)
+        if self._load.worker_of(uid) != worker:
+            mirror = kind.mirrors(uid).get(worker)
             started = mirror is not None and kind.adapter.read(mirror).started is not None
-            self._load.assign(uid, to.cluster, kind.adapter.demand(original), started=started)
+            self._load.assign(uid, worker, kind.adapter.demand(original), started=started)
 
     def reserve(self, original: Object, worker: str, demand: WorkloadDemand) -> None:
         """Count an assignment before it is written, so that the next placement takes it into account."""
@@ -79,6 +102,7 @@ class RelayState:
 
     def original_deleted(self, original: Object) -> None:
         self._load.forget(original.uid)
+        self._inherited.discard(original.uid)
         self.forget_record(original.uid)
 
     # Mirrors
@@ -107,7 +131,9 @@ class RelayState:
         """Whether a mirror is stale: it runs although its original is gone or has a newer run."""
         original = kind.original_of(mirror)
         to = assignment_of(original) if original is not None else None
-        wrong = original is None or (to is not None and (to.cluster != worker or epoch_of(mirror) < to.epoch))
+        wrong = original is None or (
+            to is not None and (self.worker_of(to.run) != worker or epoch_of(mirror) < to.epoch)
+        )
         stale = wrong and kind.adapter.read(mirror).end is None
         if stale:
             self._stale.setdefault(worker, set()).add(mirror.uid)
@@ -116,6 +142,14 @@ class RelayState:
         return stale
 
     # Workers
+
+    def worker_of(self, run: Run) -> str:
+        """The name of the worker that reaches the cluster of a run, as far as is known."""
+        return self._owners.get(run.uid, run.cluster)
+
+    def identities(self, worker: str) -> list[str]:
+        """The uid of a worker's cluster, if it is known."""
+        return [identity for identity, name in self._owners.items() if name == worker]
 
     def live(self, worker: str) -> int:
         """How many unfinished workloads are assigned to a worker."""

@@ -54,6 +54,7 @@ class WorkerControllers:
 
     async def run(self) -> None:
         """Follow the registry until cancelled."""
+        self._state.started_leading()
         unsubscribe = self._registry.subscribe(self._registration_changed)
         try:
             for name in list(self._registry.workers):
@@ -85,6 +86,7 @@ class WorkerControllers:
             self._recorder,
             self._metrics,
             enqueue_original=self._dispatcher.originals.add,
+            enqueue_run=self._dispatcher.enqueue_run,
             leads=self._leads,
             grace=self._grace,
         )

@@ -49,7 +49,7 @@ class WorkloadKind:
         return self._mirrors.get(uid, _NO_MIRRORS)
 
     def assigned_to(self, worker: str) -> Iterator[WorkloadRef]:
-        """The workloads whose assignment names a worker."""
+        """The workloads whose assignment names a worker, or the uid of its cluster, for this run or an earlier one."""
         for original in self.originals.by_index(_ASSIGNED, worker):
             yield WorkloadRef(self.name, original.key)
 
@@ -81,4 +81,4 @@ class WorkloadKind:
 def _assigned_worker(original: Object) -> Iterator[str]:
     to = assignment_of(original)
     if to is not None:
-        yield to.cluster
+        yield from {name: None for run in (to.run, *to.held) for name in (run.cluster, run.uid) if name}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.model import Refusal
+from jobrelay.relay.runs import RunHistory
 
 
 @dataclass(slots=True)
@@ -20,8 +22,15 @@ class WorkloadRecord:
     """By worker: why it did not take this workload."""
     created_epoch: int = 0
     """The last epoch that a mirror was created for."""
-    attempted_epoch: int = 0
-    """The last epoch that the creation of a mirror was sent for, whatever came of it."""
+    runs: RunHistory = field(default_factory=RunHistory)
+    assignment: Assignment | None = None
+    """The newest assignment that this process wrote, or the one that it found first."""
+    committing: bool = False
+    """Whether an assignment is being written: nothing is created for the one before any more."""
+    obstacle: str = ""
+    """Why a run could not be proven gone yet."""
+    absent_since: float | None = None
+    """Since when its mirror has been found absent while its pods may still run, in monotonic time."""
     failures: int = 0
     """How often in a row creating the mirror failed with an error that may be transient."""
     last_error: str = ""
@@ -52,8 +61,25 @@ class WorkloadRecord:
     def status_written(self) -> None:
         self.status_held_since = None
 
-    def creation_sent(self, epoch: int) -> None:
-        self.attempted_epoch = epoch
+    def found(self, assignment: Assignment) -> None:
+        """An original has this assignment, whoever wrote it."""
+        if self.assignment is None:
+            self.assignment = assignment
+        self.runs.seen(assignment.run)
+
+    def committed(self, assignment: Assignment, *, starts: bool) -> None:
+        """This process has written an assignment, which starts a run or names one that was there before."""
+        self.assignment, self.committing = assignment, False
+        if starts:
+            self.runs.committed(assignment.run)
+
+    def doubted(self, why: str, absent_since: float | None) -> None:
+        """A run could not be proven gone."""
+        self.obstacle, self.absent_since = why, absent_since
+
+    def proved_gone(self, run: Run) -> None:
+        self.runs.proved_gone(run)
+        self.obstacle, self.absent_since = "", None
 
     def mirror_created(self, epoch: int) -> bool:
         """Returns whether this epoch had a mirror before."""

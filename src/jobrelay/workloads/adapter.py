@@ -157,6 +157,13 @@ class Adapter(Protocol):
         """
         ...
 
+    def pod_selector(self, mirror: str) -> str:
+        """A label selector for the pods of the mirror of this name, also of one that is deleted.
+
+        A workload is not started again before they have ended. Empty if the kind has no such label.
+        """
+        ...
+
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
         """How soon a new status has to be written."""
         ...

@@ -87,6 +87,10 @@ class WorkerConnection:
         random = random or Random()
         self.spec, self.name = spec, spec.name
         self.connected = False
+        self.connected_since = 0.0
+        """When the worker last began to answer, in monotonic time."""
+        self.seen = False
+        """Whether its mirrors have been read."""
         self.lost_since = loss.since if loss is not None else None
         self.reason = loss.reason if loss is not None else "it has not been reached yet"
         self.last_loss: Loss | None = None
@@ -99,7 +103,7 @@ class WorkerConnection:
         self._changed: Signal[[]] = Signal()
         self._transport = WorkerTransport(clock, suspect_after=timing.suspect, on_suspect=self._suspect)
         self._suspected = False
-        self._heartbeat = Heartbeat(self._transport, self._check_identity, self._answered, clock=clock, timing=timing)
+        self._heartbeat = Heartbeat(self._transport, self.check_identity, self._answered, clock=clock, timing=timing)
         self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
         """Retries nothing: the queues of the controllers do, after they have looked at everything again."""
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
@@ -168,6 +172,8 @@ class WorkerConnection:
             stale=stale,
             unanswered=self._transport.unanswered.silence if self.suspicious else 0.0,
             namespaces=self.spec.namespaces,
+            identity=self._identity,
+            seen=self.seen,
         )
 
     def has_namespace(self, name: str) -> bool:
@@ -258,7 +264,8 @@ class WorkerConnection:
             raise SameCluster(f"it is the same cluster as worker {owner}")
         return found
 
-    async def _check_identity(self) -> None:
+    async def check_identity(self) -> None:
+        """Raise AnotherCluster if this is not the cluster that was connected to."""
         found = await self._find_identity()
         if self._identity and found and found != self._identity:
             raise AnotherCluster("its kube-system namespace has another uid")
@@ -317,7 +324,8 @@ class WorkerConnection:
         if self.lost_since is not None:
             self.last_loss = Loss(self.lost_since, self.reason, self._clock.now())
         log.info("worker connected", worker=self.name, version=self.version.git_version if self.version else "")
-        self.connected, self.lost_since, self.reason = True, None, ""
+        self.connected, self.lost_since, self.reason, self.seen = True, None, "", True
+        self.connected_since = self._clock.monotonic()
         self.attempts, self.next_retry = 0, None
         self._backoff.reset()
         self._changed()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from random import Random
+from types import MappingProxyType
 
 from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemClock
 from jobrelay.kube.backoff import Backoff
@@ -62,9 +63,9 @@ class Registry:
         self._changed: Signal[[str]] = Signal()
         self._home = ""
         self._owners: dict[str, str] = {}
-        """By identity of a cluster: the name of its worker."""
+        self.owners: Mapping[str, str] = MappingProxyType(self._owners)
+        """By identity of a cluster: the name of the worker that reaches it."""
         self._known_since: datetime | None = None
-        """When the registrations were first known."""
         self._progress = asyncio.Event()
 
     @property
@@ -74,14 +75,14 @@ class Registry:
 
     @property
     def removed(self) -> Mapping[str, datetime]:
-        """Workers that are no longer registered, and since when there has been no contact with them."""
+        """Workers that are no longer registered, by name and by the uid of their cluster: since when there has been no
+        contact with them."""
         return self._removed
 
-    def removed_with(self, name: str) -> Mapping[str, datetime]:
-        """`removed`, together with a worker that was never registered with this process, from its start on."""
-        if self._known_since is None or name in self._workers or name in self._removed:
-            return self._removed
-        return {**self._removed, name: self._known_since}
+    @property
+    def known_since(self) -> datetime | None:
+        """When the registrations were first known to this process."""
+        return self._known_since
 
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
         """Have `callback` called with the name of each worker that changed; returns how to unsubscribe."""
@@ -168,25 +169,35 @@ class Registry:
 
         Two connections to one cluster would each take the other's mirrors for stale ones.
         """
-        self._owners = {known: owner for known, owner in self._owners.items() if owner != name or known == identity}
+        for gone in [known for known, owner in self._owners.items() if owner == name and known != identity]:
+            self._cluster_left(gone, self._clock.now(), f"its worker {name} is another cluster now")
         owner = self._workers.get(self._owners.get(identity, ""))
         mine = self._workers.get(name)
         if owner is None or mine is None or (mine.spec.order, name) <= (owner.spec.order, owner.name):
             self._owners[identity] = name
+            self._removed.pop(identity, None)
+            self._losses.answered(identity)
             if owner is not None and owner.name != name:
                 owner.check_now()
         return self._owners[identity]
 
     def _remove(self, name: str) -> None:
-        since = self._workers[name].lost_since or self._clock.now()
+        since, why = self._workers[name].lost_since or self._clock.now(), "it is no longer registered"
+        for identity in [identity for identity, owner in self._owners.items() if owner == name]:
+            self._cluster_left(identity, since, why)
         self._stop(name)
         self._removed[name] = since
-        self._losses.lost(name, since, "it is no longer registered")
+        self._losses.lost(name, since, why)
         self._changed(name)
+
+    def _cluster_left(self, identity: str, since: datetime, why: str) -> None:
+        """No worker reaches a cluster any more."""
+        del self._owners[identity]
+        self._removed[identity] = since
+        self._losses.lost(identity, since, why)
 
     def _stop(self, name: str) -> None:
         del self._workers[name]
-        self._owners = {identity: owner for identity, owner in self._owners.items() if owner != name}
         self._running.pop(name).cancel()
 
     def _worker_changed(self, worker: WorkerConnection) -> None:

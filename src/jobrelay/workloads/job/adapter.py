@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED
+from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED, JOB_NAME
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
@@ -45,6 +45,9 @@ class JobAdapter:
 
     def pod_owner(self, pod: Object) -> str:
         return pod.metadata.labels.get(CONTROLLER_UID, "")
+
+    def pod_selector(self, mirror: str) -> str:
+        return f"{JOB_NAME}={mirror}"
 
 
 def _read(raw: bytes) -> Workload:

@@ -1,0 +1,88 @@
+"""Which runs of a workload may exist.
+
+A run exists from the moment at which the creation of its mirror may have been sent, and until it is proven gone by a
+consistent read from its own cluster. That a mirror is not seen proves nothing: a request may be under way, its answer
+may be lost, and another replica may have sent it.
+
+This is what one process knows. It starts with the assignment and the runs that it holds, so losing it costs another
+proof and never safety.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from jobrelay.relay.assignment import Run
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """What this process knows about one run."""
+
+    run: Run
+    committed_here: bool = False
+    """Whether this process wrote its assignment, so that nobody else can have sent its creation."""
+    sent: bool = False
+    """Whether this process sent the creation of its mirror, and was not told that it had no effect."""
+    unsettled_at: float | None = None
+    """When a creation last ended without an answer, in monotonic time: it may still take effect later."""
+    gone: bool = False
+    """Whether it is proven gone."""
+
+    @property
+    def may_exist(self) -> bool:
+        return not self.gone and (self.sent or not self.committed_here)
+
+
+class RunHistory:
+    """The runs of one workload."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, int], KnownRun] = {}
+
+    def __iter__(self) -> Iterator[Run]:
+        return (known.run for known in self._runs.values())
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def known(self, run: Run) -> KnownRun:
+        """What is known about a run; of one that this process has not heard of: that it may exist."""
+        return self._runs.get(run.key) or KnownRun(run)
+
+    def may_exist(self, run: Run) -> bool:
+        known = self._runs.get(run.key)
+        return known is None or known.may_exist
+
+    def seen(self, run: Run) -> None:
+        """The assignment of an original names a run."""
+        if run.key not in self._runs:
+            self._runs[run.key] = KnownRun(run)
+
+    def committed(self, run: Run) -> None:
+        """This process has written the assignment to a run, and has sent nothing for it before."""
+        self._runs[run.key] = replace(self.known(run), committed_here=True)
+
+    def creation_sent(self, run: Run) -> KnownRun:
+        """The creation of its mirror is sent; returns what was known before."""
+        before = self.known(run)
+        self._runs[run.key] = replace(before, sent=True, gone=False)
+        return before
+
+    def creation_had_no_effect(self, before: KnownRun) -> None:
+        """The cluster answered that it created nothing."""
+        self._runs[before.run.key] = before
+
+    def creation_unanswered(self, run: Run, now: float) -> None:
+        """The outcome of a creation is not known."""
+        self._runs[run.key] = replace(self.known(run), unsettled_at=now)
+
+    def proved_gone(self, run: Run) -> None:
+        self._runs[run.key] = replace(self.known(run), gone=True)
+
+
+NO_RUNS = RunHistory()
+"""The history of a workload that nothing is known about. It is never changed."""
