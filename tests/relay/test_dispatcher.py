@@ -83,10 +83,10 @@ async def test_a_change_of_status_on_a_mirror_queues_only_the_original(world: Wo
     assert await world.queued() == {"originals"}
 
 
-async def test_the_first_change_of_a_mirror_is_recorded_without_an_earlier_record(world: World) -> None:
+async def test_the_first_change_of_a_mirror_is_recorded(world: World) -> None:
     world.originals.put(job(cluster="a"))
     world.mirrors["a"].put(mirror(status=running()))
-    assert world.state.find_record("u1") is None
+    assert world.state.record("u1").mirror_changed_at is None
     world.mirrors["a"].put(mirror(status={**running(), "ready": 0}, version="21"))
     record = world.state.find_record("u1")
     assert record is not None

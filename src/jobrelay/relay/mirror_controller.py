@@ -3,7 +3,7 @@
 Each worker has its own controller, with its own queue and a limit on concurrent requests, so a worker that hangs delays
 nothing but its own mirrors. A refusal is the worker's answer and sends the workload elsewhere. An error may be
 transient, and is retried a few times before it counts as a refusal. What came of a creation without an answer is read
-back, and until it is proven gone its run counts as one that exists.
+back before the next attempt, and until it is proven gone its run counts as one that exists.
 """
 
 from __future__ import annotations
@@ -211,8 +211,6 @@ class MirrorController:
             raise
         except KubeError as error:
             if _may_be_transient(error):
-                if not _had_no_effect(error) and await self._read_back(ref, snapshot, body["metadata"]["name"]):
-                    return
                 self._creation_failed(ref, snapshot, error)
                 raise
             self._refused(snapshot, error, same_shape=True)
@@ -236,14 +234,6 @@ class MirrorController:
             else:
                 runs.creation_unanswered(run, self._state.clock.monotonic())
             raise
-
-    async def _read_back(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, name: str) -> bool:
-        """Look whether a creation without an answer took effect."""
-        try:
-            await self._examine(ref, snapshot, name)
-        except KubeError:
-            return False
-        return True
 
     def _creation_failed(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, error: KubeError) -> None:
         """Count a failure; too many in a row count as a refusal."""
