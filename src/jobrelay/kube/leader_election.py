@@ -90,6 +90,8 @@ class LeaderElection:
         self._observed: Object | None = None
         self._observed_at = 0.0
         self._renewed_at: float | None = None
+        self.leading_since = 0.0
+        """When this candidate last became the leader, in monotonic time: no other has been one since."""
 
     @property
     def spare(self) -> float:
@@ -112,6 +114,7 @@ class LeaderElection:
         Returns when `lead` returns. If leadership is lost, cancels `lead` and raises `LeadershipLost`.
         """
         await self._acquire()
+        self.leading_since = self._clock.monotonic()
         leading = asyncio.ensure_future(lead())
         renewing = asyncio.ensure_future(self._renew())
         try:

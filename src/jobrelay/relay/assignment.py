@@ -28,6 +28,9 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     """When the worker was chosen."""
     previous: str = ""
     """The worker of the previous run."""
+    started: str = ""
+    """When the mirror of a fenced run started, by the worker's clock. While it is set, the run has a lease that ends by
+    itself; see `fencing`."""
 
     def encode(self) -> str:
         return _encoder.encode(self).decode()

@@ -30,12 +30,14 @@ def lost_at(
     removed: Mapping[str, datetime],
     settings: Settings,
     grace: float | None,
+    led_since: datetime | None = None,
 ) -> datetime | None:
     """When the workloads of a worker may be started elsewhere; None while it answers.
 
     `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
     lease that its worker may have received has certainly run out. The loss begins with the first unanswered request,
-    and leases are granted until that is suspicious.
+    and leases are granted until that is suspicious. An earlier leader may have granted some until `led_since`, when
+    this replica began to lead.
     """
     worker = workers.get(cluster)
     since = worker.lost_since if worker is not None else removed.get(cluster)
@@ -43,6 +45,9 @@ def lost_at(
         return None
     declared = worker is not None and worker.state is State.LOST
     wait = 0.0 if declared else settings.lost_timeout
-    if grace is not None:
-        wait = max(wait, SUSPECT_AFTER + settings.lease + grace + settings.margin)
-    return since + timedelta(seconds=wait)
+    free_at = since + timedelta(seconds=wait)
+    if grace is None:
+        return free_at
+    silent = worker.silent_since if worker is not None and worker.silent_since is not None else since
+    silent = max(silent, led_since) if led_since is not None else silent
+    return max(free_at, silent + timedelta(seconds=SUSPECT_AFTER + settings.lease + grace + settings.margin))

@@ -128,12 +128,14 @@ class MirrorController:
 
     async def _carry_out(self, ref: WorkloadRef, snapshot: WorkloadSnapshot | None, decision: MirrorDecision) -> None:
         match decision.action:
-            case CreateMirror(body):
+            case CreateMirror(body, releases):
                 assert snapshot is not None
+                if releases:
+                    self._state.record(snapshot.original.uid).release_sent()
                 await self._create(ref, snapshot, dict(body))
-            case UpdateMirror(mirror, patch):
+            case UpdateMirror(mirror, patch, releases):
                 assert snapshot is not None
-                await self._update(ref, snapshot, mirror, dict(patch))
+                await self._update(ref, snapshot, mirror, dict(patch), releases=releases)
             case DeleteMirror():
                 await self._delete(ref, decision.action)
 
@@ -260,7 +262,7 @@ class MirrorController:
     # Changing and removing
 
     async def _update(
-        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Mirror, patch: dict[str, Any]
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Mirror, patch: dict[str, Any], *, releases: bool
     ) -> None:
         record = self._state.record(snapshot.original.uid)
         generations = f"{snapshot.original.metadata.generation}/{mirror.obj.metadata.generation}"
@@ -268,11 +270,16 @@ class MirrorController:
             return
         resource, name = snapshot.adapter.resource, mirror.obj.name
         change = {**patch, "metadata": {**patch.get("metadata", {}), "uid": mirror.obj.uid}}
+        if releases:
+            record.release_sent()
+            change["metadata"]["resourceVersion"] = mirror.obj.resource_version
         try:
             new = await self._worker.client.patch(
                 resource, name, merge_patch(change), ref.key.namespace, field_manager=_FIELD_MANAGER
             )
-        except (NotFound, Conflict):
+        except (NotFound, Conflict) as error:
+            if releases and isinstance(error, Conflict):
+                raise  # only its status may have changed, which would not have it looked at again
             return  # the watch will report what became of it
         except StatusError as error:
             if _may_be_transient(error) or isinstance(error, Unauthorized):

@@ -17,6 +17,7 @@ from jobrelay.relay.reconcile_original import (
     CommitAssignment,
     OriginalDecision,
     ProbeWorker,
+    RecordStart,
     Stage,
     WriteStatus,
     reconcile_original,
@@ -80,6 +81,8 @@ class OriginalController:
             self._dispatcher.pending.add(ref, snapshot.demand.shape)
         else:
             self._dispatcher.pending.placed(ref)
+        if decision.lease_stops is not None:
+            self._state.record(snapshot.original.uid).stopped_by_lease(decision.lease_stops)
         if decision.holds_status:
             self._state.record(snapshot.original.uid).hold_status(self._state.clock.monotonic())
         try:
@@ -95,6 +98,10 @@ class OriginalController:
             match decision.action:
                 case CommitAssignment(assignment):
                     obj = await self._commit(ref, snapshot, assignment)
+                case RecordStart(assignment):
+                    obj = await self._patch(snapshot, _annotation(assignment))
+                    self._dispatcher.observe_original(self._state.kinds[ref.kind], obj)
+                    self._dispatcher.originals.add(ref)
                 case WriteStatus(status):
                     written = await self._write_status(ref, snapshot, dict(status))
                     if written is None or _lacks_end(snapshot, written):
@@ -111,10 +118,12 @@ class OriginalController:
         original, kind, before = snapshot.original, self._state.kinds[ref.kind], snapshot.assignment
         self._state.reserve(original, assignment.cluster, snapshot.demand)
         try:
-            new = await self._patch(snapshot, {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}})
+            new = await self._patch(snapshot, _annotation(assignment))
         except BaseException:
             self._state.cancel_reservation(kind, original)
             raise
+        if not any(mirror.epoch == assignment.epoch for mirror in snapshot.mirrors.values()):
+            self._state.record(original.uid).withhold(assignment.epoch)
         self._metrics.placed(assignment.cluster, again=before is not None)
         self._dispatcher.observe_original(kind, new)
         self._dispatcher.enqueue_mirror(ref, assignment.cluster)
@@ -193,6 +202,10 @@ class OriginalController:
         self._recorder.record(original, [tell for tell in tells if record.first_report(tell.reason, epoch)])
         if any(tell.reason == "Finished" for tell in tells):
             self._state.forget_record(original.uid)
+
+
+def _annotation(assignment: Assignment) -> dict[str, Any]:
+    return {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}}
 
 
 def _lacks_end(snapshot: WorkloadSnapshot, written: Object) -> bool:

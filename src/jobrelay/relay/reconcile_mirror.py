@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from jobrelay.kube.client import Propagation
 from jobrelay.relay.fencing import deadline, renewal
@@ -23,12 +23,17 @@ from jobrelay.workloads import MirrorParameters
 @dataclass(frozen=True, slots=True)
 class CreateMirror:
     body: Mapping[str, Any]
+    releases: bool = True
+    """Whether it runs at once, and is not held back first."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateMirror:
+    """`releases` if it lets a suspended mirror run: it must still be the version that was seen then."""
+
     mirror: Mirror
     patch: Mapping[str, Any]
+    releases: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,8 @@ class MirrorDecision:
 
 
 NOTHING = MirrorDecision()
+_ASK_AGAIN: Final = 5.0
+"""When a mirror that is held back is looked at again, since its worker's clock may have become known."""
 
 
 def orphaned(mirror: Mirror) -> MirrorDecision:
@@ -89,9 +96,9 @@ def _create(snapshot: WorkloadSnapshot, worker: str, name: str) -> MirrorDecisio
         return NOTHING  # `reconcile_original` places it anew
     if not facts.connected or any(other is not None and other.connected for other in others):
         return NOTHING
-    return MirrorDecision(
-        CreateMirror(snapshot.adapter.mirror(snapshot.original, mirror_parameters(snapshot, None, name)))
-    )
+    parameters = mirror_parameters(snapshot, None, name)
+    body = snapshot.adapter.mirror(snapshot.original, parameters)
+    return MirrorDecision(CreateMirror(body, releases=not parameters.suspend))
 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
@@ -99,10 +106,14 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
         return _after_end(mirror, snapshot.settings, snapshot.now, reported=snapshot.workload.end is not None)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
-    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, mirror_parameters(snapshot, mirror, name))
+    parameters = mirror_parameters(snapshot, mirror, name)
+    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, parameters)
     if patch is not None:
-        return MirrorDecision(UpdateMirror(mirror, patch))
-    return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease, snapshot.now))
+        resumed = mirror.facts.suspended and not (parameters.suspend or snapshot.workload.suspended)
+        return MirrorDecision(UpdateMirror(mirror, patch, resumed))
+    if mirror.facts.suspended and parameters.suspend:
+        return MirrorDecision(requeue_after=_ASK_AGAIN)
+    return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease))
 
 
 def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: bool) -> MirrorDecision:
@@ -122,5 +133,9 @@ def mirror_parameters(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: s
     """What the mirror of the current epoch has to carry."""
     to = snapshot.assignment
     epoch = to.epoch if to is not None else 0
-    ends = deadline(snapshot.workload, mirror.facts if mirror is not None else None, snapshot.lease, snapshot.now)
-    return MirrorParameters(snapshot.settings.origin, epoch, name, ends)
+    facts = mirror.facts if mirror is not None else None
+    held = snapshot.lease is not None and (
+        mirror is None or (mirror.facts.suspended and snapshot.obstacle(mirror) != "")
+    )
+    ends = deadline(snapshot.workload, facts, snapshot.lease, snapshot.now, rests=held)
+    return MirrorParameters(snapshot.settings.origin, epoch, name, ends, held)

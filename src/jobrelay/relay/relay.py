@@ -102,7 +102,14 @@ class Relay:
         )
         self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
+        self.snapshots = SnapshotBuilder(
+            self.state,
+            self.registry,
+            placer,
+            policies,
+            self.dispatcher.backlog,
+            led_since=lambda: election.leading_since if election is not None else 0.0,
+        )
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
@@ -56,6 +57,12 @@ class WorkloadSnapshot:
     """The error of the last attempt to create or change its mirror."""
     attempted_epoch: int = 0
     """The last epoch that this process has sent the creation of a mirror for."""
+    withheld_epoch: int = 0
+    """The epoch that this process has committed and not released: its mirror, if there is one, does not run."""
+    lease_stops: LeaseStops = NO_STOPS
+    """How often in a row its runs were stopped by their leases."""
+    led_since: datetime | None = None
+    """When this replica began to lead."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
@@ -70,8 +77,35 @@ class WorkloadSnapshot:
         return own == "true" if own in ("true", "false") else self.settings.fencing
 
     @property
-    def lease(self) -> float | None:
-        return self.settings.lease if self.fenced else None
+    def lease(self) -> Lease | None:
+        """How the mirror of the current epoch is leased; None if it is not.
+
+        A lease on record is kept until the record is removed, even if the workload is not fenced any more.
+        """
+        to = self.assignment
+        if not self.fenced and (to is None or not to.started):
+            return None
+        worker = self.workers.get(to.cluster) if to is not None else None
+        return Lease(self.settings.lease, worker.clock if worker is not None else None)
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the run of the current epoch has certainly not been released."""
+        return self.assignment is not None and self.withheld_epoch == self.assignment.epoch
+
+    def obstacle(self, mirror: Mirror) -> str:
+        """Why a fenced mirror that is suspended is not released now; empty if it can be."""
+        if self.workload.suspended:
+            return "it is suspended"
+        if not mirror.facts.halted:
+            return f"the Job controller of {mirror.worker} has not looked at it yet"
+        if self.assignment is not None and self.assignment.started:
+            return "the record of its start has to be removed first"
+        return self.clock_problem(mirror.worker)
+
+    def clock_problem(self, worker: str) -> str:
+        """Why a worker's clock does not allow leases there; empty if it does."""
+        return clock_problem(self.workers[worker].clock if worker in self.workers else None, self.settings.margin)
 
     @cached_property
     def frozen(self) -> bool:
@@ -130,5 +164,6 @@ class WorkloadSnapshot:
             refused | dict(avoid or {}),
             seed=self.workload.uid,
             namespace=self.original.namespace,
+            unfit={name: why for name in self.workers if (why := self.clock_problem(name))} if self.fenced else {},
         )
         return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.fencing import NO_STOPS
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
@@ -41,12 +43,22 @@ class _LazyFacts(Mapping[str, WorkerFacts]):
 
 
 class SnapshotBuilder:
-    """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
+    """Joins all that is known about one workload.
+
+    `backlog` says how many mirrors of a worker wait in its queue, `led_since` when this replica began to lead, in
+    monotonic time.
+    """
 
     def __init__(
-        self, state: RelayState, registry: Registry, placer: Placer, policies: Policies, backlog: Callable[[str], int]
+        self,
+        state: RelayState,
+        registry: Registry,
+        placer: Placer,
+        policies: Policies,
+        backlog: Callable[[str], int],
+        led_since: Callable[[], float],
     ) -> None:
-        self._state, self._registry, self._backlog = state, registry, backlog
+        self._state, self._registry, self._backlog, self._led_since = state, registry, backlog, led_since
         self._placer, self._policies = placer, policies
 
     def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
@@ -76,7 +88,15 @@ class SnapshotBuilder:
             clock.monotonic() - since if since is not None else 0.0,
             record.last_error if record is not None else "",
             record.attempted_epoch if record is not None else 0,
+            record.withheld_epoch if record is not None else 0,
+            record.lease_stops if record is not None else NO_STOPS,
+            self._led(),
         )
+
+    def _led(self) -> datetime:
+        """When this replica began to lead, as its clock shows it now."""
+        clock = self._state.clock
+        return clock.now() - timedelta(seconds=clock.monotonic() - self._led_since())
 
     def workers(self) -> list[WorkerFacts]:
         """The facts of all registered workers, in their order."""

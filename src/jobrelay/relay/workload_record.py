@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.model import Refusal
 
 
@@ -22,6 +23,10 @@ class WorkloadRecord:
     """The last epoch that a mirror was created for."""
     attempted_epoch: int = 0
     """The last epoch that the creation of a mirror was sent for, whatever came of it."""
+    withheld_epoch: int = 0
+    """The epoch that this process has committed, and sent nothing for that lets its mirror run; 0 if there is none."""
+    lease_stops: LeaseStops = NO_STOPS
+    """How often in a row its runs were stopped by their leases."""
     failures: int = 0
     """How often in a row creating the mirror failed with an error that may be transient."""
     last_error: str = ""
@@ -54,6 +59,17 @@ class WorkloadRecord:
 
     def creation_sent(self, epoch: int) -> None:
         self.attempted_epoch = epoch
+
+    def withhold(self, epoch: int) -> None:
+        """A new run is committed, and nobody can have sent anything for it yet."""
+        self.withheld_epoch = epoch
+
+    def release_sent(self) -> None:
+        """A mirror that may run, or the release of one, is about to be sent."""
+        self.withheld_epoch = 0
+
+    def stopped_by_lease(self, stops: LeaseStops) -> None:
+        self.lease_stops = stops
 
     def mirror_created(self, epoch: int) -> bool:
         """Returns whether this epoch had a mirror before."""
