@@ -12,7 +12,8 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
-from jobrelay.relay.model import Refusal, State, WorkerFacts
+from jobrelay.relay.fencing import NO_STOPS, LeaseStops
+from jobrelay.relay.model import ClockReading, Refusal, State, WorkerFacts
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.settings import Settings
@@ -42,6 +43,7 @@ def job(
     *,
     cluster: str = "",
     epoch: int = 1,
+    started: str = "",
     managed_by: str | None = RELAY,
     status: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
@@ -50,10 +52,10 @@ def job(
     version: str = "10",
     **spec: Any,
 ) -> Object:
-    """An original; with `cluster` it is assigned."""
+    """An original; with `cluster` it is assigned, and `started` is the recorded start of a fenced run."""
     marks = dict(annotations or {})
     if cluster:
-        marks[ASSIGNMENT] = Assignment(cluster, epoch).encode()
+        marks[ASSIGNMENT] = Assignment(cluster, epoch, started=started).encode()
     metadata: dict[str, Any] = {
         "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1,
         "annotations": marks,
@@ -111,6 +113,7 @@ def failed(reason: str, seconds: float = 60) -> dict[str, Any]:
 def worker(name: str, *, lost: float | None = None, state: State = State.OPEN, **more: Any) -> WorkerFacts:
     """A worker that answers, or one that has not for some seconds."""
     since = ago(lost) if lost is not None else None
+    more = {"clock": ClockReading(NOW), "silent_since": since} | more
     return WorkerFacts(name, lost is None, since, "connection refused" if lost is not None else "", state, **more)
 
 
@@ -135,6 +138,8 @@ def snapshot(
     inherited: bool = False,
     remembered: Assignment | None = None,
     now: datetime = NOW,
+    stops: LeaseStops = NO_STOPS,
+    led_since: datetime | None = None,
     **settings: Any,
 ) -> WorkloadSnapshot:
     """All that is known; every worker has taken such a Job before unless `accepted` is off.
@@ -166,6 +171,8 @@ def snapshot(
         inherited=inherited,
         runs=runs,
         remembered=remembered,
+        lease_stops=stops,
+        led_since=led_since,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from jobrelay.apimachinery.times import format_time
+from jobrelay.relay.fencing import LeaseStops
 from jobrelay.relay.model import State
 from jobrelay.relay.reconcile_original import CommitAssignment, ProbeWorker, Stage, WriteStatus, reconcile_original
 from jobrelay.workloads.names import ASSIGNMENT, MULTIKUEUE
@@ -202,9 +204,13 @@ FENCED = {"jobrelay.dev/fencing": "true"}
 
 
 def test_a_fenced_job_waits_for_the_end_of_its_lease_even_if_the_timeout_is_shorter() -> None:
-    original = job(cluster="a", status=running(), annotations=FENCED)
-    early = reconcile_original(snapshot(original, [worker("a", lost=361), B, C], lost_timeout=60, lease=300, margin=30))
-    late = reconcile_original(snapshot(original, [worker("a", lost=363), B, C], lost_timeout=60, lease=300, margin=30))
+    original = job(cluster="a", status=running(), annotations=FENCED, started=format_time(ago(60)))
+    early, late = (
+        reconcile_original(
+            snapshot(original, [worker("a", lost=lost), B, C], committed=False, lost_timeout=60, lease=300, margin=30)
+        )
+        for lost in (361, 363)
+    )
     assert early.action is None
     assert isinstance(late.action, CommitAssignment)
 
@@ -216,7 +222,8 @@ def test_fencing_can_be_turned_on_for_a_namespace_and_off_for_a_job() -> None:
 
 def test_a_job_that_its_lease_stopped_runs_again() -> None:
     original = job(cluster="a", status=running(), annotations=FENCED)
-    found = reconcile_original(snapshot(original, [A], {"a": mirror(status=failed("DeadlineExceeded"))}))
+    there = {"a": mirror(status=failed("DeadlineExceeded"))}
+    found = reconcile_original(snapshot(original, [A], there, stops=LeaseStops(1, 1, ago(10))))
     assert isinstance(found.action, CommitAssignment)
     assert found.action.assignment.epoch == 2
 

@@ -11,6 +11,7 @@ import asyncio
 import functools
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from email.utils import formatdate
 
 from jobrelay.cluster.apiserver.request import UserInfo, received
 from jobrelay.cluster.apiserver.response import ApiResponse, Stream
@@ -32,7 +33,11 @@ class InProcessTransport:
             raise ConnectError(f"{request}: the embedded cluster is not running")
         headers = _all_values(request.headers)
         answer = await api.handle(received(request.method, request.path, headers, request.body or b"", self._user))
-        fields = Headers(answer.fields()) if answer.headers or answer.warnings else _usual_fields(answer.media)
+        date = _http_date(int(api.server.now().timestamp()))
+        if answer.headers or answer.warnings:
+            fields = Headers([*answer.fields(), ("Date", date)])
+        else:
+            fields = _usual_fields(answer.media, date)
         if answer.stream is None:
             return Response(answer.code, fields, b"" if request.method == "HEAD" else answer.body)
         sink = _QueueSink()
@@ -88,6 +93,12 @@ def _all_values(headers: Mapping[str, str]) -> dict[str, Sequence[str]]:
 
 
 @functools.lru_cache(64)
-def _usual_fields(media: str) -> Headers:
+def _usual_fields(media: str, date: str) -> Headers:
     """The header fields of an answer without warnings or headers of its own."""
-    return Headers(ApiResponse(200, media=media).fields())
+    return Headers([*ApiResponse(200, media=media).fields(), ("Date", date)])
+
+
+@functools.lru_cache(64)
+def _http_date(seconds: int) -> str:
+    """A time as every HTTP server with a clock tells it."""
+    return formatdate(seconds, usegmt=True)

@@ -29,6 +29,8 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     cluster: str
     epoch: int
     uid: str = ""
+    started: str = ""
+    """When it started, as `Assignment.started`."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -49,10 +51,13 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     """The uid of the worker's cluster."""
     held: tuple[Run, ...] = ()
     """Earlier runs that may still exist."""
+    started: str = ""
+    """When the mirror of a fenced run started, by the worker's clock. While it is set, the run has a lease that ends by
+    itself; see `fencing`."""
 
     @property
     def run(self) -> Run:
-        return Run(self.cluster, self.epoch, self.uid)
+        return Run(self.cluster, self.epoch, self.uid, self.started)
 
     def encode(self) -> str:
         return _encoder.encode(self).decode()

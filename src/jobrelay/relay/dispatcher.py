@@ -208,6 +208,7 @@ def _concerns_mirror(kind: WorkloadKind, old: Object | None, new: Object) -> boo
         or old.metadata.annotations != new.metadata.annotations
         or old.metadata.labels != new.metadata.labels
         or read(old).started != read(new).started
+        or read(old).halted != read(new).halted
         or (read(new).end is not None and _end_is_written(kind, new))
     )
 

@@ -25,18 +25,26 @@ def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
 
 
 def lost_at(
-    worker: WorkerFacts | None, since: datetime | None, settings: Settings, grace: float | None
+    worker: WorkerFacts | None,
+    since: datetime | None,
+    settings: Settings,
+    grace: float | None,
+    led_since: datetime | None = None,
 ) -> datetime | None:
     """When the workloads of a worker that is lost since some time may be started elsewhere; None while it answers.
 
     `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
     lease that its worker may have received has certainly run out. The loss begins with the first unanswered request,
-    and leases are granted until that is suspicious.
+    and leases are granted until that is suspicious. An earlier leader may have granted some until `led_since`, when
+    this replica began to lead.
     """
     if since is None:
         return None
     declared = worker is not None and worker.state is State.LOST
     wait = 0.0 if declared else settings.lost_timeout
-    if grace is not None:
-        wait = max(wait, SUSPECT_AFTER + settings.lease + grace + settings.margin)
-    return since + timedelta(seconds=wait)
+    free_at = since + timedelta(seconds=wait)
+    if grace is None:
+        return free_at
+    silent = worker.silent_since if worker is not None and worker.silent_since is not None else since
+    silent = max(silent, led_since) if led_since is not None else silent
+    return max(free_at, silent + timedelta(seconds=SUSPECT_AFTER + settings.lease + grace + settings.margin))

@@ -137,12 +137,12 @@ class MirrorController:
 
     async def _carry_out(self, ref: WorkloadRef, snapshot: WorkloadSnapshot | None, decision: MirrorDecision) -> None:
         match decision.action:
-            case CreateMirror(body):
+            case CreateMirror(body, releases):
                 assert snapshot is not None
-                await self._create(ref, snapshot, dict(body))
-            case UpdateMirror(mirror, patch):
+                await self._create(ref, snapshot, dict(body), releases=releases)
+            case UpdateMirror(mirror, patch, releases):
                 assert snapshot is not None
-                await self._update(ref, snapshot, mirror, dict(patch))
+                await self._update(ref, snapshot, mirror, dict(patch), releases=releases)
             case DeleteMirror():
                 await self._delete(ref, decision.action)
             case ProveGone(run):
@@ -198,12 +198,14 @@ class MirrorController:
 
     # Creating
 
-    async def _create(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any]) -> None:
+    async def _create(
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any], *, releases: bool
+    ) -> None:
         resource, original = snapshot.adapter.resource, snapshot.original
         assert snapshot.assignment is not None
         run = snapshot.assignment.run
         try:
-            created = await self._send_creation(snapshot, run, body)
+            created = await self._send_creation(snapshot, run, body, releases=releases)
         except AlreadyExists:
             await self._examine(ref, snapshot, body["metadata"]["name"])
             return
@@ -222,10 +224,12 @@ class MirrorController:
         note = f"Mirror created {'again ' if again else ''}on {self._worker.name}"
         self._recorder.record(original, [EventNote("MirrorCreated", note, "Warning" if again else "Normal")])
 
-    async def _send_creation(self, snapshot: WorkloadSnapshot, run: Run, body: dict[str, Any]) -> Object:
+    async def _send_creation(
+        self, snapshot: WorkloadSnapshot, run: Run, body: dict[str, Any], *, releases: bool
+    ) -> Object:
         """Create a mirror, and keep account of whether it may exist."""
         runs = self._state.record(snapshot.original.uid).runs
-        before = runs.creation_sent(run)
+        before = runs.creation_sent(run, releases=releases)
         try:
             return await self._worker.client.create(snapshot.adapter.resource, body, field_manager=_FIELD_MANAGER)
         except BaseException as error:
@@ -313,7 +317,7 @@ class MirrorController:
     # Changing and removing
 
     async def _update(
-        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Mirror, patch: dict[str, Any]
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Mirror, patch: dict[str, Any], *, releases: bool
     ) -> None:
         record = self._state.record(snapshot.original.uid)
         generations = f"{snapshot.original.metadata.generation}/{mirror.obj.metadata.generation}"
@@ -321,11 +325,16 @@ class MirrorController:
             return
         resource, name = snapshot.adapter.resource, mirror.obj.name
         change = {**patch, "metadata": {**patch.get("metadata", {}), "uid": mirror.obj.uid}}
+        if releases and snapshot.assignment is not None:
+            record.runs.release_sent(snapshot.assignment.run)
+            change["metadata"]["resourceVersion"] = mirror.obj.resource_version
         try:
             new = await self._worker.client.patch(
                 resource, name, merge_patch(change), ref.key.namespace, field_manager=_FIELD_MANAGER
             )
-        except (NotFound, Conflict):
+        except (NotFound, Conflict) as error:
+            if releases and isinstance(error, Conflict):
+                raise  # only its status may have changed, which would not have it looked at again
             return  # the watch will report what became of it
         except StatusError as error:
             if _may_be_transient(error) or isinstance(error, Unauthorized):

@@ -42,6 +42,20 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockReading:
+    """A worker's clock at one moment, as its answers tell it."""
+
+    earliest: datetime
+    """Its time is not before this."""
+    uncertain: float = 0.0
+    """By how many seconds its time may be after that."""
+    jump: float = 0.0
+    """By how many seconds it was put forward, or back if negative, when that last happened; 0 if it was not."""
+    steady: float = 0.0
+    """For how many seconds it has not jumped."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerFacts:
     """One worker at one moment."""
 
@@ -71,6 +85,11 @@ class WorkerFacts:
     """How many mirrors there must be stopped before it may take new ones."""
     namespaces: tuple[str, ...] = ()
     """The only namespaces that it serves; all if empty."""
+    clock: ClockReading | None = None
+    """Its clock now; None while it has not told its time."""
+    silent_since: datetime | None = None
+    """Like `lost_since`, but by this process's own observation and monotonic time: neither a clock that jumps nor that
+    of another replica has a part in it."""
 
     identity: str = ""
     """The uid of its cluster; empty while it is unknown."""

@@ -9,6 +9,7 @@ from typing import Any
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
 from jobrelay.logs import get_logger
+from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.metrics import RelayMetrics
@@ -16,6 +17,7 @@ from jobrelay.relay.reconcile_original import (
     CommitAssignment,
     OriginalDecision,
     ProbeWorker,
+    RecordStart,
     Stage,
     WriteStatus,
     reconcile_original,
@@ -79,6 +81,8 @@ class OriginalController:
             self._dispatcher.pending.add(ref, snapshot.demand.shape)
         else:
             self._dispatcher.pending.placed(ref)
+        if decision.lease_stops is not None:
+            self._state.record(snapshot.original.uid).stopped_by_lease(decision.lease_stops)
         if decision.holds_status:
             self._state.record(snapshot.original.uid).hold_status(self._state.clock.monotonic())
         try:
@@ -94,6 +98,10 @@ class OriginalController:
             match decision.action:
                 case CommitAssignment():
                     obj = await self._commit(ref, snapshot, decision.action)
+                case RecordStart(assignment):
+                    obj = await self._patch(snapshot, _annotation(assignment))
+                    self._dispatcher.observe_original(self._state.kinds[ref.kind], obj)
+                    self._dispatcher.originals.add(ref)
                 case WriteStatus(status):
                     written = await self._write_status(ref, snapshot, dict(status))
                     if written is None or _lacks_end(snapshot, written):
@@ -112,7 +120,7 @@ class OriginalController:
         self._state.reserve(original, assignment.cluster, snapshot.demand)
         record.committing = True
         try:
-            new = await self._patch(snapshot, {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}})
+            new = await self._patch(snapshot, _annotation(assignment))
         except BaseException:
             record.committing = False
             self._state.cancel_reservation(kind, original)
@@ -195,6 +203,10 @@ class OriginalController:
         self._recorder.record(original, [tell for tell in tells if record.first_report(tell.reason, epoch)])
         if any(tell.reason == "Finished" for tell in tells):
             self._state.forget_record(original.uid)
+
+
+def _annotation(assignment: Assignment) -> dict[str, Any]:
+    return {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}}
 
 
 def _lacks_end(snapshot: WorkloadSnapshot, written: Object) -> bool:

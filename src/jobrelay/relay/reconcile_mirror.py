@@ -25,12 +25,17 @@ from jobrelay.workloads import MirrorParameters
 @dataclass(frozen=True, slots=True)
 class CreateMirror:
     body: Mapping[str, Any]
+    releases: bool = True
+    """Whether it runs at once, and is not held back first."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateMirror:
+    """`releases` if it lets a suspended mirror run: it must still be the version that was seen then."""
+
     mirror: Mirror
     patch: Mapping[str, Any]
+    releases: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +113,9 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
         return MirrorDecision(requeue_after=_until_let_go(snapshot))
     if snapshot.runs.may_exist(to.run):
         return MirrorDecision(requeue_after=_LOOK_AGAIN) if snapshot.unseen else MirrorDecision(ProveGone(to.run))
-    return MirrorDecision(
-        CreateMirror(snapshot.adapter.mirror(snapshot.original, mirror_parameters(snapshot, None, name)))
-    )
+    parameters = mirror_parameters(snapshot, None, name)
+    body = snapshot.adapter.mirror(snapshot.original, parameters)
+    return MirrorDecision(CreateMirror(body, releases=not parameters.suspend))
 
 
 def _until_let_go(snapshot: WorkloadSnapshot) -> float | None:
@@ -124,10 +129,14 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
         return _after_end(mirror, snapshot.settings, snapshot.now, reported=snapshot.workload.end is not None)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
-    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, mirror_parameters(snapshot, mirror, name))
+    parameters = mirror_parameters(snapshot, mirror, name)
+    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, parameters)
     if patch is not None:
-        return MirrorDecision(UpdateMirror(mirror, patch))
-    return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease, snapshot.now))
+        resumed = mirror.facts.suspended and not (parameters.suspend or snapshot.workload.suspended)
+        return MirrorDecision(UpdateMirror(mirror, patch, resumed))
+    if mirror.facts.suspended and parameters.suspend:
+        return MirrorDecision(requeue_after=_LOOK_AGAIN)
+    return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease))
 
 
 def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: bool) -> MirrorDecision:
@@ -147,5 +156,9 @@ def mirror_parameters(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: s
     """What the mirror of the current epoch has to carry."""
     to = snapshot.assignment
     epoch = to.epoch if to is not None else 0
-    ends = deadline(snapshot.workload, mirror.facts if mirror is not None else None, snapshot.lease, snapshot.now)
-    return MirrorParameters(snapshot.settings.origin, epoch, name, ends)
+    facts = mirror.facts if mirror is not None else None
+    held = snapshot.lease is not None and (
+        mirror is None or (mirror.facts.suspended and snapshot.obstacle(mirror) != "")
+    )
+    ends = deadline(snapshot.workload, facts, snapshot.lease, snapshot.now, rests=held)
+    return MirrorParameters(snapshot.settings.origin, epoch, name, ends, held)

@@ -20,11 +20,13 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+import msgspec
+
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.admission import NotAdmitted, admit
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
-from jobrelay.relay.fencing import stopped_by_lease
+from jobrelay.relay.fencing import LeaseStops, stopped_by_lease
 from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
@@ -36,7 +38,7 @@ _HOLD: Final = {Urgency.NOW: 0.0, Urgency.SOON: 1.0, Urgency.LATER: 8.0}
 _MAX_JUMP: Final = 1000
 """By how much the epoch of a mirror may exceed that of the assignment, which may come from a backup."""
 _LOOK_AGAIN: Final = 5.0
-"""How often it is looked whether workers that were not seen yet have been seen, in seconds."""
+"""How often it is looked at what only time changes: clocks, and workers that were not seen yet; in seconds."""
 
 
 class Stage(StrEnum):
@@ -67,6 +69,13 @@ class CommitAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordStart:
+    """Write to the original, unless it has changed meanwhile, whether the start of the same run is known."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
 class WriteStatus:
     """Replace the original's status."""
 
@@ -86,13 +95,15 @@ class OriginalDecision:
 
     stage: Stage
     sentence: str
-    action: CommitAssignment | WriteStatus | ProbeWorker | None = None
+    action: CommitAssignment | RecordStart | WriteStatus | ProbeWorker | None = None
     events: tuple[EventNote, ...] = ()
     requeue_after: float | None = None
     placement: Placement | None = None
     """The verdicts on all workers, if a placement was tried."""
     holds_status: bool = False
     """Whether a new status is held back, to be written together with the next change."""
+    lease_stops: LeaseStops | None = None
+    """How often in a row its runs were stopped by their leases, if the last one just was."""
 
 
 def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -187,6 +198,8 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     if placement.chosen is None:
         waits = min((refusal.until for refusal in snapshot.refused.values()), default=None)
         again = (waits - snapshot.now).total_seconds() if waits is not None else None
+        if snapshot.fenced and any(map(snapshot.clock_problem, snapshot.workers)):
+            again = min(again or _LOOK_AGAIN, _LOOK_AGAIN)
         told = (EventNote("NotPlaced", sentence, "Warning"),)
         return OriginalDecision(stage, sentence, events=told, requeue_after=again, placement=placement)
     if not snapshot.accepted(placement.chosen):
@@ -218,8 +231,10 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     assert worker is not None
     if mirror is not None and mirror.facts.end is not None:
         if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
-            return _place(snapshot, {}, Stage.PLACING, f"{worker.name} stopped it when its lease ran out.")
+            return _stopped(snapshot, to, mirror)
         return _return(snapshot, mirror)
+    if mirror is not None and (start := _known_start(snapshot, mirror)) != bool(to.started):
+        return _record_start(to, mirror, known=start)
     if mirror is None and not worker.serves(snapshot.original.namespace):
         return _not_served(snapshot, to)
     if why := snapshot.forbidden(worker):
@@ -235,6 +250,36 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     return _return(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to, worker)
 
 
+def _known_start(snapshot: WorkloadSnapshot, mirror: Mirror) -> bool:
+    """Whether a fenced mirror has been started, with a deadline that ends in time."""
+    return snapshot.fenced and snapshot.lease is not None and snapshot.lease.holds(mirror.facts)
+
+
+def _record_start(to: Assignment, mirror: Mirror, *, known: bool) -> OriginalDecision:
+    started = mirror.facts.started
+    text = format_time(started) if known and started is not None else ""
+    sentence = (
+        f"It was started on {to.cluster}; that is recorded, so that its lease can be waited out."
+        if known
+        else (f"It is not leased on {to.cluster} at present; that is recorded before it is started again.")
+    )
+    return OriginalDecision(Stage.RUNNING, sentence, RecordStart(msgspec.structs.replace(to, started=text)))
+
+
+def _stopped(snapshot: WorkloadSnapshot, to: Assignment, mirror: Mirror) -> OriginalDecision:
+    """Its lease ran out: start it again, after a pause that grows with each time in a row."""
+    stops = snapshot.lease_stops.after(to.epoch, mirror.facts, snapshot.now)
+    left = stops.left(snapshot.now)
+    why = (
+        f"{to.cluster} stopped it when its lease ran out{f', for the {stops.count}. time' if stops.count > 1 else ''}."
+    )
+    if left <= 0:
+        return _place(snapshot, {}, Stage.PLACING, why)
+    sentence = f"{why} It is started again at {format_time(snapshot.now + timedelta(seconds=left))}."
+    told = (EventNote("LeaseExpired", sentence, "Warning"),)
+    return OriginalDecision(Stage.PLACING, sentence, events=told, requeue_after=left, lease_stops=stops)
+
+
 def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision:
     """The worker is lost; in `left` seconds the workload may be started elsewhere."""
     worker, since = snapshot.worker_of(to.run), snapshot.lost_since(to.run)
@@ -246,12 +291,15 @@ def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDe
     if gone >= snapshot.settings.loss_event_after:
         told = (EventNote("WorkerLost", lost, "Warning"),)
     again = snapshot.settings.loss_event_after - gone
+    declared = worker is not None and worker.state is State.LOST
+    if not snapshot.lease_ends(to.run):
+        return _may_start_late(snapshot, to, lost, told, again)
     if left > 0:
         at = format_time(snapshot.now + timedelta(seconds=left))
         sentence = f"{lost}; it is started elsewhere at {at} unless that worker returns."
         again = min(left, again) if again > 0 else left
         return OriginalDecision(Stage.WORKER_LOST, sentence, events=told, requeue_after=again)
-    if snapshot.frozen and (worker is None or worker.state is not State.LOST):
+    if snapshot.frozen and not declared:
         sentence = f"{lost}; most workers were lost at once, so the relay assumes that it is cut off and moves nothing."
         told = (*told, EventNote("Frozen", sentence, "Warning"))
         return OriginalDecision(Stage.FROZEN, sentence, events=told, requeue_after=15.0)
@@ -262,6 +310,20 @@ def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDe
 def _why_unregistered(snapshot: WorkloadSnapshot, to: Assignment) -> str:
     renamed = to.cluster in snapshot.workers
     return "its name is that of another cluster now" if renamed else "it is no longer registered"
+
+
+def _may_start_late(
+    snapshot: WorkloadSnapshot, to: Assignment, lost: str, told: tuple[EventNote, ...], again: float
+) -> OriginalDecision:
+    """The mirror may have been released, and nobody has seen it start: it may at any time, so no wait is enough."""
+    how = "declare it lost" if to.cluster in snapshot.workers else "register it again, and declare it lost"
+    sentence = (
+        f"{lost}; its start there was not seen, so it may still start there at any time. It is fenced, and is not "
+        f"started elsewhere unless that worker returns; if it is gone for good, {how}."
+    )
+    if told:
+        told = (*told, EventNote("StartUnknown", sentence, "Warning"))
+    return OriginalDecision(Stage.WORKER_LOST, sentence, events=told, requeue_after=again if again > 0 else None)
 
 
 def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFacts) -> OriginalDecision:
@@ -275,8 +337,8 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFa
         return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {worker.name} is connected.")
     if snapshot.runs.may_exist(to.run) and snapshot.unseen:
         return _unseen(snapshot)
-    if snapshot.obstacle:
-        return OriginalDecision(Stage.MIRRORING, f"It starts on {worker.name} later: {snapshot.obstacle}.")
+    if snapshot.doubt:
+        return OriginalDecision(Stage.MIRRORING, f"It starts on {worker.name} later: {snapshot.doubt}.")
     failed = f"; the last attempt failed: {snapshot.last_error}" if snapshot.last_error else ""
     return OriginalDecision(Stage.MIRRORING, f"Its mirror is being created on {worker.name}{failed}.")
 
@@ -284,8 +346,8 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFa
 def _waits_for_runs(snapshot: WorkloadSnapshot, worker: str) -> str:
     runs = ", ".join(f"run {run.epoch} on {run.cluster}" for run in snapshot.held)
     sentence = f"It starts on {worker} when {runs} is gone"
-    if snapshot.obstacle:
-        return f"{sentence}: {snapshot.obstacle}."
+    if snapshot.doubt:
+        return f"{sentence}: {snapshot.doubt}."
     free_at = min(filter(None, map(snapshot.free_at, snapshot.held)), default=None)
     return f"{sentence}{f', or lost at {format_time(free_at)}' if free_at is not None else ''}."
 
@@ -302,6 +364,11 @@ def _not_served(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
 
 def _return(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     """Write the status back: at once if more than counts changed, otherwise together with the next change."""
+    facts = mirror.facts
+    if snapshot.lease is not None and facts.suspended and facts.end is None and not snapshot.workload.suspended:
+        why = snapshot.obstacle(mirror)
+        sentence = f"Its mirror on {mirror.worker} is held back{f': {why}' if why else ', and is being released'}."
+        return OriginalDecision(Stage.MIRRORING, sentence)
     status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)
     stage, sentence = Stage.RUNNING, _where(snapshot, mirror)
     if status is None:

@@ -25,6 +25,8 @@ class KnownRun:
     """Whether this process wrote its assignment, so that nobody else can have sent its creation."""
     sent: bool = False
     """Whether this process sent the creation of its mirror, and was not told that it had no effect."""
+    released: bool = False
+    """Whether this process sent something that lets its mirror run: a creation that does not suspend it, a release."""
     unsettled_at: float | None = None
     """When a creation last ended without an answer, in monotonic time: it may still take effect later."""
     gone: bool = False
@@ -57,20 +59,32 @@ class RunHistory:
         known = self._runs.get(run.key)
         return known is None or known.may_exist
 
+    def is_withheld(self, run: Run) -> bool:
+        """Whether a run has certainly not been released: its mirror, if there is one, is suspended."""
+        known = self._runs.get(run.key)
+        return known is not None and known.committed_here and not known.released
+
     def seen(self, run: Run) -> None:
-        """The assignment of an original names a run."""
-        if run.key not in self._runs:
+        """The assignment of an original names a run, and perhaps its start."""
+        known = self._runs.get(run.key)
+        if known is None:
             self._runs[run.key] = KnownRun(run)
+        elif known.run != run:
+            self._runs[run.key] = replace(known, run=run)
 
     def committed(self, run: Run) -> None:
         """This process has written the assignment to a run, and has sent nothing for it before."""
         self._runs[run.key] = replace(self.known(run), committed_here=True)
 
-    def creation_sent(self, run: Run) -> KnownRun:
-        """The creation of its mirror is sent; returns what was known before."""
+    def creation_sent(self, run: Run, *, releases: bool = True) -> KnownRun:
+        """The creation of its mirror is sent, which lets it run or does not; returns what was known before."""
         before = self.known(run)
-        self._runs[run.key] = replace(before, sent=True, gone=False)
+        self._runs[run.key] = replace(before, sent=True, gone=False, released=before.released or releases)
         return before
+
+    def release_sent(self, run: Run) -> None:
+        """Something is sent that lets its mirror run."""
+        self._runs[run.key] = replace(self.known(run), released=True)
 
     def creation_had_no_effect(self, before: KnownRun) -> None:
         """The cluster answered that it created nothing."""

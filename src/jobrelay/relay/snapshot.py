@@ -9,6 +9,7 @@ from functools import cached_property
 
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
@@ -66,8 +67,12 @@ class WorkloadSnapshot:
     """The newest assignment that this process wrote, or the one that it found first."""
     committing: bool = False
     """Whether another assignment is being written."""
-    obstacle: str = ""
+    doubt: str = ""
     """Why an earlier run could not be proven gone yet."""
+    lease_stops: LeaseStops = NO_STOPS
+    """How often in a row its runs were stopped by their leases."""
+    led_since: datetime | None = None
+    """When this replica began to lead."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
@@ -82,8 +87,30 @@ class WorkloadSnapshot:
         return own == "true" if own in ("true", "false") else self.settings.fencing
 
     @property
-    def lease(self) -> float | None:
-        return self.settings.lease if self.fenced else None
+    def lease(self) -> Lease | None:
+        """How the mirror of the current epoch is leased; None if it is not.
+
+        A lease on record is kept until the record is removed, even if the workload is not fenced any more.
+        """
+        to = self.assignment
+        if not self.fenced and (to is None or not to.started):
+            return None
+        worker = self.workers.get(self.runs_on)
+        return Lease(self.settings.lease, worker.clock if worker is not None else None)
+
+    def obstacle(self, mirror: Mirror) -> str:
+        """Why a fenced mirror that is suspended is not released now; empty if it can be."""
+        if self.workload.suspended:
+            return "it is suspended"
+        if not mirror.facts.halted:
+            return f"the Job controller of {mirror.worker} has not looked at it yet"
+        if self.assignment is not None and self.assignment.started:
+            return "the record of its start has to be removed first"
+        return self.clock_problem(mirror.worker)
+
+    def clock_problem(self, worker: str) -> str:
+        """Why a worker's clock does not allow leases there; empty if it does."""
+        return clock_problem(self.workers[worker].clock if worker in self.workers else None, self.settings.margin)
 
     @cached_property
     def frozen(self) -> bool:
@@ -121,16 +148,28 @@ class WorkloadSnapshot:
 
     def free_at(self, run: Run) -> datetime | None:
         """When the rule for lost workers lets a run go; None while its cluster answers."""
-        grace = self.demand.grace if self.fenced else None
-        return lost_at(self.worker_of(run), self.lost_since(run), self.settings, grace)
+        leased = self.fenced and not self.runs.is_withheld(run)
+        grace = self.demand.grace if leased else None
+        return lost_at(self.worker_of(run), self.lost_since(run), self.settings, grace, self.led_since)
+
+    def lease_ends(self, run: Run) -> bool:
+        """Whether a run that is out of reach can be waited out.
+
+        One that is fenced, may have been released and was not seen to start may start there at any time: only an
+        operator can declare it lost.
+        """
+        return not self.fenced or bool(run.started) or self.runs.is_withheld(run) or self._declared_lost(run)
 
     def lets_go(self, run: Run) -> bool:
         """Whether the rule for lost workers lets a run go now."""
         free_at = self.free_at(run)
-        if free_at is None or free_at > self.now:
+        if free_at is None or free_at > self.now or not self.lease_ends(run):
             return False
+        return not self.frozen or self._declared_lost(run)
+
+    def _declared_lost(self, run: Run) -> bool:
         worker = self.worker_of(run)
-        return not self.frozen or (worker is not None and worker.state is State.LOST)
+        return worker is not None and worker.state is State.LOST
 
     @cached_property
     def held(self) -> tuple[Run, ...]:
@@ -168,7 +207,7 @@ class WorkloadSnapshot:
 
     def _given_up(self, worker: WorkerFacts) -> bool:
         grace = self.demand.grace if self.fenced else None
-        free_at = lost_at(worker, worker.lost_since, self.settings, grace)
+        free_at = lost_at(worker, worker.lost_since, self.settings, grace, self.led_since)
         return free_at is not None and free_at <= self.now
 
     # Placement
@@ -218,5 +257,6 @@ class WorkloadSnapshot:
             refused | dict(avoid or {}),
             seed=self.workload.uid,
             namespace=self.original.namespace,
+            unfit={name: why for name in self.workers if (why := self.clock_problem(name))} if self.fenced else {},
         )
         return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.fencing import NO_STOPS
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.runs import NO_RUNS
@@ -82,8 +84,15 @@ class SnapshotBuilder:
             record.runs if record is not None else NO_RUNS,
             record.assignment if record is not None else None,
             record.committing if record is not None else False,
-            record.obstacle if record is not None else "",
+            record.doubt if record is not None else "",
+            record.lease_stops if record is not None else NO_STOPS,
+            self._led(),
         )
+
+    def _led(self) -> datetime:
+        """When this replica began to lead, as its clock shows it now."""
+        clock = self._state.clock
+        return clock.now() - timedelta(seconds=clock.monotonic() - self._state.leading_since)
 
     def workers(self) -> list[WorkerFacts]:
         """The facts of all registered workers, in their order."""

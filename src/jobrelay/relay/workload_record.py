@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.runs import RunHistory
 
@@ -27,10 +28,12 @@ class WorkloadRecord:
     """The newest assignment that this process wrote, or the one that it found first."""
     committing: bool = False
     """Whether an assignment is being written: nothing is created for the one before any more."""
-    obstacle: str = ""
+    doubt: str = ""
     """Why a run could not be proven gone yet."""
     absent_since: float | None = None
     """Since when its mirror has been found absent while its pods may still run, in monotonic time."""
+    lease_stops: LeaseStops = NO_STOPS
+    """How often in a row its runs were stopped by their leases."""
     failures: int = 0
     """How often in a row creating the mirror failed with an error that may be transient."""
     last_error: str = ""
@@ -75,11 +78,14 @@ class WorkloadRecord:
 
     def doubted(self, why: str, absent_since: float | None) -> None:
         """A run could not be proven gone."""
-        self.obstacle, self.absent_since = why, absent_since
+        self.doubt, self.absent_since = why, absent_since
 
     def proved_gone(self, run: Run) -> None:
         self.runs.proved_gone(run)
-        self.obstacle, self.absent_since = "", None
+        self.doubt, self.absent_since = "", None
+
+    def stopped_by_lease(self, stops: LeaseStops) -> None:
+        self.lease_stops = stops
 
     def mirror_created(self, epoch: int) -> bool:
         """Returns whether this epoch had a mirror before."""

@@ -61,6 +61,8 @@ class Workload:
     deleting: bool = False
     deadline: int | None = None
     """Seconds after `started` at which the cluster that runs it stops it."""
+    halted: bool = False
+    """Whether the controller that runs it has confirmed its suspension, and has not resumed it since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class WorkloadDemand:
 
 @dataclass(frozen=True, slots=True)
 class MirrorParameters:
-    """What the relay decides about a mirror: whose it is, which run it is, its name and its deadline."""
+    """What the relay decides about a mirror: whose it is, which run it is, its name, its deadline, and whether it may
+    run."""
 
     origin: str
     epoch: int
@@ -98,6 +101,8 @@ class MirrorParameters:
     """The mirror's own name; its namespace is that of the original."""
     deadline: int | None = None
     """Seconds after its start at which the worker is to stop it; None leaves what the user asked for."""
+    suspend: bool = False
+    """Whether it is suspended although the user did not ask for that."""
 
 
 @runtime_checkable
@@ -116,7 +121,8 @@ class Adapter(Protocol):
 
     @property
     def enforces_deadline(self) -> bool:
-        """Whether a worker stops a mirror at its deadline by itself. Without that, the kind cannot be fenced."""
+        """Whether a worker stops a mirror at its deadline by itself, and confirms a suspension (`Workload.halted`).
+        Without that, the kind cannot be fenced."""
         ...
 
     def read(self, obj: Object) -> Workload:

@@ -67,6 +67,11 @@ def _explain_excluded(candidate: Candidate) -> Rejection:
     return Rejection(f"it is excluded for this workload: {cause}", "it accepts the workload when it is asked again")
 
 
+def _explain_unfit(candidate: Candidate) -> Rejection:
+    why = candidate.request.unfit[candidate.worker.name]
+    return Rejection(f"it cannot fence the workload: {why}", "a steady clock there, whose time its answers tell")
+
+
 def _never_fits(candidate: Candidate) -> bool:
     """Whether no pod could ever run there."""
     fit = candidate.fit
@@ -123,6 +128,11 @@ FILTERS: Final = (
         lambda candidate: candidate.worker.name in candidate.request.excluded,
         _explain_excluded,
         lambda request: bool(request.excluded),
+    ),
+    Filter(
+        lambda candidate: candidate.worker.name in candidate.request.unfit,
+        _explain_unfit,
+        lambda request: bool(request.unfit),
     ),
 )
 """In the order in which they are evaluated; the first that rejects gives the reason."""

@@ -36,6 +36,8 @@ class PlacementRequest:
     """Other problems of its annotations."""
     namespace: str = ""
     """The namespace of the workload and of its mirror."""
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    """Workers that cannot fence it, and why; empty if it is not fenced."""
 
 
 def read_request(
@@ -45,6 +47,7 @@ def read_request(
     *,
     seed: str = "",
     namespace: str = "",
+    unfit: Mapping[str, str] | None = None,
 ) -> PlacementRequest:
     """Read the placement annotations of a workload."""
     problems: list[str] = []
@@ -59,7 +62,7 @@ def read_request(
             problems.append(f"annotation {CLUSTER_SELECTOR} is not a label selector: {error}")
     problem = "; ".join(problems)
     return PlacementRequest(
-        pinned, preferred, selector, previous, excluded or {}, seed, problem, tuple(notes), namespace
+        pinned, preferred, selector, previous, excluded or {}, seed, problem, tuple(notes), namespace, unfit or {}
     )
 
 

@@ -92,6 +92,8 @@ class WorkerConnection:
         self.seen = False
         """Whether its mirrors have been read."""
         self.lost_since = loss.since if loss is not None else None
+        self._silent_since = clock.monotonic()
+        """Since when this process has not reached it, in monotonic time; only while `lost_since` is set."""
         self.reason = loss.reason if loss is not None else "it has not been reached yet"
         self.last_loss: Loss | None = None
         self.version: Version | None = None
@@ -174,7 +176,14 @@ class WorkerConnection:
             namespaces=self.spec.namespaces,
             identity=self._identity,
             seen=self.seen,
+            clock=self._transport.worker_clock.reading,
+            silent_since=self._silence(),
         )
+
+    def _silence(self) -> datetime | None:
+        if self.lost_since is None:
+            return None
+        return self._clock.now() - timedelta(seconds=self._clock.monotonic() - self._silent_since)
 
     def has_namespace(self, name: str) -> bool:
         """Whether a namespace is known to exist there."""
@@ -252,6 +261,7 @@ class WorkerConnection:
             self._fail(describe(AnotherCluster("its caches are reset")))
             self.mirrors.start_over()
             self._feed.start_over()
+            self._transport.worker_clock.start_over()
             self._namespaces.clear()
         self._identity = found or self._identity
         self.is_self = bool(found) and found == self._home
@@ -335,6 +345,8 @@ class WorkerConnection:
             log.info("worker not connected", worker=self.name, reason=reason)
         self.attempts += 1
         self.connected, self.reason, self._suspected = False, reason, False
-        silent = timedelta(seconds=self._transport.unanswered.silence)
-        self.lost_since = self.lost_since or self._clock.now() - silent
+        if self.lost_since is None:
+            silence = self._transport.unanswered.silence
+            self.lost_since = self._clock.now() - timedelta(seconds=silence)
+            self._silent_since = self._clock.monotonic() - silence
         self._changed()

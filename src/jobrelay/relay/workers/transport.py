@@ -1,10 +1,10 @@
 """The transport to one worker.
 
 All requests to one worker go through one `WorkerTransport`. It records when the worker last answered, so that
-heartbeats are sent only after silence, and which requests are unanswered. It limits the size of what is read: of a
-whole response, or of one event of a watch. And it allows the transport below to be replaced: after a rotation of
-credentials new requests use the new transport, while open watches stay on the old one, which is closed after the last
-of them.
+heartbeats are sent only after silence, which requests are unanswered, and what time it is there. It limits the size of
+what is read: of a whole response, or of one event of a watch. And it allows the transport below to be replaced: after a
+rotation of credentials new requests use the new transport, while open watches stay on the old one, which is closed
+after the last of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from jobrelay.kube import Clock, ConnectError, ProtocolError, Request, Response, Transport
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
 from jobrelay.relay.workers.unanswered import UnansweredRequests
+from jobrelay.relay.workers.worker_clock import WorkerClock
 
 MAX_SIZE = 8 * 1024 * 1024
 
@@ -56,6 +57,7 @@ class WorkerTransport:
     ) -> None:
         self._clock = clock
         self.unanswered = UnansweredRequests(clock, suspect_after, on_suspect)
+        self.worker_clock = WorkerClock(clock)
         self._max_size = max_size
         self._inner: _Inner | None = None
         self._retired: list[_Inner] = []
@@ -82,6 +84,7 @@ class WorkerTransport:
             raise ConnectError(f"{request}: there is no connection to this worker")
         inner.reading += 1
         self.unanswered.sent()
+        sent = self._clock.monotonic()
         try:
             response = await inner.transport.send(request)
         except BaseException:
@@ -91,6 +94,7 @@ class WorkerTransport:
         self.unanswered.ended()
         if response.status < 500:
             self._heard()
+            self.worker_clock.answered(response.headers.get("date", ""), sent)
         if response.whole is not None and len(response.whole) <= self._max_size:
             await inner.release()
             return response

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED, JOB_NAME
+from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED, JOB_NAME, SUSPENDED
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
@@ -63,6 +63,7 @@ def _read(raw: bytes) -> Workload:
         end=_outcome(summary.status),
         deleting=obj.deleting,
         deadline=summary.spec.active_deadline_seconds,
+        halted=any(one.type == SUSPENDED and one.status == "True" for one in summary.status.conditions),
     )
 
 

@@ -1,7 +1,7 @@
 """The conditions of an original, merged with those of its mirror.
 
 A condition of the mirror replaces the one of the same type; types that only the original has stay, whoever wrote
-them. Three cases need more than that.
+them. Four cases need more than that.
 
 An announced end is final. `SuccessCriteriaMet` and `FailureTarget` can never be taken back. If the worker was lost
 after one of them, no later run can change the result: the original ends as announced as soon as a mirror is seen that
@@ -12,6 +12,9 @@ cluster requires; it is added together with the terminal one.
 
 A mirror that is created when its original is resumed was itself never suspended and has no such condition. The
 original then gets what the Job controller would write: that it was resumed when the mirror started.
+
+A mirror may also be suspended by the relay, before it is released, which is not the user's concern. So `Suspended`
+follows the mirror only where it answers the user: True while the original is to be suspended, False to end that.
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ def merged_conditions(original: MergeJob, mirror: MergeJob, created: str | None)
     for end in _ENDS:
         for type_ in end:
             told.pop(type_, None)
-    if SUSPENDED not in told and _resumes(original, mirror):
+    if SUSPENDED in told and not _answers_user(original, told[SUSPENDED], known):
+        del told[SUSPENDED]
+    elif SUSPENDED not in told and _resumes(original, mirror):
         told[SUSPENDED] = suspension(False, mirror.status.start_time)
     told.update((one.type, one) for one in ended)
     return tuple((known | told).values())
@@ -110,6 +115,11 @@ def _end_conditions(known: _Conditions, told: _Conditions, created: str | None) 
         return [told[taken.interim]]
     interim = told[taken.interim] if _is_true(told, taken.interim) else replace(ended, type=taken.interim)
     return [interim, ended]
+
+
+def _answers_user(original: MergeJob, told: Condition, known: _Conditions) -> bool:
+    """Whether a mirror's suspension, or the end of one, is what the user of the original asked for."""
+    return original.spec.suspend if told.true else _is_true(known, SUSPENDED)
 
 
 def _resumes(original: MergeJob, mirror: MergeJob) -> bool:

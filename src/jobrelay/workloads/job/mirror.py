@@ -37,6 +37,8 @@ def mirror(original: Object, parameters: MirrorParameters) -> dict[str, Any]:
     job = original.decode()
     metadata = mirror_metadata(original, parameters, user_labels(original))
     spec = mirror_spec(job, parameters.deadline)
+    if parameters.suspend:
+        spec["suspend"] = True
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
@@ -69,15 +71,21 @@ def _not_generated(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def mirror_patch(original: Object, mirror: Object, parameters: MirrorParameters) -> dict[str, Any] | None:
-    """A merge patch with what a user may change on a Job, as far as a worker allows it; also restores the metadata."""
+    """A merge patch with what a user may change on a Job, as far as a worker allows it; also restores the metadata.
+
+    Scheduling directives are forwarded when the mirror is released, if the relay holds it back.
+    """
     patch: dict[str, Any] = {}
     if metadata := metadata_patch(original, mirror, parameters):
         patch["metadata"] = metadata
     wanted, found = original.decode(MutableJob).spec, mirror.decode(MutableJob)
     if parameters.deadline is not None:
         wanted = replace(wanted, active_deadline_seconds=parameters.deadline)
+    if parameters.suspend:
+        wanted = replace(wanted, suspend=True)
     spec = _changed_spec(msgspec.to_builtins(wanted), msgspec.to_builtins(found.spec))
-    if found.spec.suspend and found.status.start_time is None and (template := _changed_template(original, mirror)):
+    may_change = found.spec.suspend and found.status.start_time is None and not parameters.suspend
+    if may_change and (template := _changed_template(original, mirror)):
         spec["template"] = template
     if spec:
         patch["spec"] = spec
