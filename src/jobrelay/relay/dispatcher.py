@@ -16,7 +16,7 @@ from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
-from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key, origin_uid
 
 _URGENT = 10
 
@@ -118,6 +118,10 @@ class Dispatcher:
             worker.mirrors[kind.adapter.resource].subscribe(partial(self._mirror_event, worker, queue, kind))
             for kind in self._state.kinds.values()
         ]
+        subscriptions += [
+            worker.mirrors[kind.adapter.resource].unproven.subscribe(partial(self._lookalike_event, worker, kind))
+            for kind in self._state.kinds.values()
+        ]
 
         def remove() -> None:
             for unsubscribe in subscriptions:
@@ -167,6 +171,19 @@ class Dispatcher:
         self.originals.add(ref)
         if old is None or new is None:
             self.pending.retry_soon()
+
+    def _lookalike_event(
+        self, worker: WorkerConnection, kind: WorkloadKind, old: Object | None, new: Object | None
+    ) -> None:
+        """Queue the originals that a look-alike names or named: they tell of it, or may have waited for its end."""
+        self._state.lookalike_changed(kind, worker.name, worker.is_self, old, new)
+        for uid in {origin_uid(obj) for obj in (old, new) if obj is not None} if old is None or new is None else ():
+            original = kind.original_with(uid)
+            if original is not None:
+                ref, to = WorkloadRef(kind.name, original.key), assignment_of(original)
+                self.originals.add(ref)
+                if to is not None:
+                    self.enqueue_mirror(ref, to.cluster)
 
     def _mirror_deleted(self, ref: WorkloadRef, kind: WorkloadKind, worker: str, queue: MirrorQueue) -> None:
         """The worker of the next run may create its mirror now."""

@@ -72,6 +72,9 @@ class WorkerFacts:
     namespaces: tuple[str, ...] = ()
     """The only namespaces that it serves; all if empty."""
 
+    identity: str = ""
+    """The uid of its cluster; empty while it is unknown."""
+
     def serves(self, namespace: str) -> bool:
         """Whether workloads of a namespace may run there."""
         return not self.namespaces or namespace in self.namespaces

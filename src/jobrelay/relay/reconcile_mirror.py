@@ -1,8 +1,7 @@
 """Decides the next step for the mirror of one workload on one worker.
 
 `reconcile_mirror` is a pure function of a snapshot and one worker, so that each worker has its own queue and a slow one
-delays only itself. Only mirrors that carry our origin and the original's uid are touched (own-only): a snapshot holds
-no others. A mirror is created only for a committed assignment (commit-first), and only while no other reachable worker
+delays only itself. Only mirrors that are proven to be ours are touched (own-only): a snapshot holds no others. A mirror is created only for a committed assignment (commit-first), and only while no other reachable worker
 holds one (one-run).
 """
 
@@ -89,9 +88,10 @@ def _create(snapshot: WorkloadSnapshot, worker: str, name: str) -> MirrorDecisio
         return NOTHING  # `reconcile_original` places it anew
     if not facts.connected or any(other is not None and other.connected for other in others):
         return NOTHING
-    return MirrorDecision(
-        CreateMirror(snapshot.adapter.mirror(snapshot.original, mirror_parameters(snapshot, None, name)))
-    )
+    if snapshot.unproven:
+        return NOTHING  # one of them may be a run of it
+    parameters = mirror_parameters(snapshot, None, name, snapshot.proof(worker, name))
+    return MirrorDecision(CreateMirror(snapshot.adapter.mirror(snapshot.original, parameters)))
 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
@@ -99,7 +99,8 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
         return _after_end(mirror, snapshot.settings, snapshot.now, reported=snapshot.workload.end is not None)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
-    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, mirror_parameters(snapshot, mirror, name))
+    parameters = mirror_parameters(snapshot, mirror, name, snapshot.proof(mirror.worker, name))
+    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, parameters)
     if patch is not None:
         return MirrorDecision(UpdateMirror(mirror, patch))
     return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease, snapshot.now))
@@ -118,9 +119,11 @@ def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: b
     return MirrorDecision(DeleteMirror(mirror, f"it finished {settings.keep_finished:g} s ago"))
 
 
-def mirror_parameters(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: str) -> MirrorParameters:
+def mirror_parameters(
+    snapshot: WorkloadSnapshot, mirror: Mirror | None, name: str, proof: str = ""
+) -> MirrorParameters:
     """What the mirror of the current epoch has to carry."""
     to = snapshot.assignment
     epoch = to.epoch if to is not None else 0
     ends = deadline(snapshot.workload, mirror.facts if mirror is not None else None, snapshot.lease, snapshot.now)
-    return MirrorParameters(snapshot.settings.origin, epoch, name, ends)
+    return MirrorParameters(snapshot.settings.origin, epoch, name, ends, proof)

@@ -8,12 +8,16 @@ from datetime import datetime
 from functools import cached_property
 
 from jobrelay.kube import Object
+from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.health import frozen
+from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
+from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
 
@@ -56,6 +60,10 @@ class WorkloadSnapshot:
     """The error of the last attempt to create or change its mirror."""
     attempted_epoch: int = 0
     """The last epoch that this process has sent the creation of a mirror for."""
+    keys: ProofKeys = field(default_factory=ProofKeys)
+    """The keys that sign proofs; none before they are read."""
+    lookalikes: Mapping[tuple[str, Key], LookAlike] = field(default_factory=dict)
+    """By worker and key: objects that name this original, but are not proven to be its mirrors."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
@@ -84,6 +92,37 @@ class WorkloadSnapshot:
             return None
         found = self.mirrors.get(self.assignment.cluster)
         return found if found is not None and found.epoch == self.assignment.epoch else None
+
+    @cached_property
+    def unproven(self) -> tuple[LookAlike, ...]:
+        """The look-alikes that may be mirrors, since they are where one would be: no run is started beside them."""
+        if not self.lookalikes:
+            return ()
+        key = self.original.key
+        places = [
+            (worker, own, Key(key.namespace, mirror_name(key, own_cluster=own)))
+            for worker, facts in self.workers.items()
+            for own in (False, True)
+            if facts.connected
+        ]
+        found = [(own, self.lookalikes.get((worker, place))) for worker, own, place in places]
+        return tuple(each for own, each in found if each is not None and each.own_cluster is own)
+
+    def proof(self, worker: str, name: str) -> str:
+        """The proof of the mirror of the current epoch on a worker, under this name."""
+        assert self.assignment is not None
+        cluster = cluster_binding(worker, self.workers[worker].identity)
+        return self.keys.sign(
+            ProofSubject(
+                self.settings.origin,
+                str(self.adapter.resource),
+                self.original.uid,
+                cluster,
+                self.original.namespace,
+                name,
+                str(self.assignment.epoch),
+            )
+        )
 
     def forbidden(self, worker: WorkerFacts) -> str:
         """Why the assignment to a worker is not followed, if nothing can have been started there; else empty.

@@ -76,6 +76,8 @@ class SnapshotBuilder:
             clock.monotonic() - since if since is not None else 0.0,
             record.last_error if record is not None else "",
             record.attempted_epoch if record is not None else 0,
+            keys=self._registry.proofs.keys,
+            lookalikes=kind.lookalikes.of(original.uid),
         )
 
     def workers(self) -> list[WorkerFacts]:

@@ -98,6 +98,8 @@ class MirrorParameters:
     """The mirror's own name; its namespace is that of the original."""
     deadline: int | None = None
     """Seconds after its start at which the worker is to stop it; None leaves what the user asked for."""
+    proof: str = ""
+    """Proves that the relay has created it; empty in a dry run."""
 
 
 @runtime_checkable
