@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
 
 _NONE: Mapping[tuple[str, Key], LookAlike] = {}

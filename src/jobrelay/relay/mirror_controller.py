@@ -218,17 +218,21 @@ class MirrorController:
         if found.key in self._worker.mirrors[resource]:
             self._queue.add(ref)
             return
+        if marked and uid == snapshot.original.uid:
+            self._enqueue_original(ref)  # it tells of this look-alike, and the end of that starts the next attempt
+            return
         if uid == snapshot.original.uid or (marked and not uid):
-            self._unmarked(ref, snapshot, found)
+            self._unmarked(ref, snapshot, found, ORIGIN_UID if marked else ORIGIN)
             return
         message = f"there is a {resource.kind} {ref.key.namespace}/{name} that is not ours, and it is left alone"
         self._refused(snapshot, message, same_shape=False)
         self._enqueue_original(ref)
 
-    def _unmarked(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
-        """Someone removed the origin label of our mirror: it is left alone, and no other mirror is created."""
+    def _unmarked(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object, mark: str) -> None:
+        """Someone removed the label or the uid from our mirror: it is left alone, and no other mirror is created."""
         where = f"{found.namespace}/{found.name} on {self._worker.name}"
-        message = f"someone removed the label {ORIGIN} from {where}; put it back, or delete that object"
+        what = "label" if mark == ORIGIN else "annotation"
+        message = f"someone removed the {what} {mark} from {where}; put it back, or delete that object"
         self._state.record(snapshot.original.uid).mirror_unmarked(message)
         self._recorder.record(snapshot.original, [EventNote("MirrorUnmarked", message, "Warning")])
         self._queue.queue.add_after(ref, self._state.settings.ask_again)

@@ -1,8 +1,9 @@
 """Decides the next step for the mirror of one workload on one worker.
 
 `reconcile_mirror` is a pure function of a snapshot and one worker, so that each worker has its own queue and a slow one
-delays only itself. Only mirrors that are proven to be ours are touched (own-only): a snapshot holds no others. A mirror is created only for a committed assignment (commit-first), and only while no other reachable worker
-holds one (one-run).
+delays only itself. Only mirrors that are proven to be ours are touched (own-only): a snapshot holds no others. A mirror
+is created only for a committed assignment (commit-first), and only while no other reachable worker holds one, or what
+may be one (one-run).
 """
 
 from __future__ import annotations

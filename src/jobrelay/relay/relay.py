@@ -51,8 +51,8 @@ async def find_origin(client: Client) -> str:
 class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
-    `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect` opens the transport to a worker.
-    `random` jitters pauses.
+    `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
+    opens the transport to a worker. `random` jitters pauses.
     """
 
     def __init__(

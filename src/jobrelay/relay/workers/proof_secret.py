@@ -38,6 +38,8 @@ NAME: Final = "jobrelay-proof"
 ENTRY: Final = "keys"
 _INTERVAL: Final = 30.0
 _KEY_LENGTH: Final = 32
+_GRANT: Final = "grant the relay the verbs get and create on secrets in namespace"
+_MEND: Final = "restore it from a backup, or delete it if no mirrors run"
 
 
 class KeysUnavailable(KubeError):
@@ -85,10 +87,10 @@ class ProofSecret:
                 await self._refresh()
             except Forbidden as error:
                 raise KeysUnavailable(
-                    _hint(str(error), f"{_GRANT} {self._namespace}; `jobrelay install` does")
+                    f"{error}\nhint: {_GRANT} {self._namespace}, as `jobrelay install` does"
                 ) from error
             except InvalidKeys as error:
-                raise KeysUnavailable(_hint(f"Secret {self._where} cannot be used: {error}", _MEND)) from error
+                raise KeysUnavailable(f"Secret {self._where} cannot be used: {error}\nhint: {_MEND}") from error
             except KubeError as error:
                 log.warning("keys of proofs not read", secret=self._where, error=str(error))
             if self._proofs.keys:
@@ -130,11 +132,3 @@ class ProofSecret:
         else:
             log.info("created a key for proofs", secret=self._where)
         return keys
-
-
-_GRANT: Final = "grant the verbs get and create on secrets in namespace"
-_MEND: Final = "restore it from a backup, or delete it if no mirrors run"
-
-
-def _hint(message: str, hint: str) -> str:
-    return f"{message}\nhint: {hint}"
