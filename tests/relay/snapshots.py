@@ -10,14 +10,16 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
-from jobrelay.kube.objects import decode_object
+from jobrelay.kube.objects import Key, decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
+from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
-from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
+from jobrelay.workloads.names import ASSIGNMENT, ORIGIN, RELAY
+from tests.relay.proofs import KEYS, proven
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ORIGIN_OF_TESTS = "tests"
@@ -69,9 +71,10 @@ def mirror(
     deleting: bool = False,
     uid: str = "u1",
     version: str = "20",
+    cluster: str = "a",
     **spec: Any,
 ) -> Object:
-    """A mirror of `job`."""
+    """A mirror of `job` on a worker."""
     metadata: dict[str, Any] = {
         "name": "train",
         "namespace": "team",
@@ -79,11 +82,11 @@ def mirror(
         "resourceVersion": version,
         "generation": 1,
         "labels": {ORIGIN: ORIGIN_OF_TESTS, "kueue.x-k8s.io/multikueue-origin": ORIGIN_OF_TESTS},
-        "annotations": {ORIGIN_UID: uid, ORIGIN_NAME: "train", EPOCH: str(epoch)},
     }
     if deleting:
         metadata["deletionTimestamp"] = format_time(NOW)
-    return _object(metadata, _spec(None, spec), status or {})
+    marked = proven({"metadata": metadata}, ORIGIN_OF_TESTS, cluster, uid=uid, epoch=epoch)
+    return _object(marked["metadata"], _spec(None, spec), status or {})
 
 
 def running(seconds: float = 60) -> dict[str, Any]:
@@ -127,6 +130,7 @@ def snapshot(
     removed: Mapping[str, datetime] | None = None,
     namespace: Mapping[str, str] | None = None,
     waited: float = 10.0,
+    lookalikes: Mapping[tuple[str, Key], LookAlike] | None = None,
     now: datetime = NOW,
     **settings: Any,
 ) -> WorkloadSnapshot:
@@ -148,6 +152,8 @@ def snapshot(
         {each.name: {shape: None} for each in workers} if accepted else {},
         namespace or {},
         waited,
+        keys=KEYS,
+        lookalikes=lookalikes or {},
     )
 
 
