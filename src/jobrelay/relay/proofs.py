@@ -15,6 +15,7 @@ from __future__ import annotations
 from base64 import b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
+from functools import lru_cache
 from hmac import compare_digest, digest
 from typing import Final, NamedTuple
 
@@ -22,6 +23,8 @@ import msgspec
 
 _VERSION: Final = "v1."
 _MIN_LENGTH: Final = 32
+_REMEMBERED: Final = 4096
+"""How many proofs are remembered: that of a mirror is needed when it is created, seen, and each time it is compared."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -98,6 +101,7 @@ def _parse_key(line: str, number: int) -> bytes:
     return key
 
 
+@lru_cache(_REMEMBERED)
 def _sign(key: bytes, subject: ProofSubject) -> str:
     made = digest(key, _encode((_VERSION, *subject)), "sha256")
     return _VERSION + urlsafe_b64encode(made).decode().rstrip("=")

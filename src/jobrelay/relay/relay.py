@@ -7,8 +7,9 @@ time of the lease, so its last write is over before its successor's first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
 from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Resource, SystemClock
@@ -52,7 +53,7 @@ class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
-    opens the transport to a worker. `random` jitters pauses.
+    opens the transport to a worker. `random` jitters pauses, `new_key` returns so many bytes that nobody can guess.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Relay:
         identity: str = "jobrelay",
         clock: Clock | None = None,
         random: Random | None = None,
+        new_key: Callable[[int], bytes] = token_bytes,
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
@@ -88,7 +90,7 @@ class Relay:
         policies = NamespacePolicies(namespaces, placer.parse, policy)
         kinds = [WorkloadKind(adapter, cache(adapter.resource)) for adapter in adapters]
         proofs = Proofs(settings.origin)
-        secret = ProofSecret(client, namespace, proofs, clock=clock, writes=self.leads, random=random)
+        secret = ProofSecret(client, namespace, proofs, clock=clock, writes=self.leads, random=random, new_key=new_key)
         self.registry = Registry(
             client,
             source,

@@ -51,7 +51,10 @@ class _Data(msgspec.Struct):
 
 
 class ProofSecret:
-    """Gives the keys of the Secret to `proofs`; `writes` says whether this replica may write now."""
+    """Gives the keys of the Secret to `proofs`; `writes` says whether this replica may write now.
+
+    `new_key` returns so many random bytes.
+    """
 
     def __init__(
         self,
@@ -62,8 +65,9 @@ class ProofSecret:
         clock: Clock,
         writes: Callable[[], bool] = lambda: True,
         random: Random | None = None,
+        new_key: Callable[[int], bytes] = token_bytes,
     ) -> None:
-        self._client, self._namespace, self._proofs = client, namespace, proofs
+        self._client, self._namespace, self._proofs, self._new_key = client, namespace, proofs, new_key
         self._clock, self._writes, self._random = clock, writes, random or Random()
 
     async def run(self) -> None:
@@ -115,7 +119,7 @@ class ProofSecret:
             raise InvalidKeys(f"its entry {ENTRY} is not text") from None
 
     async def _write(self) -> ProofKeys:
-        keys = self._proofs.keys or ProofKeys([token_bytes(_KEY_LENGTH)])
+        keys = self._proofs.keys or ProofKeys([self._new_key(_KEY_LENGTH)])
         body = {
             "apiVersion": "v1",
             "kind": "Secret",

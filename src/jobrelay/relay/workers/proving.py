@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -65,13 +65,8 @@ class Site(NamedTuple):
     """Whether it is the management cluster itself."""
 
 
-class _Claim(NamedTuple):
-    """What an object says about itself."""
-
-    uid: str
-    name: str
-    epoch: str
-    proof: str
+_Claim: TypeAlias = tuple[str, str, str, str]
+"""What an object says about itself: uid and name of its original, epoch, and the proof of these."""
 
 
 class MirrorProver:
@@ -101,25 +96,21 @@ class MirrorProver:
         self._proven.pop(uid, None)
 
     def _verify(self, obj: Object, claim: _Claim) -> bool:
-        site = self._site()
-        place = mirror_name(Key(obj.namespace, claim.name), own_cluster=site.own_cluster)
-        if not (claim.uid and claim.proof) or obj.name != place:
+        site, (uid, name, epoch, proof) = self._site(), claim
+        if not (uid and proof) or obj.name != mirror_name(Key(obj.namespace, name), own_cluster=site.own_cluster):
             return False
+        verify, origin, key = self._proofs.keys.verify, self._proofs.origin, obj.key
         bindings = dict.fromkeys((cluster_binding(site.worker, site.identity), cluster_binding(site.worker, "")))
-        return any(self._verify_bound(obj, claim, binding) for binding in bindings)
-
-    def _verify_bound(self, obj: Object, claim: _Claim, binding: str) -> bool:
-        origin = self._proofs.origin
-        subject = ProofSubject(origin, self._kind, claim.uid, binding, obj.namespace, obj.name, claim.epoch)
-        return self._proofs.keys.verify(subject, claim.proof)
+        subjects = (ProofSubject(origin, self._kind, uid, binding, *key, epoch) for binding in bindings)
+        return any(verify(subject, proof) for subject in subjects)
 
 
 def _claim(annotations: Mapping[str, str]) -> _Claim:
-    found = annotations.get
-    return _Claim(found(ORIGIN_UID, ""), found(ORIGIN_NAME, ""), found(EPOCH, ""), found(PROOF, ""))
+    get = annotations.get
+    return get(ORIGIN_UID, ""), get(ORIGIN_NAME, ""), get(EPOCH, ""), get(PROOF, "")
 
 
 def _restored(obj: Object, known: _Claim) -> Object:
-    proven = {ORIGIN_UID: known.uid, ORIGIN_NAME: known.name, EPOCH: known.epoch}
+    proven = dict(zip((ORIGIN_UID, ORIGIN_NAME, EPOCH), known, strict=False))
     annotations = {key: value for key, value in obj.metadata.annotations.items() if key != PROOF} | proven
     return Object(replace(obj.metadata, annotations=annotations), obj.raw)
