@@ -67,6 +67,7 @@ class ScopedCache(ObjectIndex):
                 for obj in held:
                     if not any(obj.key in part for part in self.parts):
                         held.discard(obj.key)
+                        self._prover.forget(obj.uid)
 
     def start_over(self) -> None:
         for part in self.parts:
