@@ -20,6 +20,7 @@ from jobrelay.relay.reconcile_original import CommitAssignment, reconcile_origin
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.relay.workers.spec import served_namespaces
 from jobrelay.workloads import JobAdapter
+from tests.relay.proofs import known_proofs
 from tests.relay.snapshots import job as original
 from tests.relay.snapshots import mirror, snapshot, worker
 from tests.relay.snapshots import running as running_status
@@ -60,16 +61,14 @@ async def link_to(
             "pod_owner": JobAdapter().pod_owner,
             "connect": lambda name, connection: seen,
         }
-        link = WorkerConnection(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
+        link = WorkerConnection(spec, proofs=known_proofs(ORIGIN_HERE), clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await advance(clock, 2)
             yield link, outside, seen
 
 
 def _in(namespace: str) -> dict[str, Any]:
-    made = job("ours")
-    made["metadata"]["namespace"] = namespace
-    return made
+    return job("ours", namespace)
 
 
 async def test_each_served_namespace_is_watched(clock: FakeClock) -> None:
@@ -122,7 +121,7 @@ async def test_from_all_namespaces_to_one_nothing_is_told_but_what_is_let_go(clo
             "pod_owner": JobAdapter().pod_owner,
             "connect": lambda name, connection: cluster.transport(),
         }
-        link = WorkerConnection(spec, origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
+        link = WorkerConnection(spec, proofs=known_proofs(ORIGIN_HERE), clock=clock, random=Random(1), **options)
         async with running(link.run()):
             await outside.create(JOBS, _in("a"))
             await outside.create(JOBS, _in("default"))

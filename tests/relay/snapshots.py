@@ -10,16 +10,18 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
-from jobrelay.kube.objects import decode_object
+from jobrelay.kube.objects import Key, decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
+from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import ClockReading, Refusal, State, WorkerFacts
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import JobAdapter
-from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
+from jobrelay.workloads.names import ASSIGNMENT, ORIGIN, RELAY
+from tests.relay.proofs import KEYS, proven
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ORIGIN_OF_TESTS = "tests"
@@ -72,9 +74,10 @@ def mirror(
     deleting: bool = False,
     uid: str = "u1",
     version: str = "20",
+    cluster: str = "a",
     **spec: Any,
 ) -> Object:
-    """A mirror of `job`."""
+    """A mirror of `job` on a worker."""
     metadata: dict[str, Any] = {
         "name": "train",
         "namespace": "team",
@@ -82,11 +85,11 @@ def mirror(
         "resourceVersion": version,
         "generation": 1,
         "labels": {ORIGIN: ORIGIN_OF_TESTS, "kueue.x-k8s.io/multikueue-origin": ORIGIN_OF_TESTS},
-        "annotations": {ORIGIN_UID: uid, ORIGIN_NAME: "train", EPOCH: str(epoch)},
     }
     if deleting:
         metadata["deletionTimestamp"] = format_time(NOW)
-    return _object(metadata, _spec(None, spec), status or {})
+    marked = proven({"metadata": metadata}, ORIGIN_OF_TESTS, cluster, uid=uid, epoch=epoch)
+    return _object(marked["metadata"], _spec(None, spec), status or {})
 
 
 def running(seconds: float = 60) -> dict[str, Any]:
@@ -137,6 +140,7 @@ def snapshot(
     known_since: datetime | None = None,
     inherited: bool = False,
     remembered: Assignment | None = None,
+    lookalikes: Mapping[tuple[str, Key], LookAlike] | None = None,
     now: datetime = NOW,
     stops: LeaseStops = NO_STOPS,
     led_since: datetime | None = None,
@@ -173,6 +177,8 @@ def snapshot(
         remembered=remembered,
         lease_stops=stops,
         led_since=led_since,
+        keys=KEYS,
+        lookalikes=lookalikes or {},
     )
 
 

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from jobrelay.kube import Cache, Client, FakeClock
-from jobrelay.kube.object_index import ObjectIndex
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.dispatcher import Dispatcher, MirrorQueue
 from jobrelay.relay.placement import CapacityTracker
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.state import RelayState
+from jobrelay.relay.workers.proving import MirrorProver, Site
+from jobrelay.relay.workers.scoped_cache import ScopedCache
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
+from tests.relay.proofs import known_proofs
 from tests.relay.snapshots import ADAPTER, ORIGIN_OF_TESTS, complete, job, mirror, running
 
 REF = WorkloadRef("jobs.batch", job().key)
@@ -28,13 +30,14 @@ class World:
         self.kind = WorkloadKind(ADAPTER, self.originals)
         self.state = RelayState({self.kind.name: self.kind}, Settings(ORIGIN_OF_TESTS), FakeClock(), {})
         self.dispatcher = Dispatcher(self.state)
-        self.mirrors: dict[str, ObjectIndex] = {}
+        self.mirrors: dict[str, ScopedCache] = {}
         self.queues: dict[str, MirrorQueue] = {}
         self.workers: dict[str, Any] = {}
         for name in "ab":
-            self.mirrors[name] = ObjectIndex()
+            prover = MirrorProver(known_proofs(ORIGIN_OF_TESTS), str(JOBS), lambda name=name: Site(name, "", False))
+            self.mirrors[name] = ScopedCache(lambda namespace: Cache(Client(None), JOBS), prover)  # type: ignore[arg-type]
             self.workers[name] = SimpleNamespace(
-                name=name, mirrors={JOBS: self.mirrors[name]}, capacity=CapacityTracker()
+                name=name, mirrors={JOBS: self.mirrors[name]}, capacity=CapacityTracker(), is_self=False
             )
             self.queues[name], _ = self.dispatcher.add_worker(self.workers[name])
 

@@ -10,10 +10,10 @@ from jobrelay.kube import FakeClock
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.health import frozen
-from jobrelay.relay.mirror_controller import mirror_name
 from jobrelay.relay.model import State
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.worker_load import WorkerLoad
+from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import PodSet, WorkloadDemand
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import job, worker

@@ -6,6 +6,7 @@ import pytest
 
 from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.workloads import MirrorParameters
+from jobrelay.workloads.names import EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 from tests.kinds.workloads import UID, create, update
 
 from .jobs import ADAPTER, PARAMETERS, POD, T1, Obj, as_object, condition, job, mirror_of
@@ -131,7 +132,10 @@ class TestForward:
         copy["metadata"]["labels"] |= {"jobrelay.dev/origin": "other", "theirs": "1"}
         del copy["metadata"]["annotations"]["jobrelay.dev/epoch"]
         assert forward(original, copy) == {
-            "metadata": {"labels": {"jobrelay.dev/origin": "manager"}, "annotations": {"jobrelay.dev/epoch": "3"}},
+            "metadata": {
+                "labels": {ORIGIN: "manager", KUEUE_ORIGIN: "manager"},
+                "annotations": {ORIGIN_UID: UID, ORIGIN_NAME: "j", EPOCH: "3"},
+            },
             "spec": {"suspend": False, "parallelism": 1},
         }
 

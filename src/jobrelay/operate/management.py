@@ -67,13 +67,16 @@ def _cluster_rules() -> list[Manifest]:
 
 
 def _namespace_rules() -> list[Manifest]:
-    """In its own namespace: its Lease, its record of lost workers, and workers' kubeconfigs, to renew their tokens."""
+    """In its own namespace: its Lease, its record of lost workers, and Secrets.
+
+    Those are workers' kubeconfigs, of any name, to renew their tokens, and the keys of proofs, which it creates.
+    """
     return [
         rule("coordination.k8s.io", "leases", "create"),
         rule("coordination.k8s.io", "leases", "get update", NAME),
         rule("", "configmaps", "create"),
         rule("", "configmaps", "get patch", LOSSES),
-        rule("", "secrets", "get list watch patch"),
+        rule("", "secrets", "create get list watch patch"),
     ]
 
 

@@ -12,11 +12,14 @@ from functools import partial
 
 from jobrelay.control import LOW_PRIORITY, WorkQueue
 from jobrelay.kube import Clock, Object
+from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
-from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key, origin_uid
+
+log = get_logger(__name__)
 
 _URGENT = 10
 
@@ -130,6 +133,10 @@ class Dispatcher:
             worker.mirrors[kind.adapter.resource].subscribe(partial(self._mirror_event, worker, queue, kind))
             for kind in self._state.kinds.values()
         ]
+        subscriptions += [
+            worker.mirrors[kind.adapter.resource].unproven.subscribe(partial(self._lookalike_event, worker, kind))
+            for kind in self._state.kinds.values()
+        ]
 
         def remove() -> None:
             for unsubscribe in subscriptions:
@@ -186,6 +193,20 @@ class Dispatcher:
         self.originals.add(ref)
         if old is None or new is None:
             self.pending.retry_soon()
+
+    def _lookalike_event(
+        self, worker: WorkerConnection, kind: WorkloadKind, old: Object | None, new: Object | None
+    ) -> None:
+        """Queue the originals that a look-alike names or named: they tell of it, or may have waited for its end."""
+        self._state.lookalike_changed(kind, worker.name, worker.is_self, old, new)
+        if new is not None and old is None:
+            log.warning("not a mirror: its proof is not valid", worker=worker.name, object=str(new.key))
+        for uid in {origin_uid(obj) for obj in (old, new) if obj is not None} if old is None or new is None else ():
+            original = kind.original_with(uid)
+            if original is not None:
+                ref = WorkloadRef(kind.name, original.key)
+                self.originals.add(ref)
+                self.enqueue_run(ref)
 
 
 def _concerns_mirrors(kind: WorkloadKind, old: Object | None, new: Object) -> bool:

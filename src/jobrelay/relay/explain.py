@@ -5,12 +5,16 @@ A `WorkloadView` is one entry of a list; an `Explanation` adds the verdicts on a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 
+from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.reconcile_original import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
+
+_MAX_LOOKALIKES: Final = 10
 
 
 class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -79,4 +83,13 @@ def explain(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Explanati
             for each in placement.verdicts
         )
     view = msgspec.structs.asdict(workload_view(snapshot, decision))
-    return Explanation(**view, fenced=snapshot.fenced, workers=verdicts, problems=problems)
+    return Explanation(**view, fenced=snapshot.fenced, workers=verdicts, problems=(*problems, *_lookalikes(snapshot)))
+
+
+def _lookalikes(snapshot: WorkloadSnapshot) -> Iterator[str]:
+    """Of each look-alike what its event tells; of many, only the first ones."""
+    found = list(snapshot.lookalikes.values())
+    for each in found[:_MAX_LOOKALIKES]:
+        yield in_the_way(each) if each in snapshot.unproven else ignored(each)
+    if len(found) > _MAX_LOOKALIKES:
+        yield f"{len(found) - _MAX_LOOKALIKES} more objects claim to be a mirror of this without a valid proof"

@@ -36,6 +36,7 @@ class RelayMetrics:
         self.queue_depth = gauge("queue_depth", "Workloads in a queue", "queue")
         self.connected = gauge("worker_connected", "Whether a worker answers", "worker")
         self.live = gauge("live_workloads", "Unfinished workloads by worker", "worker")
+        self.lookalikes = gauge("lookalikes", "Objects that look like mirrors, but are not proven to be", "worker")
         self.status_lag = Histogram(
             "jobrelay_status_lag_seconds",
             "From seeing a change on a worker to having written it back",

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any
 
 from jobrelay.control import Controller, Result
@@ -53,7 +52,7 @@ from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
-from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, mirror_name
 from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 
 log = get_logger(__name__)
@@ -64,17 +63,8 @@ _TRIES = 5
 _RETRY_PROBE = 5.0
 _PATIENCE = 2
 """How often in a row a worker may put off a dry run before that counts as a refusal."""
-_LONGEST_NAME = 63
 _SUSPICIOUS = Result(requeue_after=1.0)
 """The worker does not answer: it gets no more requests until it does, so that leases begin before that."""
-
-
-def mirror_name(key: Key, *, own_cluster: bool) -> str:
-    """The name of a workload's mirror; on the management cluster itself the original has its own name already."""
-    if not own_cluster:
-        return key.name
-    suffix = f"-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
-    return key.name[: _LONGEST_NAME - len(suffix)].rstrip("-.") + suffix
 
 
 class MirrorController:
@@ -251,22 +241,27 @@ class MirrorController:
         resource = snapshot.adapter.resource
         found = await self._worker.client.get(resource, name, ref.key.namespace)
         marked = found.metadata.labels.get(ORIGIN) == self._state.settings.origin
-        uid = found.metadata.annotations.get(ORIGIN_UID)
-        if marked and uid:
+        uid = found.metadata.annotations.get(ORIGIN_UID, "")
+        if marked:
             self._worker.mirrors[resource].observe(found)
+        if found.key in self._worker.mirrors[resource]:
             self._queue.add(ref)
             return
-        if uid == snapshot.original.uid:
-            self._unmarked(ref, snapshot, found)
+        if marked and uid == snapshot.original.uid:
+            self._enqueue_original(ref)  # it tells of this look-alike, and the end of that starts the next attempt
+            return
+        if uid == snapshot.original.uid or (marked and not uid):
+            self._unmarked(ref, snapshot, found, ORIGIN_UID if marked else ORIGIN)
             return
         message = f"there is a {resource.kind} {ref.key.namespace}/{name} that is not ours, and it is left alone"
         self._refused(snapshot, message, same_shape=False)
         self._enqueue_original(ref)
 
-    def _unmarked(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
-        """Someone removed the origin label of our mirror: it is left alone, and no other mirror is created."""
+    def _unmarked(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object, mark: str) -> None:
+        """Someone removed the label or the uid from our mirror: it is left alone, and no other mirror is created."""
         where = f"{found.namespace}/{found.name} on {self._worker.name}"
-        message = f"someone removed the label {ORIGIN} from {where}; put it back, or delete that object"
+        what = "label" if mark == ORIGIN else "annotation"
+        message = f"someone removed the {what} {mark} from {where}; put it back, or delete that object"
         self._state.record(snapshot.original.uid).mirror_unmarked(message)
         self._recorder.record(snapshot.original, [EventNote("MirrorUnmarked", message, "Warning")])
         self._queue.queue.add_after(ref, self._state.settings.ask_again)

@@ -12,6 +12,7 @@ from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
+from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.reconcile_original import (
     CommitAssignment,
@@ -77,6 +78,7 @@ class OriginalController:
         snapshot, decision = found
         if decision.stage is Stage.NOT_OURS:
             return None
+        self._tell_lookalikes(ref, snapshot)
         if decision.stage is Stage.PROBING or (decision.placement is not None and decision.placement.chosen is None):
             self._dispatcher.pending.add(ref, snapshot.demand.shape)
         else:
@@ -193,6 +195,13 @@ class OriginalController:
         )
         note = f"The API server refused the whole status: {error}"
         self._recorder.record(original, [EventNote("StatusRefused", note, "Warning")])
+
+    def _tell_lookalikes(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
+        """Record an event for each new look-alike."""
+        untold = self._state.kinds[ref.kind].lookalikes.take_untold(snapshot.original.uid)
+        if untold:
+            notes = [in_the_way(each) if each in snapshot.unproven else ignored(each) for each in untold]
+            self._recorder.record(snapshot.original, [EventNote("LookAlike", note, "Warning") for note in notes])
 
     def _tell(self, original: Object, tells: tuple[EventNote, ...], snapshot: WorkloadSnapshot) -> None:
         """Record each event once per epoch."""

@@ -1,9 +1,9 @@
 """Decides the next step for the mirror of one workload on one worker.
 
 `reconcile_mirror` is a pure function of a snapshot and one worker, so that each worker has its own queue and a slow one
-delays only itself. Only mirrors that carry our origin and the original's uid are touched (own-only): a snapshot holds
-no others. A mirror is created only for a committed assignment (commit-first), and only when every earlier run
-that may exist, on whatever cluster, is proven gone or let go by the rule for lost workers (one-run).
+delays only itself. Only mirrors that are proven to be ours are touched (own-only): a snapshot holds no others. A mirror
+is created only for a committed assignment (commit-first), and only when every earlier run that may exist, on whatever
+cluster, is proven gone or let go by the rule for lost workers (one-run).
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
         return MirrorDecision(requeue_after=_until_let_go(snapshot))
     if snapshot.runs.may_exist(to.run):
         return MirrorDecision(requeue_after=_LOOK_AGAIN) if snapshot.unseen else MirrorDecision(ProveGone(to.run))
-    parameters = mirror_parameters(snapshot, None, name)
+    if snapshot.unproven:
+        return NOTHING  # one of them may be a run of it
+    parameters = mirror_parameters(snapshot, None, name, snapshot.proof(worker, name))
     body = snapshot.adapter.mirror(snapshot.original, parameters)
     return MirrorDecision(CreateMirror(body, releases=not parameters.suspend))
 
@@ -129,7 +131,7 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
         return _after_end(mirror, snapshot.settings, snapshot.now, reported=snapshot.workload.end is not None)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
-    parameters = mirror_parameters(snapshot, mirror, name)
+    parameters = mirror_parameters(snapshot, mirror, name, snapshot.proof(mirror.worker, name))
     patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, parameters)
     if patch is not None:
         resumed = mirror.facts.suspended and not (parameters.suspend or snapshot.workload.suspended)
@@ -152,7 +154,9 @@ def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: b
     return MirrorDecision(DeleteMirror(mirror, f"it finished {settings.keep_finished:g} s ago"))
 
 
-def mirror_parameters(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: str) -> MirrorParameters:
+def mirror_parameters(
+    snapshot: WorkloadSnapshot, mirror: Mirror | None, name: str, proof: str = ""
+) -> MirrorParameters:
     """What the mirror of the current epoch has to carry."""
     to = snapshot.assignment
     epoch = to.epoch if to is not None else 0
@@ -161,4 +165,4 @@ def mirror_parameters(snapshot: WorkloadSnapshot, mirror: Mirror | None, name: s
         mirror is None or (mirror.facts.suspended and snapshot.obstacle(mirror) != "")
     )
     ends = deadline(snapshot.workload, facts, snapshot.lease, snapshot.now, rests=held)
-    return MirrorParameters(snapshot.settings.origin, epoch, name, ends, held)
+    return MirrorParameters(snapshot.settings.origin, epoch, name, ends, held, proof)

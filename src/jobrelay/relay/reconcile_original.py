@@ -27,6 +27,7 @@ from jobrelay.kube import EventNote
 from jobrelay.relay.admission import NotAdmitted, admit
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.fencing import LeaseStops, stopped_by_lease
+from jobrelay.relay.lookalikes import in_the_way
 from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
@@ -125,6 +126,8 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
         return _jumped(snapshot, known)
     if snapshot.remembered is not None and snapshot.remembered.epoch > known:
         return _remember(snapshot.remembered, known)
+    if snapshot.unproven and snapshot.mirror is None:
+        return _unproven(snapshot)
     if snapshot.assignment is None:
         return _first(snapshot)
     return _assigned(snapshot, snapshot.assignment)
@@ -167,6 +170,11 @@ def _jumped(snapshot: WorkloadSnapshot, known: int) -> OriginalDecision:
 def _refuse_epoch(problem: str) -> OriginalDecision:
     sentence = f"Nothing is started: {problem}."
     return OriginalDecision(Stage.FROZEN, sentence, events=(EventNote("EpochRefused", sentence, "Warning"),))
+
+
+def _unproven(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    """Look-alikes are where mirrors would be. The controller tells of each by an event."""
+    return OriginalDecision(Stage.FROZEN, f"Nothing is started: {'; '.join(map(in_the_way, snapshot.unproven))}.")
 
 
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:

@@ -7,8 +7,9 @@ time of the lease, so its last write is over before its successor's first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
 from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Resource, SystemClock
@@ -25,6 +26,8 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
+from jobrelay.relay.workers.proof_secret import ProofSecret
+from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import Adapter, load_adapters
@@ -49,8 +52,8 @@ async def find_origin(client: Client) -> str:
 class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
-    `namespace` on the management cluster holds the record of losses. `connect` opens the transport to a worker.
-    `random` jitters pauses.
+    `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
+    opens the transport to a worker. `random` jitters pauses, `new_key` returns so many bytes that nobody can guess.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Relay:
         identity: str = "jobrelay",
         clock: Clock | None = None,
         random: Random | None = None,
+        new_key: Callable[[int], bytes] = token_bytes,
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
@@ -85,12 +89,14 @@ class Relay:
         placer = Placer()
         policies = NamespacePolicies(namespaces, placer.parse, policy)
         kinds = [WorkloadKind(adapter, cache(adapter.resource)) for adapter in adapters]
+        proofs = Proofs(settings.origin)
+        secret = ProofSecret(client, namespace, proofs, clock=clock, writes=self.leads, random=random, new_key=new_key)
         self.registry = Registry(
             client,
             source,
             resources=[adapter.resource for adapter in adapters],
             pod_owner=lambda pod: next(filter(None, (adapter.pod_owner(pod) for adapter in adapters)), ""),
-            origin=settings.origin,
+            proofs=proofs,
             namespace=namespace,
             connect=lambda worker, connection: LeaderTransport(
                 MeteredTransport(connect(worker, connection), worker, metrics), self.leads
@@ -122,7 +128,7 @@ class Relay:
             random=random,
         )
         self.manager = Manager(election=election, clock=clock)
-        watches: list[Runnable] = [*(kind.originals for kind in kinds), namespaces, self.registry]
+        watches: list[Runnable] = [secret, *(kind.originals for kind in kinds), namespaces, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
@@ -147,6 +153,7 @@ class Relay:
             metrics.queue_depth.labels(worker.name).set(worker.backlog)
             metrics.connected.labels(worker.name).set(worker.connected)
             metrics.live.labels(worker.name).set(worker.live)
+            metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
 
     def explain(self, ref: WorkloadRef) -> Explanation | None:

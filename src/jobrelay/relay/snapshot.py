@@ -8,14 +8,18 @@ from datetime import datetime
 from functools import cached_property
 
 from jobrelay.kube import Object
+from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen, lost_at
+from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
+from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
 from jobrelay.relay.runs import NO_RUNS, RunHistory
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
 
 
@@ -73,6 +77,10 @@ class WorkloadSnapshot:
     """How often in a row its runs were stopped by their leases."""
     led_since: datetime | None = None
     """When this replica began to lead."""
+    keys: ProofKeys = field(default_factory=ProofKeys)
+    """The keys that sign proofs; none before they are read."""
+    lookalikes: Mapping[tuple[str, Key], LookAlike] = field(default_factory=dict)
+    """By worker and key: objects that name this original, but are not proven to be its mirrors."""
 
     @cached_property
     def demand(self) -> WorkloadDemand:
@@ -123,6 +131,37 @@ class WorkloadSnapshot:
             return None
         found = self.mirrors.get(self.runs_on)
         return found if found is not None and found.epoch == self.assignment.epoch else None
+
+    @cached_property
+    def unproven(self) -> tuple[LookAlike, ...]:
+        """The look-alikes that may be mirrors, since they are where one would be: no run is started beside them."""
+        if not self.lookalikes:
+            return ()
+        key = self.original.key
+        places = [
+            (worker, own, Key(key.namespace, mirror_name(key, own_cluster=own)))
+            for worker, facts in self.workers.items()
+            for own in (False, True)
+            if facts.connected
+        ]
+        found = [(own, self.lookalikes.get((worker, place))) for worker, own, place in places]
+        return tuple(each for own, each in found if each is not None and each.own_cluster is own)
+
+    def proof(self, worker: str, name: str) -> str:
+        """The proof of the mirror of the current epoch on a worker, under this name."""
+        assert self.assignment is not None
+        cluster = cluster_binding(worker, self.workers[worker].identity)
+        return self.keys.sign(
+            ProofSubject(
+                self.settings.origin,
+                str(self.adapter.resource),
+                self.original.uid,
+                cluster,
+                self.original.namespace,
+                name,
+                str(self.assignment.epoch),
+            )
+        )
 
     # Runs
 

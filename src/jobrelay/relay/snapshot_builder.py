@@ -87,6 +87,8 @@ class SnapshotBuilder:
             record.doubt if record is not None else "",
             record.lease_stops if record is not None else NO_STOPS,
             self._led(),
+            self._registry.proofs.keys,
+            kind.lookalikes.of(original.uid),
         )
 
     def _led(self) -> datetime:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from jobrelay.kube import Clock, Object
 from jobrelay.relay.assignment import Run, assignment_of, epoch_of
+from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.placement import CapacityTracker
 from jobrelay.relay.settings import Settings
@@ -140,6 +141,16 @@ class RelayState:
         else:
             self._stale.get(worker, set()).discard(mirror.uid)
         return stale
+
+    def lookalike_changed(
+        self, kind: WorkloadKind, worker: str, own_cluster: bool, old: Object | None, new: Object | None
+    ) -> None:
+        """Apply one change of the objects on a worker that look like mirrors."""
+        if old is not None and (new is None or origin_uid(old) != origin_uid(new)):
+            kind.lookalikes.remove(origin_uid(old), worker, old.key)
+        if new is not None:
+            found = LookAlike(worker, own_cluster, kind.adapter.resource.kind, new.key, new.uid)
+            kind.lookalikes.add(origin_uid(new), found)
 
     # Workers
 

@@ -55,13 +55,17 @@ class WorkerControllers:
     async def run(self) -> None:
         """Follow the registry until cancelled."""
         self._state.started_leading()
-        unsubscribe = self._registry.subscribe(self._registration_changed)
+        stops = [
+            self._registry.subscribe(self._registration_changed),
+            self._registry.proofs.subscribe(self._keys_changed),
+        ]
         try:
             for name in list(self._registry.workers):
                 self._registration_changed(name)
             await asyncio.Event().wait()
         finally:
-            unsubscribe()
+            for stop in stops:
+                stop()
             self._dispatcher.pending.close()
             for name in list(self._running):
                 self._stop(name)
@@ -75,6 +79,12 @@ class WorkerControllers:
             self._start(worker)
         self._dispatcher.enqueue_assigned(name)
         self._dispatcher.pending.retry_soon()
+
+    def _keys_changed(self) -> None:
+        """Have all mirrors looked at again, so that they get proofs by the new key."""
+        for running in self._running.values():
+            if running.worker.connected:
+                self._dispatcher.worker_connected(running.worker)
 
     def _start(self, worker: WorkerConnection) -> None:
         queue, remove = self._dispatcher.add_worker(worker)

@@ -7,15 +7,19 @@ uid.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import NamedTuple
 
 from jobrelay.kube import Cache, Object
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.lookalikes import LookAlikes
 from jobrelay.workloads import Adapter
 from jobrelay.workloads.names import ORIGIN_NAME, ORIGIN_UID
 
 _ASSIGNED = "assigned"
+_UID = "uid"
+_LONGEST_NAME = 63
 _NO_MIRRORS: Mapping[str, Object] = {}
 
 
@@ -36,13 +40,23 @@ def origin_uid(mirror: Object) -> str:
     return mirror.metadata.annotations.get(ORIGIN_UID, "")
 
 
+def mirror_name(key: Key, *, own_cluster: bool) -> str:
+    """The name of a workload's mirror; on the management cluster itself the original has its own name already."""
+    if not own_cluster:
+        return key.name
+    suffix = f"-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
+    return key.name[: _LONGEST_NAME - len(suffix)].rstrip("-.") + suffix
+
+
 class WorkloadKind:
-    """The originals of one kind, and their mirrors by uid and worker, which only `RelayState` changes."""
+    """The originals of one kind, their mirrors by uid and worker, and look-alikes; only `RelayState` changes these."""
 
     def __init__(self, adapter: Adapter, originals: Cache) -> None:
         self.name, self.adapter, self.originals = str(adapter.resource), adapter, originals
         self._mirrors: dict[str, dict[str, Object]] = {}
+        self.lookalikes = LookAlikes()
         originals.add_index(_ASSIGNED, _assigned_worker)
+        originals.add_index(_UID, lambda original: (original.uid,))
 
     def mirrors(self, uid: str) -> Mapping[str, Object]:
         """The mirrors of an original, by worker."""
@@ -58,6 +72,10 @@ class WorkloadKind:
         found = self.originals.get(origin_key(mirror))
         return found if found is not None and found.uid == mirror.metadata.annotations.get(ORIGIN_UID) else None
 
+    def original_with(self, uid: str) -> Object | None:
+        """The original with this uid, if there is one."""
+        return next(iter(self.originals.by_index(_UID, uid)), None)
+
     def index_mirror(self, worker: str, old: Object | None, new: Object | None) -> None:
         """Apply one change of a worker's mirrors."""
         if old is not None and (new is None or origin_uid(old) != origin_uid(new)):
@@ -67,6 +85,7 @@ class WorkloadKind:
 
     def forget_worker(self, worker: str) -> None:
         """Remove all mirrors of a worker that is no longer registered."""
+        self.lookalikes.forget_worker(worker)
         for uid in [uid for uid, held in self._mirrors.items() if worker in held]:
             self._drop(uid, worker)
 

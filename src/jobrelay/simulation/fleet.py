@@ -120,6 +120,7 @@ class RelayReplica:
                 identity=self.name,
                 clock=self.clock,
                 random=Random(fleet.random.random()),
+                new_key=Random(fleet.random.random()).randbytes,
             )
             try:
                 await self.relay.run()

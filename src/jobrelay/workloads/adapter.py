@@ -103,6 +103,8 @@ class MirrorParameters:
     """Seconds after its start at which the worker is to stop it; None leaves what the user asked for."""
     suspend: bool = False
     """Whether it is suspended although the user did not ask for that."""
+    proof: str = ""
+    """Proves that the relay has created it; empty in a dry run."""
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import MirrorParameters
-from jobrelay.workloads.names import DOMAIN, EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID
+from jobrelay.workloads.names import DOMAIN, EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID, PROOF
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -32,15 +32,16 @@ def user_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def metadata_patch(original: Object, mirror: Object, parameters: MirrorParameters) -> dict[str, Any]:
-    """The labels and annotations that identify a mirror, as far as they were changed or are missing."""
+    """The labels and annotations that identify a mirror: all of them if one was changed or is missing."""
     found = (mirror.metadata.labels, mirror.metadata.annotations)
-    changes = {
-        name: {key: value for key, value in want.items() if have.get(key) != value}
+    return {
+        name: want
         for name, want, have in zip(("labels", "annotations"), _identity(original, parameters), found, strict=True)
+        if any(have.get(key) != value for key, value in want.items())
     }
-    return {name: change for name, change in changes.items() if change}
 
 
 def _identity(original: Object, parameters: MirrorParameters) -> tuple[dict[str, str], dict[str, str]]:
     labels = {ORIGIN: parameters.origin, KUEUE_ORIGIN: parameters.origin}
-    return labels, {ORIGIN_UID: original.uid, ORIGIN_NAME: original.name, EPOCH: str(parameters.epoch)}
+    annotations = {ORIGIN_UID: original.uid, ORIGIN_NAME: original.name, EPOCH: str(parameters.epoch)}
+    return labels, annotations | ({PROOF: parameters.proof} if parameters.proof else {})

@@ -16,6 +16,7 @@ from jobrelay.relay.workers import ObjectSource, Registry, ensure_crds, ensure_n
 from jobrelay.relay.workers.multikueue import CLUSTERS, CONFIGS
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.workloads import JobAdapter
+from tests.relay.proofs import known_proofs
 
 from .support import ORIGIN_HERE, Recording, advance, kubeconfig, running, settle
 
@@ -63,7 +64,7 @@ class Fleet:
             source,
             resources=[JOBS],
             pod_owner=JobAdapter().pod_owner,
-            origin=ORIGIN_HERE,
+            proofs=known_proofs(ORIGIN_HERE),
             namespace=NAMESPACE,
             connect=self.connect,
             clock=self.clock,

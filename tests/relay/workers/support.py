@@ -16,6 +16,7 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
 from jobrelay.workloads.names import ORIGIN
+from tests.relay.proofs import known_proofs, proven
 
 ORIGIN_HERE = "test"
 
@@ -86,20 +87,26 @@ async def worker(
             "resources": [JOBS],
             "pod_owner": JobAdapter().pod_owner,
             "connect": lambda name, connection: faults,
+            "proofs": known_proofs(ORIGIN_HERE),
             **options,
         }
         link = WorkerConnection(
-            spec or WorkerSpec("w1", kubeconfig_access()), origin=ORIGIN_HERE, clock=clock, random=Random(1), **made
+            spec or WorkerSpec("w1", kubeconfig_access()),
+            clock=clock,
+            random=Random(1),
+            **made,
         )
         async with running(link.run()):
             await settle(clock)
             yield Worker(cluster, link, faults, seen)
 
 
-def job(name: str, **labels: str) -> dict[str, Any]:
+def job(name: str, namespace: str = "default", worker: str = "w1", **labels: str) -> dict[str, Any]:
+    """A mirror on a worker; with another `jobrelay.dev/origin`, that of another relay."""
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-    metadata = {"name": name, "namespace": "default", "labels": {ORIGIN: ORIGIN_HERE, **labels}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    made = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    return proven(made, labels.get(ORIGIN, ORIGIN_HERE), worker)
 
 
 def node(name: str = "n1") -> dict[str, Any]:

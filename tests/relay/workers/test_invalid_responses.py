@@ -12,6 +12,7 @@ from jobrelay.kube import FakeClock, Request, Response
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.workers import WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
+from tests.relay.proofs import known_proofs
 
 from .support import advance, kubeconfig_access, running
 
@@ -72,7 +73,7 @@ async def test_nonsense_is_named_and_does_no_harm(clock: FakeClock, liar: Liar, 
         WorkerSpec("w1", kubeconfig_access()),
         resources=[JOBS],
         pod_owner=JobAdapter().pod_owner,
-        origin="o",
+        proofs=known_proofs("o"),
         clock=clock,
         connect=lambda name, connection: liar,
         random=Random(1),

@@ -9,6 +9,7 @@ from jobrelay.cluster import Cluster
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.workers import FlagSource, Registry, WorkerConnection
 from jobrelay.workloads import JobAdapter
+from tests.relay.proofs import known_proofs
 
 from .support import ORIGIN_HERE, job, running
 
@@ -36,7 +37,7 @@ async def test_a_worker_is_lost_and_found_over_https(tmp_path: Path) -> None:
             source,
             resources=[JOBS],
             pod_owner=JobAdapter().pod_owner,
-            origin=ORIGIN_HERE,
+            proofs=known_proofs(ORIGIN_HERE),
             namespace="default",
         )
         async with running(registry.run()):

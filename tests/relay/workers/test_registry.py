@@ -13,6 +13,7 @@ from jobrelay.relay.model import State
 from jobrelay.relay.workers import FlagSource, Registry, RejectedKubeconfig, parse_flag
 from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.workloads import JobAdapter
+from tests.relay.proofs import known_proofs
 
 from .fleet import MKC, NAMESPACE, fleet, registered, server
 from .support import ORIGIN_HERE, advance, kubeconfig, running, settle
@@ -203,7 +204,7 @@ async def test_flags_name_workers_and_their_files_are_read_again(clock: FakeCloc
             source,
             resources=[JOBS],
             pod_owner=JobAdapter().pod_owner,
-            origin=ORIGIN_HERE,
+            proofs=known_proofs(ORIGIN_HERE),
             connect=made.connect,
             clock=clock,
         )

@@ -12,6 +12,7 @@ from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.workloads import JobAdapter
+from tests.relay.proofs import known_proofs
 
 from .support import ORIGIN_HERE, Recording, advance, job, running
 
@@ -40,7 +41,9 @@ async def limited(clock: FakeClock, namespace: str) -> AsyncIterator[tuple[Worke
             "pod_owner": JobAdapter().pod_owner,
             "connect": lambda name, connection: seen,
         }
-        link = WorkerConnection(WorkerSpec("w1", access), origin=ORIGIN_HERE, clock=clock, random=Random(1), **options)
+        link = WorkerConnection(
+            WorkerSpec("w1", access), proofs=known_proofs(ORIGIN_HERE), clock=clock, random=Random(1), **options
+        )
         async with running(link.run()):
             await advance(clock, 2)
             yield link, cluster.client(), seen
@@ -50,9 +53,7 @@ async def test_a_role_in_one_namespace_is_enough(clock: FakeClock) -> None:
     async with limited(clock, "team") as (link, outside, _):
         assert link.connected
         assert not link.mirrors.unavailable
-        made = job("ours")
-        made["metadata"]["namespace"] = "team"
-        await outside.create(JOBS, made)
+        await outside.create(JOBS, job("ours", "team"))
         await advance(clock, 1)
         assert Key("team", "ours") in link.mirrors[JOBS]
         assert link.version is not None

@@ -11,6 +11,7 @@ from jobrelay.relay.workers.connection import Loss, WorkerConnection
 from jobrelay.relay.workers.install import ensure_crds, ensure_namespace
 from jobrelay.relay.workers.loss import LossRecord
 from jobrelay.relay.workers.object_source import ObjectSource
+from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.registry import Registry
 from jobrelay.relay.workers.source import FlagSource, WorkerSource, parse_flag
 from jobrelay.relay.workers.spec import Access, RejectedKubeconfig, UsableKubeconfig, WorkerSpec
@@ -24,6 +25,7 @@ __all__ = [
     "Loss",
     "LossRecord",
     "ObjectSource",
+    "Proofs",
     "Registry",
     "RejectedKubeconfig",
     "Timing",

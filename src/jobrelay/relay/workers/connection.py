@@ -40,13 +40,13 @@ from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network, same_server
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.mirror_caches import MirrorCaches
+from jobrelay.relay.workers.proving import Proofs, Site
 from jobrelay.relay.workers.reasons import AnotherCluster, SameCluster, describe
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import RejectedKubeconfig, UsableKubeconfig, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 from jobrelay.relay.workers.transport import WorkerTransport
-from jobrelay.workloads.names import ORIGIN
 
 log = get_logger(__name__)
 
@@ -74,7 +74,7 @@ class WorkerConnection:
         *,
         resources: Sequence[Resource],
         pod_owner: Callable[[Object], str],
-        origin: str,
+        proofs: Proofs,
         clock: Clock,
         connect: Connect = over_network,
         random: Random | None = None,
@@ -113,7 +113,8 @@ class WorkerConnection:
         self.mirrors = MirrorCaches(
             watcher,
             resources,
-            f"{ORIGIN}={origin}",
+            proofs,
+            lambda: Site(self.name, self._identity, self.is_self),
             self._review,
             clock=clock,
             random=random,

@@ -1,4 +1,4 @@
-"""Caches of the mirrors on one worker: one watch per kind, of our own objects only.
+"""Caches of the mirrors on one worker: one watch per kind, of objects with our label only.
 
 A worker that serves only some namespaces is watched in each of them. If it is not so restricted and a watch over all
 namespaces is forbidden, the namespace of its kubeconfig is watched instead. A kind that the worker does not serve, or
@@ -14,11 +14,13 @@ from random import Random
 from jobrelay.kube import Cache, Client, Clock, Forbidden, KubeError, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.object_budget import ObjectBudget
+from jobrelay.relay.workers.proving import MirrorProver, Proofs, Site
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.scoped_cache import ScopedCache
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
 from jobrelay.relay.workers.transforms import checked_mirror
+from jobrelay.workloads.names import ORIGIN
 
 _UNAVAILABLE = (Forbidden, NotFound, MethodNotAllowed)
 
@@ -30,7 +32,8 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
         self,
         client: Client,
         resources: Sequence[Resource],
-        label_selector: str,
+        proofs: Proofs,
+        site: Callable[[], Site],
         changed: Callable[[], None],
         *,
         clock: Clock,
@@ -40,11 +43,14 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
     ) -> None:
         self._budget = budget
         self._clock, self._random, self._timing = clock, random, timing
-        self._client, self._label_selector = client, label_selector
+        self._client, self._label_selector = client, f"{ORIGIN}={proofs.origin}"
         self._changed = changed
         self._missing: dict[Cache, str] = {}
         """The caches that cannot be filled at present, and why."""
-        self._caches = {resource: ScopedCache(partial(self._cache, resource)) for resource in resources}
+        self._caches = {
+            resource: ScopedCache(partial(self._cache, resource), MirrorProver(proofs, str(resource), site))
+            for resource in resources
+        }
         self.uids: set[str] = set()
         """The uids of all mirrors there: pods name their owner by it."""
         for cache in self._caches.values():
@@ -108,6 +114,16 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
         """Whether all readable mirrors are known and watched."""
         available = self._available
         return bool(available) and all(part.connected for part in available)
+
+    @property
+    def unproven(self) -> int:
+        """How many objects there look like mirrors, but are not proven to be."""
+        return sum(len(cache.unproven) for cache in self.values())
+
+    def judge_again(self) -> None:
+        """Look for mirrors among the unproven objects, because keys have changed."""
+        for cache in self.values():
+            cache.judge_again()
 
     def start_over(self) -> None:
         """Discard the contents, because the worker is another cluster now."""

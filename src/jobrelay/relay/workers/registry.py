@@ -21,6 +21,7 @@ from jobrelay.logs import get_logger
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.loss import LossRecord
+from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.tasks import OwnedTasks, until_first
@@ -32,7 +33,7 @@ log = get_logger(__name__)
 class Registry:
     """Owns the connections to all workers; `client` reaches the management cluster.
 
-    `resources` are the kinds whose mirrors are watched, `origin` is the value of their label. `pod_owner` returns the
+    `resources` are the kinds whose mirrors are watched, `proofs` tell them from look-alikes. `pod_owner` returns the
     uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write now.
     """
 
@@ -43,7 +44,7 @@ class Registry:
         *,
         resources: Sequence[Resource],
         pod_owner: Callable[[Object], str],
-        origin: str,
+        proofs: Proofs,
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
         clock: Clock | None = None,
@@ -54,7 +55,8 @@ class Registry:
         self._client, self._source = client, source
         self._clock, self._random = clock or SystemClock(), random or Random()
         self._pod_owner = pod_owner
-        self._resources, self._origin, self._connect, self._timing = resources, origin, connect, timing
+        self._resources, self._connect, self._timing = resources, connect, timing
+        self.proofs = proofs
         self._losses = LossRecord(client, namespace, clock=self._clock, writes=writes, random=self._random)
         self._workers: dict[str, WorkerConnection] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -111,12 +113,18 @@ class Registry:
         self._home = await self._find_home()
         await self._losses.load()
         await self._source.wait_synced()
-        stop = self._source.subscribe(self._review)
+        await self.proofs.wait_known()
+        stops = [self._source.subscribe(self._review), self.proofs.subscribe(self._judge_again)]
         try:
             self._review()
             await asyncio.Event().wait()
         finally:
-            stop()
+            for stop in stops:
+                stop()
+
+    def _judge_again(self) -> None:
+        for worker in self._workers.values():
+            worker.mirrors.judge_again()
 
     async def _find_home(self) -> str:
         backoff = Backoff(random=self._random)
@@ -151,7 +159,7 @@ class Registry:
             self._source.workers[name],
             resources=self._resources,
             pod_owner=self._pod_owner,
-            origin=self._origin,
+            proofs=self.proofs,
             clock=self._clock,
             connect=self._connect,
             random=Random(self._random.random()),

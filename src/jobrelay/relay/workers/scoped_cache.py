@@ -3,6 +3,8 @@
 A role in some namespaces does not allow a watch over all of them. Then each namespace has a cache of its own, and this
 store collects what they hold. Namespaces are only added: mirrors in one that the worker no longer serves are followed
 to their end.
+
+Only mirrors get in. Objects that merely look like some are held apart, in `unproven`.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ from collections.abc import Callable, Sequence
 
 from jobrelay.kube import Cache, Object
 from jobrelay.kube.object_index import ObjectIndex
+from jobrelay.relay.workers.proving import MirrorProver
 
 
 class ScopedCache(ObjectIndex):
-    """Holds what its parts hold; `make` makes the cache of one namespace, or of all for None."""
+    """Holds those mirrors that its parts hold; `make` makes the cache of one namespace, or of all for None."""
 
-    def __init__(self, make: Callable[[str | None], Cache]) -> None:
+    def __init__(self, make: Callable[[str | None], Cache], prover: MirrorProver) -> None:
         super().__init__()
-        self._make = make
+        self._make, self._prover = make, prover
+        self.unproven = ObjectIndex()
+        """Objects with our label that are not proven to be mirrors."""
         self._parts: dict[str | None, Cache] = {}
         self._rescoped = False
 
@@ -47,15 +52,22 @@ class ScopedCache(ObjectIndex):
         if part is not None:
             part.observe(obj)
         else:
-            self.put(obj)
+            self._judge(obj)
+
+    def judge_again(self) -> None:
+        """Look for mirrors among the unproven objects, because keys have changed."""
+        for obj in self.unproven:
+            self._judge(obj)
 
     def settle(self) -> None:
         """After a change from all namespaces to some, or back: discard what the new parts do not hold."""
         if self._rescoped and self.synced:
             self._rescoped = False
-            for obj in self:
-                if not any(obj.key in part for part in self.parts):
-                    self.discard(obj.key)
+            for held in (self, self.unproven):
+                for obj in held:
+                    if not any(obj.key in part for part in self.parts):
+                        held.discard(obj.key)
+                        self._prover.forget(obj.uid)
 
     def start_over(self) -> None:
         for part in self.parts:
@@ -63,6 +75,17 @@ class ScopedCache(ObjectIndex):
 
     def _part_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
-            self.put(new)
+            self._judge(new)
         elif old is not None:
-            self.discard(old.key, old)
+            self.discard(old.key, self._prover.prove(old))
+            self.unproven.discard(old.key, old)
+            self._prover.forget(old.uid)
+
+    def _judge(self, obj: Object) -> None:
+        mirror = self._prover.prove(obj)
+        if mirror is not None:
+            self.unproven.discard(obj.key)
+            self.put(mirror)
+        else:
+            self.discard(obj.key)
+            self.unproven.put(obj)
