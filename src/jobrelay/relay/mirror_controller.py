@@ -127,10 +127,10 @@ class MirrorController:
 
     async def _carry_out(self, ref: WorkloadRef, snapshot: WorkloadSnapshot | None, decision: MirrorDecision) -> None:
         match decision.action:
-            case CreateMirror(body, releases):
+            case CreateMirror(body, releases=releases):
                 assert snapshot is not None
                 await self._create(ref, snapshot, dict(body), releases=releases)
-            case UpdateMirror(mirror, patch, releases):
+            case UpdateMirror(mirror, patch, releases=releases):
                 assert snapshot is not None
                 await self._update(ref, snapshot, mirror, dict(patch), releases=releases)
             case DeleteMirror():
