@@ -34,9 +34,10 @@ def get_field(value: Any, field: str) -> Any:
     if kind_of(value) != "map":
         known = kind_of(value) != "dyn"
         raise CelError(f"no such overload: {type_name(value)}.ref-key") if known else no_overload("select", value)
-    if field not in value:
-        raise CelError(f"no such key: {field}")
-    return value[field]
+    try:
+        return value[field]
+    except KeyError:
+        raise CelError(f"no such key: {field}") from None
 
 
 def has_field(value: Any, field: str) -> bool:
@@ -63,8 +64,8 @@ def chain(base: Step, qualifiers: list[Qualifier], *, may_be_optional: bool) -> 
     total = sum(qualifier.cost for qualifier in qualifiers)
     if may_be_optional or any(qualifier.optional for qualifier in qualifiers):
         run = _optional_chain(base.run, links, total)
-    elif len(links) == 1:
-        run = _single(base.run, *qualifiers[0][:2], total)
+    elif len(links) == 1 and base.slot and qualifiers[0].key.constant:
+        run = _variable_access(base.slot, qualifiers[0].apply, qualifiers[0].key.run([0]))
     else:
         run = _plain_chain(base.run, links, total)
     return Step(run, base.cost + total)
@@ -78,18 +79,8 @@ def _start(base: Eval, frame: Frame, total: int) -> Any:
         raise
 
 
-def _single(base: Eval, apply: Apply, key: Step, total: int) -> Eval:
-    get_key = key.run
-
-    def run(frame: Frame) -> Any:
-        try:
-            value = base(frame)
-        except CelError:
-            frame[0] -= total
-            raise
-        return apply(value, get_key(frame))
-
-    return run
+def _variable_access(slot: int, apply: Apply, key: Any) -> Eval:
+    return lambda frame: apply(frame[slot], key)
 
 
 def _plain_chain(base: Eval, links: list[tuple[Qualifier, int]], total: int) -> Eval:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jobrelay.apimachinery.cel.runtimecost import FAILED, CallCost
-from jobrelay.apimachinery.cel.steps import Eval, Frame, Step, charge
+from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Eval, Frame, Step, charge
 from jobrelay.apimachinery.cel.values import CelError
 
 Impl = Callable[..., Any]
@@ -18,7 +18,9 @@ Impl = Callable[..., Any]
 
 def call(impl: Impl, args: list[Step], cost: CallCost, *, stops_at_errors: bool = False) -> Step:
     """The step that evaluates the arguments and calls the function."""
-    if stops_at_errors or len(args) > 2:
+    if stops_at_errors and len(args) == 2:
+        run = _with_constant(_priced(impl, cost), args, cost.fixed)
+    elif stops_at_errors or len(args) > 2:
         run = _sequence(_priced(impl, cost), args, cost)
     elif not args:
         run = lambda frame: impl()  # noqa: E731
@@ -72,7 +74,7 @@ def _binary(impl: Impl, args: list[Step]) -> Eval:
 
 
 def _priced_binary(impl: Impl, args: list[Step], cost: CallCost) -> Eval:
-    first, second, invoke = args[0].run, args[1].run, _priced(impl, cost)
+    first, second, invoke, of_args = args[0].run, args[1].run, _priced(impl, cost), cost.of_args
 
     def run(frame: Frame) -> Any:
         try:
@@ -85,7 +87,26 @@ def _priced_binary(impl: Impl, args: list[Step], cost: CallCost) -> Eval:
         except CelError:
             charge(frame, _after_error(cost, a, FAILED))
             raise
-        return invoke(frame, a, b)
+        if of_args is None:
+            return invoke(frame, a, b)
+        frame[0] += of_args(a, b)
+        if frame[0] > CALL_LIMIT:
+            raise CostExceeded
+        return impl(a, b)
+
+    return run
+
+
+def _with_constant(invoke: Impl, args: list[Step], fixed: int) -> Eval:
+    first, second = args[0].run, args[1].run([0])
+
+    def run(frame: Frame) -> Any:
+        try:
+            value = first(frame)
+        except CelError:
+            frame[0] -= fixed
+            raise
+        return invoke(frame, value, second)
 
     return run
 

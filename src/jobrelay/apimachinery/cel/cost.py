@@ -2,7 +2,8 @@
 
 Kubernetes refuses rules by this estimate, so it follows the Go engine step by step, including its oddities: a size is
 looked up by the path from `self` (`self.list.@items.name`), a path that starts anywhere else counts as `self` itself,
-a name that CEL reserves is not found, and numbers and objects have size 0 when they come from the schema. Costs are capped at the largest 64-bit number.
+a name that CEL reserves is not found, and numbers and objects have size 0 when they come from the schema. Costs are
+capped at the largest 64-bit number.
 """
 
 from __future__ import annotations

@@ -17,11 +17,12 @@ from jobrelay.apimachinery.cel.loops import LOOPS, optional_map
 from jobrelay.apimachinery.cel.runtimecost import LIST, MAP, call_cost
 from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Eval, Frame, Step, as_bool, constant
 from jobrelay.apimachinery.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
-from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, no_overload
+from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, kind_of, no_overload
 
 _CONVERSIONS: Final = frozenset({
     "bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "type", "uint",
 })  # fmt: skip
+_PRIMITIVES: Final = frozenset({"bool", "double", "int", "string", "uint"})
 _PATTERNS: Final = frozenset({"matches", "find", "findAll"})  # a constant pattern is compiled ahead
 
 
@@ -57,7 +58,7 @@ def build(checked: Checked) -> Callable[..., Any]:
 class _Builder:
     def __init__(self, checked: Checked) -> None:
         self.types, self.overloads = checked.types, checked.overloads
-        self.scope: dict[str, Eval] = {}
+        self.scope: dict[str, Step] = {}
         self.slots = 0
         for name in sorted(checked.variables):
             self._declare(name)
@@ -66,8 +67,8 @@ class _Builder:
         """The step of a node, as the operand of something else or as the whole expression."""
         if not self._is_attribute(expr):
             return _MAKERS[type(expr)](self, expr)
-        run, cost, _ = self._resolve(expr)
-        return Step(run, cost + self._own_cost(expr))
+        step = self._resolve(expr)
+        return Step(step.run, step.cost + self._own_cost(expr))
 
     def _slot(self) -> int:
         self.slots += 1
@@ -75,7 +76,7 @@ class _Builder:
 
     def _declare(self, name: str) -> int:
         slot = self._slot()
-        self.scope[name] = lambda frame: frame[slot]
+        self.scope[name] = Step(lambda frame: frame[slot], slot=slot)
         return slot
 
     def _is_attribute(self, expr: Expr) -> bool:
@@ -99,7 +100,7 @@ class _Builder:
     def _resolve(self, expr: Expr) -> Step:
         """The step of an attribute without its own cost."""
         if isinstance(expr, Ident):
-            return Step(self.scope[expr.name])
+            return self.scope[expr.name]
         if isinstance(expr, Call) and expr.function == "_?_:_":
             return _conditional(self.make(expr.args[0]), *map(self._part, expr.args[1:]))
         qualifiers: list[Qualifier] = []
@@ -142,13 +143,18 @@ class _Builder:
 
     def _membership(self, expr: Call, impl: Callable[..., Any], args: list[Step]) -> Step:
         """`in` a constant list: as a look into a set it costs nothing, unless there are items that no set can have."""
-        items = args[1].run([0])
+        items, first = args[1].run([0]), args[0].run
         if not items:
             return constant(False)
-        if all(isinstance(item, (bool, int, float, str)) for item in items):
-            first = args[0].run
-            return Step(lambda frame: impl(first(frame), items), args[0].cost)
-        return call(impl, args, call_cost(expr.function, self.overloads[id(expr)], []))
+        if not all(isinstance(item, (bool, int, float, str)) for item in items):
+            return call(impl, args, call_cost(expr.function, self.overloads[id(expr)], []))
+        plain, bools = ({item for item in items if isinstance(item, bool) is wanted} for wanted in (False, True))
+
+        def run(frame: Frame) -> bool:
+            value = first(frame)
+            return kind_of(value) in _PRIMITIVES and value in (bools if isinstance(value, bool) else plain)
+
+        return Step(run, args[0].cost)
 
     def _list(self, expr: ListLiteral) -> Step:
         items = [self.make(item) for item in expr.items]
@@ -204,7 +210,7 @@ class _Builder:
             frame[pending] = 0
             return frame[slot]
 
-        self.scope[expr.variables[0]] = read
+        self.scope[expr.variables[0]] = Step(read)
         return optional_map(source, slot, pending, self.make(expr.args[0]), wrap=expr.name == "optMap")
 
 

@@ -12,13 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.functions import Overload
 from jobrelay.apimachinery.cel.types import CelType
-from jobrelay.apimachinery.cel.values import CelOptional, Opaque
+from jobrelay.apimachinery.cel.values import CelOptional, Opaque, kind_of
 
 LIST: Final = 10
 MAP: Final = 30
 FAILED: Final = object()  # in place of an argument or a result that is an error
 _ALLOCATION: Final = 1 + LIST
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "null", "timestamp", "type", "uint"})
+_SIZED: Final = frozenset({"bytes", "list", "map", "string"})
 _BYTES: Final[dict[str, Callable[[Any], int]]] = {
     "net.IP": lambda ip: ip.max_prefixlen // 8,
     "net.CIDR": lambda cidr: (cidr.network.prefixlen + 7) // 8,
@@ -41,7 +42,7 @@ class CallCost(NamedTuple):
 
 
 def size_of(value: Any) -> int:
-    if isinstance(value, (str, bytes, Sequence, Mapping)):
+    if kind_of(value) in _SIZED:
         return len(value)
     if isinstance(value, Opaque) and value.type_name in _BYTES:
         return _BYTES[value.type_name](value.value)
@@ -75,6 +76,8 @@ def _traversal(value: Any) -> int:
 
 def _smaller(a: Any, b: Any) -> int:
     """What comparing two values costs: an optional has the size of its value."""
+    if a.__class__ is str and b.__class__ is str:
+        return (min(len(a), len(b)) + 9) // 10
     a, b = (value.value if isinstance(value, CelOptional) and value.present else value for value in (a, b))
     return _tenth(min(size_of(a), size_of(b)))
 

@@ -27,11 +27,12 @@ class CostExceeded(Exception):
 
 
 class Step(NamedTuple):
-    """How a node is evaluated, what this costs at least, and whether it is a constant."""
+    """How a node is evaluated, what this costs at least, and whether it is a constant or just a variable's slot."""
 
     run: Eval
     cost: int = 0
     constant: bool = False
+    slot: int = 0
 
 
 def constant(value: Any) -> Step:
