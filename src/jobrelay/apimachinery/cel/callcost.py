@@ -14,6 +14,7 @@ _MAX: Final = 2**64 - 1
 _TEXT: Final = 0.1
 _REGEX: Final = 0.25
 _FORMAT_REGEX: Final = 128
+_FORMAT_NAME: Final = 64
 
 
 class Size(NamedTuple):
@@ -52,20 +53,40 @@ _TEXT_ORDERS: Final = frozenset({"less_string", "less_bytes", "equals", "not_equ
 
 
 class CallCosts:
-    """The table of costs; `size` and `element` look up what is known of an argument."""
+    """The table of costs; the functions look up what is known of an argument."""
 
-    def __init__(self, size: Callable[[Expr], Size], element: Callable[[Expr], tuple[CelType, Size] | None]) -> None:
-        self._size, self._element = size, element
+    def __init__(
+        self,
+        size: Callable[[Expr], Size],
+        known: Callable[[Expr], Size | None],
+        element: Callable[[Expr], tuple[CelType, Size] | None],
+        type_: Callable[[Expr], CelType],
+    ) -> None:
+        self._size, self._known, self._element, self._type = size, known, element, type_
 
     def cost(self, overload: Overload, call: Call) -> Estimate:
         name = call.function
         if name in _NOMINAL:
             return 1, None
+        if name == "_==_" and (found := self._same_kind(call.args)):
+            return found
         if call.target is not None and (found := self._method(overload, call.target, call.args)):
             return found
         if call.target is None and (found := self._function(name, call.args)):
             return found
         return self._built_in(overload, call)
+
+    def _same_kind(self, args: list[Expr]) -> Estimate | None:
+        """Equality of two values of one of Kubernetes' own types."""
+        left, right = (self._type(arg) for arg in args)
+        if left.kind != "opaque" or not left.same(right):
+            return None
+        if left.name == "kubernetes.NamedFormat":
+            return scaled(_FORMAT_NAME, _TEXT), None
+        if left.name == "kubernetes.URL":
+            known = self._known(args[1])
+            return scaled(known.high if known is not None else 1, _TEXT), None
+        return 1, None
 
     def _traverse(self, expr: Expr, factor: float = _TEXT) -> int:
         return scaled(self._size(expr).high, factor)

@@ -2,7 +2,8 @@
 
 Kubernetes refuses rules by this estimate, so it follows the Go engine step by step, including its oddities: a size is
 looked up by the path from `self` (`self.list.@items.name`), a path that starts anywhere else counts as `self` itself,
-and numbers and objects have size 0 when they come from the schema. Costs are capped at the largest 64-bit number.
+a name that CEL reserves is not found, and numbers and objects have size 0 when they come from the schema. Costs are
+capped at the largest 64-bit number.
 """
 
 from __future__ import annotations
@@ -13,13 +14,24 @@ from typing import Final
 
 from jobrelay.apimachinery.cel.callcost import CallCosts, Size, scaled
 from jobrelay.apimachinery.cel.checker import Checked
-from jobrelay.apimachinery.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
+from jobrelay.apimachinery.cel.syntax import (
+    RESERVED,
+    Call,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    Macro,
+    MapLiteral,
+    Select,
+)
 from jobrelay.apimachinery.cel.types import CelType
 
 UINT_MAX: Final = 2**64 - 1
 _LIST: Final = 10
 _MAP: Final = 30
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+_MAYBE_TEXTS: Final = frozenset({"bytes", "dyn", "param", "string"})
 Trail = tuple[str, ...]
 
 
@@ -45,7 +57,7 @@ class _CostEstimator:
         self.sizes: dict[int, Size] = {}
         self.entries: dict[int, Size] = {}
         self.locals: dict[str, list[Variable]] = {}
-        self.calls = CallCosts(self.size_or_unknown, self.element)
+        self.calls = CallCosts(self.size_or_unknown, self._computed, self.element, lambda expr: self.types[id(expr)])
 
     def cost(self, expr: Expr) -> int:
         if isinstance(expr, Literal):
@@ -121,8 +133,10 @@ class _CostEstimator:
     def _indexed(self, expr: Call, result: Size | None) -> Size | None:
         if expr.function != "_[_]":
             return result
-        is_map = self.types[id(expr.args[0])].kind == "map"
-        self.paths[id(expr)] = (*self._path(expr.args[0]), "@values" if is_map else "@items")
+        step = {"list": "@items", "map": "@values"}.get(self.types[id(expr.args[0])].kind)
+        if step is None:
+            return result
+        self.paths[id(expr)] = (*self._path(expr.args[0]), step)
         return self.entry(expr.args[0])
 
     def _joined_entries(self, expr: Call) -> None:
@@ -151,9 +165,9 @@ class _CostEstimator:
         rounds = self.size_or_unknown(expr.range)
         fixed, step = _LOOPS[expr.name]
         if expr.name == "sortBy":
-            factor = 2.1 if self.types[id(expr.args[0])].kind in ("string", "bytes") else 2
-            fixed += scaled(rounds.times(rounds).high, factor)
-        if expr.name in ("all", "exists", "exists_one", "existsOne"):
+            pairs = self.sizes[id(expr)] = rounds.times(rounds)
+            fixed += scaled(pairs.high, 2.1 if self.types[id(expr.args[0])].kind in _MAYBE_TEXTS else 2)
+        elif expr.name in ("all", "exists", "exists_one", "existsOne"):
             self.sizes[id(expr)] = Size(1, 1)
         else:
             self.sizes[id(expr)] = rounds
@@ -173,7 +187,8 @@ class _CostEstimator:
         self.locals.setdefault(expr.variables[0], []).append(Variable((), None))
         body = self.cost(expr.args[0])
         self.locals[expr.variables[0]].pop()
-        return target + 1 + max(1 + _LIST + target + 1 + body, 1)
+        wrapping = 1 if expr.name == "optMap" else 0
+        return target + 1 + max(wrapping + _LIST + target + 1 + body, 1)
 
     def _push(self, expr: Macro) -> None:
         is_list = self.types[id(expr.range)].kind == "list"
@@ -189,7 +204,7 @@ class _CostEstimator:
 
     def size(self, expr: Expr) -> Size | None:
         """The size of a value: known, written down, found by its path in the schema, or by its type."""
-        known = self.sizes.get(id(expr)) or _literal_size(expr)
+        known = self._computed(expr)
         if known is not None:
             return known
         looked_up = self._schema_size(self._path(expr))
@@ -203,6 +218,10 @@ class _CostEstimator:
             return Size(1, 1)
         variable = self._local(expr.name) if isinstance(expr, Ident) else None
         return variable.size if variable else None
+
+    def _computed(self, expr: Expr) -> Size | None:
+        """The size of a value where it was computed or written down."""
+        return self.sizes.get(id(expr)) or _literal_size(expr)
 
     def entry(self, expr: Expr) -> Size | None:
         """The size of a list's items or a map's values, where it was computed."""
@@ -238,7 +257,7 @@ def _step(place: CelType | None, name: str) -> CelType | None:
         return place.params[-1] if place.kind in ("list", "map") else None
     if name == "@keys":
         return place.params[0] if place.kind == "map" else None
-    return place.fields.get(name) if place.kind == "object" else None
+    return place.fields.get(name) if place.kind == "object" and name not in RESERVED else None
 
 
 def _literal_size(expr: Expr) -> Size | None:
@@ -257,5 +276,5 @@ _LOOPS: Final = {
     "all": (1, 3), "exists": (1, 4), "exists_one": (2, 2), "existsOne": (2, 2), "map": (_LIST + 1, 12),
     "filter": (_LIST + 1, 13),
     "transformList": (_LIST + 1, 12), "transformMap": (_MAP + 1, 3), "transformMapEntry": (_MAP + 1, 2),
-    "sortBy": (2 * _LIST + 2, 14),
+    "sortBy": (3 * _LIST + 4, 12),
 }  # fmt: skip

@@ -1,6 +1,7 @@
-"""Evaluation: a checked tree becomes a closure that takes the variables and gives a value or raises CelError.
+"""Evaluation: a checked tree becomes a program that takes the variables and gives a value or raises CelError.
 
-`&&`, `||` and the quantifiers ignore an error on one side when the other side decides, as CEL specifies.
+A program is made of steps (see `steps`, which also says how cost is counted). `&&`, `||` and the quantifiers ignore an
+error on one side when the other side decides, as CEL specifies.
 """
 
 from __future__ import annotations
@@ -8,50 +9,48 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from jobrelay.apimachinery.cel.attributes import Qualifier, chain, get_field, get_item, has_field
+from jobrelay.apimachinery.cel.calls import call
 from jobrelay.apimachinery.cel.checker import Checked, qualified
 from jobrelay.apimachinery.cel.functions import FUNCTIONS, Overload, dispatch
-from jobrelay.apimachinery.cel.standard import find_key
+from jobrelay.apimachinery.cel.loops import LOOPS, optional_map
+from jobrelay.apimachinery.cel.runtimecost import LIST, MAP, call_cost
+from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Eval, Frame, Step, as_bool, constant
 from jobrelay.apimachinery.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
-from jobrelay.apimachinery.cel.texts import sort_by
-from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, kind_of, no_overload, type_name
+from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, kind_of, no_overload
 
-Scope = dict[str, Any]
-Eval = Callable[[Scope], Any]
-_LAZY: Final = frozenset({"or", "orValue"})
-_METER: Final = "@meter"  # where a scope has its CostMeter; no variable has such a name
-CALL_LIMIT: Final = 1_000_000
-
-
-class CostExceeded(Exception):
-    """An evaluation costs too much. Not a CelError, because no operator ignores it."""
-
-    def __init__(self) -> None:
-        super().__init__("operation cancelled: actual cost limit exceeded")
+_CONVERSIONS: Final = frozenset({
+    "bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "type", "uint",
+})  # fmt: skip
+_PRIMITIVES: Final = frozenset({"bool", "double", "int", "string", "uint"})
+_PATTERNS: Final = frozenset({"matches", "find", "findAll"})  # a constant pattern is compiled ahead
 
 
 class CostMeter:
-    """Counts what an evaluation costs: one for each round of a comprehension, which Kubernetes counts as several.
-
-    So it never stops what Kubernetes would let pass, and what it lets pass is bounded.
-    """
+    """What an evaluation has cost."""
 
     __slots__ = ("spent",)
 
     def __init__(self) -> None:
         self.spent = 0
 
-    def spend(self) -> None:
-        self.spent += 1
-        if self.spent > CALL_LIMIT:
-            raise CostExceeded
-
 
 def build(checked: Checked) -> Callable[..., Any]:
     """The program of an expression: call it with the variables, and with a meter if its cost matters."""
-    run = _Builder(checked).make(checked.expr)
+    builder = _Builder(checked)
+    root = builder.make(checked.expr)
+    run, cost, names = root.run, root.cost, sorted(checked.variables)
+    rest = [None] * (builder.slots - len(names))
 
     def program(variables: Mapping[str, Any], meter: CostMeter | None = None) -> Any:
-        return run({**variables, _METER: meter or CostMeter()})
+        frame: Frame = [cost, *map(variables.get, names), *rest]
+        try:
+            return run(frame)
+        finally:
+            if meter is not None:
+                meter.spent = frame[0]
+            if frame[0] > CALL_LIMIT:
+                raise CostExceeded
 
     return program
 
@@ -59,94 +58,164 @@ def build(checked: Checked) -> Callable[..., Any]:
 class _Builder:
     def __init__(self, checked: Checked) -> None:
         self.types, self.overloads = checked.types, checked.overloads
+        self.scope: dict[str, Step] = {}
+        self.slots = 0
+        for name in sorted(checked.variables):
+            self._declare(name)
 
-    def make(self, expr: Expr) -> Eval:
-        return _MAKERS[type(expr)](self, expr)
+    def make(self, expr: Expr) -> Step:
+        """The step of a node, as the operand of something else or as the whole expression."""
+        if not self._is_attribute(expr):
+            return _MAKERS[type(expr)](self, expr)
+        step = self._resolve(expr)
+        return Step(step.run, step.cost + self._own_cost(expr))
 
-    def _literal(self, expr: Literal) -> Eval:
-        value = expr.value
-        return lambda scope: value
+    def _slot(self) -> int:
+        self.slots += 1
+        return self.slots
 
-    def _identifier(self, expr: Ident) -> Eval:
-        name = expr.name
-        return lambda scope: scope[name] if name in scope else TypeValue(name)
+    def _declare(self, name: str) -> int:
+        slot = self._slot()
+        self.scope[name] = Step(lambda frame: frame[slot], slot=slot)
+        return slot
 
-    def _select(self, expr: Select) -> Eval:
-        if self.types[id(expr)].kind == "type" and (name := qualified(expr)):
-            return lambda scope: TypeValue(name)
-        operand, field = self.make(expr.operand), expr.field
-        if expr.test:
-            return lambda scope: has_field(operand(scope), field)
-        if expr.optional:
-            return lambda scope: optional_field(operand(scope), field)
+    def _is_attribute(self, expr: Expr) -> bool:
+        if isinstance(expr, Ident):
+            return expr.name in self.scope
+        if isinstance(expr, Select):
+            return self.types[id(expr)].kind != "type" or not qualified(expr)
+        return isinstance(expr, Call) and expr.function in ("_[_]", "_[?_]", "_?_:_")
 
-        def select(scope: Scope) -> Any:
-            value = operand(scope)
-            return optional_field(value, field) if isinstance(value, CelOptional) else get_field(value, field)
+    def _own_cost(self, expr: Expr) -> int:
+        """What an attribute costs beside its parts: 1 for where it starts, but not for `?:`, nor for has()."""
+        tested = isinstance(expr, Select) and expr.test
+        while isinstance(expr, Select) or (isinstance(expr, Call) and expr.function in ("_[_]", "_[?_]")):
+            expr = expr.operand if isinstance(expr, Select) else expr.args[0]
+        return 1 - tested - (isinstance(expr, Call) and expr.function == "_?_:_")
 
-        return select
+    def _part(self, expr: Expr) -> Step:
+        """The step of a branch or an index: attributes do not cost the 1 for where they start."""
+        return self._resolve(expr) if self._is_attribute(expr) else self.make(expr)
 
-    def _call(self, expr: Call) -> Eval:
+    def _resolve(self, expr: Expr) -> Step:
+        """The step of an attribute without its own cost."""
+        if isinstance(expr, Ident):
+            return self.scope[expr.name]
+        if isinstance(expr, Call) and expr.function == "_?_:_":
+            return _conditional(self.make(expr.args[0]), *map(self._part, expr.args[1:]))
+        qualifiers: list[Qualifier] = []
+        while isinstance(expr, (Select, Call)) and self._is_attribute(expr):
+            if isinstance(expr, Select):
+                apply = has_field if expr.test else get_field
+                qualifiers.append(Qualifier(apply, constant(expr.field), expr.optional))
+                expr = expr.operand
+            elif expr.function != "_?_:_":
+                qualifiers.append(Qualifier(get_item, self._part(expr.args[1]), expr.function == "_[?_]"))
+                expr = expr.args[0]
+            else:
+                break
+        may_be_optional = self.types[id(expr)].kind in ("optional", "dyn", "param")
+        return chain(self._part(expr), qualifiers[::-1], may_be_optional=may_be_optional)
+
+    def _literal(self, expr: Literal) -> Step:
+        return constant(expr.value)
+
+    def _type(self, expr: Ident | Select) -> Step:
+        return constant(TypeValue(qualified(expr)))
+
+    def _call(self, expr: Call) -> Step:
         if expr.function in ("_&&_", "_||_"):
             return _logical(*map(self.make, expr.args), decides=expr.function == "_||_")
-        if expr.function == "_?_:_":
-            return _conditional(*map(self.make, expr.args))
-        if expr.function == "@in" and isinstance(expr.args[1], ListLiteral) and not expr.args[1].items:
-            return lambda scope: False
         nodes = ([expr.target] if expr.target is not None else []) + expr.args
         args = [self.make(node) for node in nodes]
-        if expr.function in _LAZY and expr.target is not None:
+        if expr.function in ("or", "orValue") and expr.target is not None:
             return _or_else(expr.function, args[0], args[1])
-        known = all(_certain(self.types[id(node)]) for node in nodes)
-        return _invoke(expr.function, self.overloads.get(id(expr)) or FUNCTIONS[expr.function], args, known=known)
+        overloads = self.overloads.get(id(expr)) or FUNCTIONS[expr.function]
+        types = [self.types[id(node)] for node in nodes]
+        impl = _implementation(expr.function, overloads, known=all(map(_certain, types)))
+        if expr.function in _CONVERSIONS and args[0].constant:
+            only = args[0].run
+            return Step(lambda frame: impl(only(frame)), constant=True)
+        if expr.function == "@in" and args[1].constant and overloads[0].id == "in_list" and len(overloads) == 1:
+            return self._membership(expr, impl, args)
+        stops = expr.function in _PATTERNS and args[1].constant
+        return call(impl, args, call_cost(expr.function, overloads, types), stops_at_errors=stops)
 
-    def _list(self, expr: ListLiteral) -> Eval:
+    def _membership(self, expr: Call, impl: Callable[..., Any], args: list[Step]) -> Step:
+        """`in` a constant list: as a look into a set it costs nothing, unless there are items that no set can have."""
+        items, first = args[1].run([0]), args[0].run
+        if not items:
+            return constant(False)
+        if not all(isinstance(item, (bool, int, float, str)) for item in items):
+            return call(impl, args, call_cost(expr.function, self.overloads[id(expr)], []))
+        plain, bools = ({item for item in items if isinstance(item, bool) is wanted} for wanted in (False, True))
+
+        def run(frame: Frame) -> bool:
+            value = first(frame)
+            return kind_of(value) in _PRIMITIVES and value in (bools if isinstance(value, bool) else plain)
+
+        return Step(run, args[0].cost)
+
+    def _list(self, expr: ListLiteral) -> Step:
         items = [self.make(item) for item in expr.items]
+        run = _gather(items)
+        if all(item.constant for item in items) and not expr.optional:
+            return constant(run([0]))
+        cost = sum(item.cost for item in items) + LIST
         if not expr.optional:
-            return lambda scope: [item(scope) for item in items]
-        optional = expr.optional
+            return Step(run, cost)
+        optional = [index in expr.optional for index in range(len(items))]
 
-        def make(scope: Scope) -> Any:
-            made = []
-            for index, item in enumerate(items):
-                value = item(scope)
-                if index not in optional:
-                    made.append(value)
-                elif value.present:
-                    made.append(value.value)
-            return made
+        def make(frame: Frame) -> Any:
+            found = zip(run(frame), optional, strict=True)
+            return [value.value if may_miss else value for value, may_miss in found if _kept(value, may_miss)]
 
-        return make
+        return Step(make, cost)
 
-    def _map(self, expr: MapLiteral) -> Eval:
-        entries = [(self.make(key), self.make(value)) for key, value in expr.entries]
-        optional = expr.optional
+    def _map(self, expr: MapLiteral) -> Step:
+        parts = [self.make(part) for entry in expr.entries for part in entry]
+        gather, optional = _gather(parts), expr.optional
 
-        def make(scope: Scope) -> Any:
+        def make(frame: Frame) -> Any:
             made: dict[Any, Any] = {}
-            for index, (key, value) in enumerate(entries):
-                found_key, found = key(scope), value(scope)
-                if index in optional:
-                    if not found.present:
-                        continue
-                    found = found.value
-                if found_key in made:
+            found = gather(frame)
+            for index, (key, value) in enumerate(zip(found[::2], found[1::2], strict=True)):
+                if not _kept(value, index in optional):
+                    continue
+                if key in made:
                     raise CelError("Failed with repeated key")
-                made[found_key] = found
+                made[key] = value.value if index in optional else value
             return made
 
-        return make
+        if all(part.constant for part in parts):
+            return Step(make, constant=True)
+        return Step(make, sum(part.cost for part in parts) + MAP)
 
-    def _macro(self, expr: Macro) -> Eval:
-        source = self.make(expr.range)
-        args = [self.make(arg) for arg in expr.args]
-        if expr.name in ("optMap", "optFlatMap"):
-            return _optional_map(source, expr.variables[0], args[0], wrap=expr.name == "optMap")
-        return _LOOPS[expr.name](source, expr.variables, args)
+    def _macro(self, expr: Macro) -> Step:
+        source, outer = self.make(expr.range), self.scope
+        self.scope = dict(outer)
+        try:
+            if expr.name in ("optMap", "optFlatMap"):
+                return self._optional_map(expr, source)
+            slots = [self._declare(name) for name in expr.variables]
+            return LOOPS[expr.name](source, slots, [self.make(arg) for arg in expr.args])
+        finally:
+            self.scope = outer
+
+    def _optional_map(self, expr: Macro, source: Step) -> Step:
+        slot, pending = self._slot(), self._slot()
+
+        def read(frame: Frame) -> Any:
+            frame[0] += frame[pending]
+            frame[pending] = 0
+            return frame[slot]
+
+        self.scope[expr.variables[0]] = Step(read)
+        return optional_map(source, slot, pending, self.make(expr.args[0]), wrap=expr.name == "optMap")
 
 
-_MAKERS: Final[dict[type[Expr], Callable[[_Builder, Any], Eval]]] = {
-    Literal: _Builder._literal, Ident: _Builder._identifier, Select: _Builder._select, Call: _Builder._call,
+_MAKERS: Final[dict[type[Expr], Callable[[_Builder, Any], Step]]] = {
+    Literal: _Builder._literal, Ident: _Builder._type, Select: _Builder._type, Call: _Builder._call,
     ListLiteral: _Builder._list, MapLiteral: _Builder._map, Macro: _Builder._macro,
 }  # fmt: skip
 
@@ -155,186 +224,74 @@ def _certain(type_: Any) -> bool:
     return type_.kind not in ("dyn", "param", "error") and all(_certain(param) for param in type_.params)
 
 
-def _invoke(function: str, overloads: list[Overload], args: list[Eval], *, known: bool) -> Eval:
+def _implementation(function: str, overloads: list[Overload], *, known: bool) -> Callable[..., Any]:
     if known and len(overloads) == 1:
-        impl = overloads[0].impl
-        if len(args) == 1:
-            one = args[0]
-            return lambda scope: impl(one(scope))
-        if len(args) == 2:
-            first, second = args
-            return lambda scope: impl(first(scope), second(scope))
-        return lambda scope: impl(*(arg(scope) for arg in args))
-    return lambda scope: dispatch(function, overloads, tuple(arg(scope) for arg in args))
+        return overloads[0].impl
+    return lambda *args: dispatch(function, overloads, args)
 
 
-def get_field(value: Any, field: str) -> Any:
-    """`value.field`."""
-    if kind_of(value) != "map":
-        known = kind_of(value) != "dyn"
-        raise CelError(f"no such overload: {type_name(value)}.ref-key") if known else no_overload("select", value)
-    if field not in value:
-        raise CelError(f"no such key: {field}")
-    return value[field]
+def _gather(parts: list[Step]) -> Eval:
+    """The values of all parts; after an error in one, the rest is neither evaluated nor charged."""
+    links = [(part.run, sum(later.cost for later in parts[at + 1 :])) for at, part in enumerate(parts)]
 
-
-def has_field(value: Any, field: str) -> bool:
-    if isinstance(value, CelOptional):
-        return value.present and has_field(value.value, field)
-    if kind_of(value) != "map":
-        raise no_overload("has", value)
-    return field in value
-
-
-def optional_field(value: Any, field: str) -> CelOptional:
-    if isinstance(value, CelOptional):
-        return optional_field(value.value, field) if value.present else CelOptional()
-    if not has_field(value, field):
-        return CelOptional()
-    return CelOptional(value[field], present=True)
-
-
-def _bool(value: Any) -> bool:
-    if value is True or value is False:
-        return bool(value)
-    raise CelError("no such overload")
-
-
-def _logical(left: Eval, right: Eval, *, decides: bool) -> Eval:
-    """`||` is decided by a true, `&&` by a false, on either side."""
-
-    def run(scope: Scope) -> bool:
-        try:
-            if _bool(left(scope)) is decides:
-                return decides
-        except CelError as error:
+    def run(frame: Frame) -> Any:
+        made = []
+        for evaluate, rest in links:
             try:
-                if _bool(right(scope)) is decides:
-                    return decides
+                made.append(evaluate(frame))
             except CelError:
-                pass
-            raise error
-        return _bool(right(scope))
-
-    return run
-
-
-def _conditional(test: Eval, yes: Eval, no: Eval) -> Eval:
-    return lambda scope: yes(scope) if _bool(test(scope)) else no(scope)
-
-
-def _or_else(function: str, target: Eval, other: Eval) -> Eval:
-    def run(scope: Scope) -> Any:
-        value = target(scope)
-        if not isinstance(value, CelOptional):
-            raise no_overload(function, value)
-        if value.present:
-            return value.value if function == "orValue" else value
-        return other(scope)
-
-    return run
-
-
-def _optional_map(source: Eval, name: str, body: Eval, *, wrap: bool) -> Eval:
-    def run(scope: Scope) -> Any:
-        value = source(scope)
-        if not value.present:
-            return CelOptional()
-        made = body({**scope, name: value.value})
-        return CelOptional(made, present=True) if wrap else made
-
-    return run
-
-
-def _pairs(value: Any, count: int) -> list[tuple[Any, ...]]:
-    """What the loop variables are in turn."""
-    kind = kind_of(value)
-    if kind == "list":
-        return list(enumerate(value)) if count == 2 else [(item,) for item in value]
-    if kind == "map":
-        return list(value.items()) if count == 2 else [(key,) for key in value]
-    raise no_overload("comprehension", value)
-
-
-def _rounds(source: Eval, names: list[str], scope: Scope) -> Any:
-    inner = dict(scope)
-    spend = scope[_METER].spend
-    for found in _pairs(source(scope), len(names)):
-        spend()
-        inner.update(zip(names, found, strict=True))
-        yield inner, found
-
-
-def _quantifier(decides: bool) -> Callable[[Eval, list[str], list[Eval]], Eval]:
-    """`exists` is decided by a true, `all` by a false; errors count only when nothing decides."""
-
-    def make(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-        test = args[0]
-
-        def run(scope: Scope) -> bool:
-            failure: CelError | None = None
-            for inner, _ in _rounds(source, names, scope):
-                try:
-                    if _bool(test(inner)) is decides:
-                        return decides
-                except CelError as error:
-                    failure = failure or error
-            if failure is not None:
-                raise failure
-            return not decides
-
-        return run
-
-    return make
-
-
-def _exists_one(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    return lambda scope: sum(_bool(args[0](inner)) for inner, _ in _rounds(source, names, scope)) == 1
-
-
-def _filter(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    return lambda scope: [found[-1] for inner, found in _rounds(source, names, scope) if _bool(args[0](inner))]
-
-
-def _chosen(source: Eval, names: list[str], args: list[Eval], scope: Scope) -> Any:
-    """The rounds of a loop that pass its test, the first of two arguments."""
-    rounds = _rounds(source, names, scope)
-    return rounds if len(args) == 1 else (found for found in rounds if _bool(args[0](found[0])))
-
-
-def _map_loop(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    body = args[-1]
-    return lambda scope: [body(inner) for inner, _ in _chosen(source, names, args, scope)]
-
-
-def _map_entries(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    body = args[-1]
-    return lambda scope: {found[0]: body(inner) for inner, found in _chosen(source, names, args, scope)}
-
-
-def _merge_entries(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    def run(scope: Scope) -> Any:
-        made: dict[Any, Any] = {}
-        for inner, _ in _chosen(source, names, args, scope):
-            for key, value in args[-1](inner).items():
-                if find_key(made, key) is not None:
-                    raise CelError(f"insert failed: key {key} already exists")
-                made[key] = value
+                frame[0] -= rest
+                raise
         return made
 
     return run
 
 
-def _sort_by(source: Eval, names: list[str], args: list[Eval]) -> Eval:
-    def run(scope: Scope) -> Any:
-        rounds = [(found[0], args[0](inner)) for inner, found in _rounds(source, names, scope)]
-        return sort_by([item for item, _ in rounds], [key for _, key in rounds])
-
-    return run
+def _kept(value: Any, optional: bool) -> bool:
+    return not optional or value.present
 
 
-_LOOPS: Final[dict[str, Callable[[Eval, list[str], list[Eval]], Eval]]] = {
-    "all": _quantifier(False), "exists": _quantifier(True), "exists_one": _exists_one, "existsOne": _exists_one,
-    "filter": _filter, "map": _map_loop, "transformList": _map_loop, "transformMap": _map_entries,
-    "transformMapEntry": _merge_entries, "sortBy": _sort_by,
-}  # fmt: skip
+def _logical(left: Step, right: Step, *, decides: bool) -> Step:
+    """`||` is decided by a true, `&&` by a false, on either side."""
+    first, second, cost = left.run, right.run, right.cost
+
+    def run(frame: Frame) -> bool:
+        try:
+            if as_bool(first(frame)) is decides:
+                return decides
+        except CelError as error:
+            frame[0] += cost
+            try:
+                if as_bool(second(frame)) is decides:
+                    return decides
+            except CelError:
+                pass
+            raise error
+        frame[0] += cost
+        return as_bool(second(frame))
+
+    return Step(run, left.cost)
+
+
+def _conditional(test: Step, yes: Step, no: Step) -> Step:
+    decide = test.run
+
+    def run(frame: Frame) -> Any:
+        branch = yes if as_bool(decide(frame)) else no
+        frame[0] += branch.cost
+        return branch.run(frame)
+
+    return Step(run, test.cost)
+
+
+def _or_else(function: str, target: Step, other: Step) -> Step:
+    def run(frame: Frame) -> Any:
+        value = target.run(frame)
+        if not isinstance(value, CelOptional):
+            raise no_overload(function, value)
+        if value.present:
+            return value.value if function == "orValue" else value
+        frame[0] += other.cost
+        return other.run(frame)
+
+    return Step(run, target.cost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import re
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,6 +17,7 @@ from jobrelay.apimachinery.cel.values import (
     CelError,
     CelOptional,
     Duration,
+    JoinedList,
     Timestamp,
     TypeValue,
     Uint,
@@ -64,7 +66,7 @@ def _span(ns: int) -> Duration:
 
 def _join_lists(a: Any, b: Any) -> Any:
     add = getattr(a, "joined", None)
-    return add(b) if add is not None else [*a, *b]
+    return add(b) if add is not None else JoinedList(a, b)
 
 
 def _declare_arithmetic() -> None:
@@ -99,11 +101,11 @@ def _declare_arithmetic() -> None:
 def _declare_comparisons() -> None:
     declare("_==_", "(A, A) bool", equal, "equals")
     declare("_!=_", "(A, A) bool", lambda a, b: not equal(a, b), "not_equals")
-    tests = {"_<_": lambda c: c < 0, "_<=_": lambda c: c <= 0, "_>_": lambda c: c > 0, "_>=_": lambda c: c >= 0}
+    tests = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
     for name, test in tests.items():
 
         def ordered(a: Any, b: Any, test: Any = test) -> bool:
-            return bool(test(compare(a, b)))
+            return bool(test(compare(a, b), 0))
 
         for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
             declare(name, f"({kind}, {kind}) bool", ordered, f"less_{kind}")

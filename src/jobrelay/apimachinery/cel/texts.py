@@ -67,11 +67,11 @@ def _split(text: str, separator: str, count: int = -1) -> list[str]:
 
 
 def _lower(text: str) -> str:
-    return "".join(char.lower() if char.isascii() else char for char in text)
+    return text.lower() if text.isascii() else "".join(char.lower() if char.isascii() else char for char in text)
 
 
 def _upper(text: str) -> str:
-    return "".join(char.upper() if char.isascii() else char for char in text)
+    return text.upper() if text.isascii() else "".join(char.upper() if char.isascii() else char for char in text)
 
 
 def _join(items: Any, separator: str = "") -> str:
@@ -164,7 +164,7 @@ def _slice(items: Any, start: int, end: int) -> list[Any]:
         raise CelError(where + "start index must be less than or equal to end index")
     if end > len(items):
         raise CelError(f"{where}list is length {len(items)}")
-    return list(items)[start:end]
+    return list(items[start:end])
 
 
 def _flatten(items: Any, depth: int = 1) -> list[Any]:

@@ -8,13 +8,14 @@ is needed here.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from jobrelay.apimachinery.cel.literals import Uint
 
-__all__ = ["CelError", "CelOptional", "Duration", "Opaque", "Timestamp", "TypeValue", "Uint"]
+__all__ = ["CelError", "CelOptional", "Duration", "JoinedList", "Opaque", "Timestamp", "TypeValue", "Uint"]
 SECOND: Final = 10**9
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 INT_MIN: Final = -(2**63)
@@ -84,11 +85,38 @@ class Opaque:
         return hash((self.type_name, str(self.value)))
 
 
+class JoinedList(Sequence[Any]):
+    """Two lists one after the other. Joining costs 1 whatever their sizes are, so nothing is copied."""
+
+    __slots__ = ("_first", "_second", "_size", "_split")
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._first, self._second = first, second
+        self._split, self._size = len(first), len(first) + len(second)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._size))]
+        return self._first[index] if index < self._split else self._second[index - self._split]
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain(self._first, self._second)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __eq__(self, other: object) -> bool:
+        return equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 _KINDS: Final[dict[type, str]] = {
     bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", type(None): "null",
     list: "list",
     dict: "map", Timestamp: "timestamp", Duration: "duration", CelOptional: "optional", TypeValue: "type",
 }  # fmt: skip
+_PLAIN: Final = frozenset({bool, bytes, float, int, str})  # classes whose own operators are those of CEL
 _TYPE_NAMES: Final = {
     "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration",
     "optional": "optional_type",
@@ -97,14 +125,18 @@ _TYPE_NAMES: Final = {
 
 def kind_of(value: Any) -> str:
     """The kind of a value, named as in `types`: int, list, map, opaque ..."""
-    kind = _KINDS.get(type(value))
-    if kind is not None:
-        return kind
+    return _KINDS.get(type(value)) or _other_kind(value)
+
+
+def _other_kind(value: Any) -> str:
+    """The kind of a value whose class was not met before; kinds go by class alone."""
     if isinstance(value, Opaque):
-        return "opaque"
-    if isinstance(value, Mapping):
-        return "map"
-    return "list" if isinstance(value, Sequence) else "dyn"
+        kind = "opaque"
+    elif isinstance(value, Mapping):
+        kind = "map"
+    else:
+        kind = "list" if isinstance(value, Sequence) else "dyn"
+    return _KINDS.setdefault(type(value), kind)
 
 
 def type_name(value: Any) -> str:
@@ -121,6 +153,8 @@ def is_number(value: Any) -> bool:
 
 def equal(a: Any, b: Any) -> bool:
     """CEL equality: numbers by value, other kinds only with their own."""
+    if a.__class__ is b.__class__ and a.__class__ in _PLAIN:
+        return bool(a == b)
     if is_number(a) and is_number(b):
         return bool(a == b)
     kind = kind_of(a)
@@ -136,12 +170,12 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def compare(a: Any, b: Any) -> int:
-    """-1, 0 or 1; raises CelError when the two cannot be ordered."""
+    """-1, 0 or 1; raises CelError when the two cannot be ordered. Texts are in the order of their code points."""
+    if a.__class__ is b.__class__ and a.__class__ in _PLAIN:
+        return -1 if a < b else int(b < a)
     both = kind_of(a) == kind_of(b) and kind_of(a) in ("string", "bytes", "bool", "timestamp", "duration")
     if not both and not (is_number(a) and is_number(b)):
         raise no_overload("compare", a, b)
-    if isinstance(a, str):
-        a, b = a.encode("utf-8", "surrogatepass"), b.encode("utf-8", "surrogatepass")
     return -1 if a < b else int(b < a)
 
 

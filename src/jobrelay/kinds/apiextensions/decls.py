@@ -16,7 +16,7 @@ from typing import Any, Final
 from jobrelay.apimachinery.cel import standard, types
 from jobrelay.apimachinery.cel.syntax import RESERVED
 from jobrelay.apimachinery.cel.types import CelType
-from jobrelay.apimachinery.cel.values import CelError, Duration, Timestamp, equal
+from jobrelay.apimachinery.cel.values import CelError, Duration, JoinedList, Timestamp, equal
 from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.kinds.apiextensions.ratchet import item_key, keyed_items
 from jobrelay.kinds.apiextensions.structural import StructuralSchema
@@ -137,33 +137,48 @@ def _string_type(schema: dict[str, Any]) -> CelType:
     return CelType("string", size=size, min_bytes=2)
 
 
+def _spellings(node: StructuralSchema) -> dict[str, str]:
+    """The properties of an object by their names in CEL; one that is a reserved word has two."""
+    made: dict[str, str] = {}
+    for name in node.schema.get("properties") or ():
+        if (spelled := escape(name)) is not None:
+            made[spelled] = name
+        if name in RESERVED:
+            made[name] = name
+    node.spellings = made
+    return made
+
+
 class ObjectView(Mapping[str, Any]):
     """An object as CEL sees it: the declared properties, under their escaped names."""
 
-    __slots__ = ("_names", "_node", "raw")
+    __slots__ = ("_names", "_node", "_spellings", "raw")
 
     def __init__(self, raw: dict[str, Any], node: StructuralSchema) -> None:
         self.raw, self._node = raw, node
+        self._spellings: Mapping[Any, str] = node.spellings if node.spellings is not None else _spellings(node)
         self._names: dict[str, str] | None = None
 
     @property
     def names(self) -> dict[str, str]:
+        """The properties that are there, by the first of their spellings."""
         if self._names is None:
-            properties = self._node.schema.get("properties") or {}
-            shown = (
-                (escape(name), name) for name, value in self.raw.items() if name in properties and value is not None
-            )
-            self._names = {spelled: name for spelled, name in shown if spelled is not None}
+            spelled = ((escape(name), name) for name in self.raw if name in (self._node.schema.get("properties") or {}))
+            self._names = {key: name for key, name in spelled if key is not None and self.raw[name] is not None}
         return self._names
 
     def __contains__(self, key: object) -> bool:
-        return key in self.names or (key in RESERVED and f"__{key}__" in self.names)
+        name = self._spellings.get(key)
+        return name is not None and self.raw.get(name) is not None
 
     def __getitem__(self, key: str) -> Any:
-        name = key if key in RESERVED else self.names[key]
+        name = self._spellings[key]
+        value = self.raw[name]
+        if value is None:
+            raise KeyError(key)
         child = self._node.named(name)
         assert child is not None
-        return view(self.raw[name], child)
+        return view(value, child)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -218,6 +233,11 @@ class ListView(Sequence[Any]):
             return [view(item, items) for item in self.raw[index]]
         return view(self.raw[index], items)
 
+    def __iter__(self) -> Iterator[Any]:
+        items = self._node.items
+        assert items is not None
+        return (view(item, items) for item in self.raw)
+
     def __len__(self) -> int:
         return len(self.raw)
 
@@ -237,7 +257,7 @@ class ListView(Sequence[Any]):
 
     def joined(self, other: Any) -> Any:
         if not isinstance(other, ListView) or self._node.list_type not in ("set", "map"):
-            return [*self, *other]
+            return JoinedList(self, other)
         if self._node.list_type == "set":
             return ListView(self.raw + [item for item in other.raw if item not in self.raw], self._node)
         made = {item_key(self._node, item): item for item in [*self.raw, *other.raw]}

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from jobrelay.apimachinery import field as fields
 from jobrelay.apimachinery.cel.checker import Checked, CompileError, compile_expression
-from jobrelay.apimachinery.cel.program import CostExceeded, CostMeter, build
+from jobrelay.apimachinery.cel.program import CostMeter, build
+from jobrelay.apimachinery.cel.steps import CostExceeded
 from jobrelay.apimachinery.cel.types import CelType, optional_of
 from jobrelay.apimachinery.cel.values import CelError, CelOptional
-from jobrelay.apimachinery.field import NO_VALUE, FieldError, Path
+from jobrelay.apimachinery.field import NO_VALUE, FieldError, Path, go_quote
 from jobrelay.kinds.apiextensions import decls, fieldpaths
 from jobrelay.kinds.apiextensions.ratchet import CorrelatedObject, item_key, keyed_items
 from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
@@ -25,7 +26,13 @@ from jobrelay.kinds.apiextensions.structural import Schema, StructuralSchema
 _MESSAGE_MAX: Final = 5 * 1024
 ROOT: Final = Path()
 OBJECT_BUDGET: Final = 10_000_000  # what all rules together may cost for one object
-_NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
+_NO_BUDGET: Final = f"validation {_OUT_OF_BUDGET}"
+_TOO_EXPENSIVE: Final = "no further validation rules will be run due to call cost exceeds limit for"
+
+
+class _NoBudget(Exception):
+    """An evaluation cost more than is left for the object."""
 
 
 @dataclass(slots=True)
@@ -83,16 +90,15 @@ class ValidationRule:
         except fieldpaths.FieldPathError:
             return ""
 
-    def message(self, variables: dict[str, Any]) -> str:
-        if self.message_program is not None and (text := self._expressed(variables)):
-            return text
+    @property
+    def default_message(self) -> str:
         return self.name if self.raw.get("message") else f"failed rule: {self.name}"
 
-    def _expressed(self, variables: dict[str, Any]) -> str:
+    def expressed_message(self, variables: dict[str, Any], meter: CostMeter) -> str:
         """The message that the rule's messageExpression makes; empty when it cannot be used."""
         try:
-            text = self.message_program(variables)
-        except (CelError, CostExceeded):
+            text = self.message_program(variables, meter)
+        except CelError:
             return ""
         text = text.strip() if isinstance(text, str) else ""
         return "" if "\n" in text or len(text.encode()) > _MESSAGE_MAX else text
@@ -217,30 +223,37 @@ class _Evaluation:
 
     def _evaluate(self, rules: RuleTree, new: Any, old: Any, path: Path, pair: CorrelatedObject | None) -> None:
         node = decls.with_meta(rules.node) if rules.is_resource else rules.node
+        if self.budget == 0:
+            self._stop(fields.invalid(path, node.type, _NO_BUDGET))
         for rule in rules.own:
-            meter = CostMeter()
+            if self.budget < 0:
+                return
             try:
                 if rule.uses_old and old is None and not rule.optional_old:
                     continue
                 variables = _variables(rule, node, new, old)
-                passed = rule.program(variables, meter)
+                passed = self._run(rule.program, variables)
             except CompileError as error:
                 self._error(fields.invalid(path, node.type, f"rule compile error: compilation failed: {error}"))
-                continue
+            except _NoBudget:
+                self._stop(fields.invalid(path, node.type, _NO_BUDGET))
             except CelError as error:
                 self._error(_failure(path, node.type, error, rule))
-                continue
             except CostExceeded as error:
-                why = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule"
-                self._stop(fields.invalid(path, node.type, f"{why}: {rule.name}"))
-                return
-            finally:
-                self.budget -= meter.spent
-            if self.budget < 0:
-                self._stop(fields.invalid(path, node.type, _NO_BUDGET))
-                return
-            if passed is not True:
-                self._refuse(rule, node, new, path, variables, pair)
+                self._stop(fields.invalid(path, node.type, f"'{error}': {_TOO_EXPENSIVE} rule: {rule.name}"))
+            else:
+                if passed is not True:
+                    self._refuse(rule, node, new, path, variables, pair)
+
+    def _run(self, program: Any, variables: dict[str, Any]) -> Any:
+        """Evaluates and takes the cost from the budget; that there is none left matters more than any error."""
+        meter = CostMeter()
+        try:
+            return program(variables, meter)
+        finally:
+            if meter.spent > self.budget:
+                raise _NoBudget
+            self.budget -= meter.spent
 
     def _refuse(
         self,
@@ -252,12 +265,29 @@ class _Evaluation:
         pair: CorrelatedObject | None,
     ) -> None:
         where = path.child(rule.field_path) if rule.field_path else path
-        value = NO_VALUE if node.type in ("object", "array") else new
-        error = _reason_error(rule.raw.get("reason", ""), where, value, rule.message(variables))
+        error, stops = self._refusal(rule, node, new, where, variables)
         if not rule.uses_old and pair is not None and pair.unchanged():
             self.verdict.warnings.append(error.text())
         else:
             self._error(error)
+        if stops:
+            self.budget = -1
+
+    def _refusal(
+        self, rule: ValidationRule, node: StructuralSchema, new: Any, where: Path, variables: dict[str, Any]
+    ) -> tuple[FieldError, bool]:
+        """The error of a rule that does not hold, and whether its messageExpression ends the validation."""
+        text = ""
+        if rule.message_program is not None:
+            try:
+                text = self._run(rule.expressed_message, variables)
+            except _NoBudget:
+                return fields.invalid(where, node.type, f"messageExpression evaluation {_OUT_OF_BUDGET}"), True
+            except CostExceeded:
+                source = go_quote(rule.raw["messageExpression"])
+                return fields.invalid(where, node.type, f"{_TOO_EXPENSIVE} messageExpression: {source}"), True
+        value = NO_VALUE if node.type in ("object", "array") else new
+        return _reason_error(rule.raw.get("reason", ""), where, value, text or rule.default_message), False
 
     def _stop(self, error: FieldError) -> None:
         self._error(error)

@@ -20,7 +20,7 @@ class StructuralSchema:
     __slots__ = (
         "_children", "_items", "_mentions", "_values", "checks", "default", "embedded", "list_type", "map_keys",
         "nullable",
-        "preserve", "resource", "schema", "type",
+        "preserve", "resource", "schema", "spellings", "type",
     )  # fmt: skip
 
     def __init__(self, schema: Schema) -> None:
@@ -35,6 +35,7 @@ class StructuralSchema:
         self.map_keys: list[str] = get("x-kubernetes-list-map-keys") or []
         self.checks: Any = None
         self.resource: StructuralSchema | None = None
+        self.spellings: dict[str, str] | None = None  # properties by their names in CEL, when CEL has asked for them
         self._children: dict[str, StructuralSchema] = {}
         self._items: StructuralSchema | None = None
         self._values: StructuralSchema | None = None

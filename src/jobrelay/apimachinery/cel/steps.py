@@ -1,0 +1,51 @@
+"""The parts of a program: steps, which evaluate one node each, and the frame that they share.
+
+What an evaluation costs is counted as the Go engine counts it. There a value is charged when it has been computed, an
+error is a value too, and what follows an error is still computed and charged. Here most of the cost is charged ahead:
+`Step.cost` is what a step costs whatever the values are, and whoever runs the step charges it, for a whole expression
+at once where nothing is conditional. A step adds what depends on values itself, and takes back what an error has
+skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from jobrelay.apimachinery.cel.values import CelError
+
+Frame = list[Any]  # the cost so far, then the variables
+Eval = Callable[[Frame], Any]
+CALL_LIMIT: Final = 1_000_000
+
+
+class CostExceeded(Exception):
+    """An evaluation costs too much. Not a CelError, because no operator ignores it."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+class Step(NamedTuple):
+    """How a node is evaluated, what this costs at least, and whether it is a constant or just a variable's slot."""
+
+    run: Eval
+    cost: int = 0
+    constant: bool = False
+    slot: int = 0
+
+
+def constant(value: Any) -> Step:
+    return Step(lambda frame: value, constant=True)
+
+
+def charge(frame: Frame, cost: int) -> None:
+    frame[0] += cost
+    if frame[0] > CALL_LIMIT:
+        raise CostExceeded
+
+
+def as_bool(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise CelError("no such overload")
