@@ -12,39 +12,51 @@ import re
 from typing import Final
 
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.goint import read_int
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 UTC: Final = dt.UTC
 _WRITTEN: Final = "%04d-%02d-%02dT%02d:%02d:%02dZ"
 
-_PARTS: Final = (
-    ("2006", re.compile(r"\d{4}")), ("-", re.compile(r"-")), ("01", re.compile(r"\d{2}")), ("-", re.compile(r"-")),
-    ("02", re.compile(r"\d{2}")), ("T", re.compile(r"T")), ("15", re.compile(r"\d{1,2}")), (":", re.compile(r":")),
-    ("04", re.compile(r"\d{2}")), (":", re.compile(r":")), ("05", re.compile(r"\d{2}")),
+_PARTS: Final[tuple[tuple[str, re.Pattern[str], str, int], ...]] = (  # of the layout: text, pattern, name, largest
+    ("2006", re.compile(r"[0-9]{4}"), "year", 9999), ("-", re.compile(r"-"), "", 0),
+    ("01", re.compile(r"[0-9]{2}"), "month", 12), ("-", re.compile(r"-"), "", 0),
+    ("02", re.compile(r"[0-9]{2}"), "day", 99), ("T", re.compile(r"T"), "", 0),
+    ("15", re.compile(r"[0-9]{1,2}"), "hour", 23), (":", re.compile(r":"), "", 0),
+    ("04", re.compile(r"[0-9]{2}"), "minute", 59), (":", re.compile(r":"), "", 0),
+    ("05", re.compile(r"[0-9]{2}"), "second", 59),
 )  # fmt: skip
-_ZONE = re.compile(r"Z|[+-]\d{2}:\d{2}")
-_SECOND_FRACTION = re.compile(r"[.,]\d+")
-_MICRO_FRACTION = re.compile(r"\.\d{6}")
+_ZONE = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
+_SECOND_FRACTION = re.compile(r"[.,][0-9]+")
+_MICRO_FRACTION = re.compile(r"\.[0-9]{6}")
 
 
 class TimeError(ValueError):
     """A text that is not a time; its message is Go's."""
 
 
-def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[str], int, dt.tzinfo]:
+def _out_of_range(text: str, name: str) -> TimeError:
+    return TimeError(f"parsing time {go_quote(text)}: {name} out of range")
+
+
+def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[int], int, dt.timedelta]:
+    """The numbers of a time, its microseconds and its offset from UTC; what is wrong first is told."""
+
     def fail(rest: str, wanted: str) -> TimeError:
         return TimeError(
             f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(wanted)}"
         )
 
     position, numbers = 0, []
-    for wanted, pattern in _PARTS:
+    for wanted, pattern, name, largest in _PARTS:
         match = pattern.match(text, position)
         if match is None:
             raise fail(text[position:], wanted)
-        if wanted.isdigit():
-            numbers.append(match.group())
+        if name:
+            numbers.append(int(match.group()))
+            if numbers[-1] > largest or (name == "month" and not numbers[-1]):
+                raise _out_of_range(text, name)
         position = match.end()
     microseconds = 0
     if micro:
@@ -59,40 +71,35 @@ def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[str], int, dt.tz
     match = _ZONE.match(text, position)
     if match is None:
         raise fail(text[position:], "Z07:00")
+    offset = _offset(text, match.group())
     if match.end() != len(text):
         raise TimeError(f"parsing time {go_quote(text)}: extra text: {go_quote(text[match.end() :])}")
-    return numbers, microseconds, _zone(match.group())
+    return numbers, microseconds, offset
 
 
-def _zone(text: str) -> dt.tzinfo:
-    if text == "Z":
-        return UTC
-    offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
-    return dt.timezone(offset if text[0] == "+" else -offset)
+def _offset(text: str, zone: str) -> dt.timedelta:
+    if zone == "Z":
+        return dt.timedelta()
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if hours > 24 or minutes > 60:
+        raise _out_of_range(text, f"time zone offset {'hour' if hours > 24 else 'minute'}")
+    offset = dt.timedelta(hours=hours, minutes=minutes)
+    return offset if zone[0] == "+" else -offset
 
 
 def _parse(text: str, layout: str, *, micro: bool) -> dt.datetime:
-    numbers, microseconds, zone = _scan(text, layout, micro=micro)
-    year, month, day, hour, minute, second = map(int, numbers)
-    for name, value, limit in (
-        ("month", month, 12),
-        ("hour", hour, 23),
-        ("minute", minute, 59),
-        ("second", second, 59),
-    ):
-        if value > limit or (name == "month" and value < 1):
-            raise TimeError(f"parsing time {go_quote(text)}: {name} out of range")
+    (year, month, day, hour, minute, second), microseconds, offset = _scan(text, layout, micro=micro)
     try:
-        return dt.datetime(year, month, day, hour, minute, second, microseconds, zone).astimezone(UTC)
+        return dt.datetime(year, month, day, hour, minute, second, microseconds, UTC) - offset
     except (ValueError, OverflowError):
-        raise TimeError(f"parsing time {go_quote(text)}: day out of range") from None
+        raise _out_of_range(text, "day") from None
 
 
 def parse_time(text: str) -> dt.datetime:
     return _parse(text, RFC3339, micro=False)
 
 
-_CANONICAL = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
+_CANONICAL = re.compile(r"(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 
 
 @functools.lru_cache(1024)
@@ -118,29 +125,45 @@ def format_micro_time(time: dt.datetime) -> str:
 _UNITS: Final = {
     "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9,
 }  # fmt: skip
-_DURATION_PART = re.compile(r"(\d++\.?\d*+|\.\d++)(ns|us|µs|μs|ms|s|m|h)")
+_LONGEST: Final = 2**63  # nanoseconds; of positive durations one less
+_DURATION_PART = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?(ns|us|µs|μs|ms|s|m|h)")
+_NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
+_UNIT = re.compile(r"[^0-9.]*")
 
 
 def parse_duration(text: str) -> int:
     """A Go duration in nanoseconds."""
-    body = text.lstrip("+-")
+    body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
         return 0
-    position, total = 0, 0.0
-    while position < len(body) and (match := _DURATION_PART.match(body, position)):
-        total += float(match.group(1)) * _UNITS[match.group(2)]
+    position, total = 0, 0
+    while match := _DURATION_PART.match(body, position):
+        whole, fraction, unit = match.groups()
+        if not whole and not fraction:
+            break
+        total += read_int(whole or "0") * _UNITS[unit] + _fraction(fraction or "", _UNITS[unit])
+        if total > _LONGEST:
+            raise TimeError(f"time: invalid duration {go_quote(text)}")
         position = match.end()
-    if not body or position != len(body) or len(text) - len(body) > 1:
+    if not body or position != len(body):
         raise TimeError(_duration_problem(text, body[position:]))
-    return -round(total) if text[0] == "-" else round(total)
+    if total == _LONGEST and text[0] != "-":
+        raise TimeError(f"time: invalid duration {go_quote(text)}")
+    return -total if text[0] == "-" else total
+
+
+def _fraction(digits: str, unit: int) -> int:
+    """The part of a unit that digits after the point mean; digits that no nanosecond depends on do not count."""
+    scale: int = 10 ** len(digits[:18])
+    return int(digits[:18] or "0") * unit // scale
 
 
 def _duration_problem(text: str, rest: str) -> str:
     """Go's error text for the invalid part of a duration: no number, no unit, or an unknown unit."""
-    number = re.match(r"\d+\.?\d*|\.\d+", rest)
+    number = _NUMBER.match(rest)
     if number is None:
         return f"time: invalid duration {go_quote(text)}"
-    unit = re.match(r"[^\d.]*", rest[number.end() :])
+    unit = _UNIT.match(rest, number.end())
     if unit is None or not unit.group():
         return f"time: missing unit in duration {go_quote(text)}"
     return f"time: unknown unit {go_quote(unit.group())} in duration {go_quote(text)}"
