@@ -7,33 +7,35 @@ import pathlib
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 
 from .fuzzer import Finding, Fuzzer, Runner, for_seconds
 from .target import Target
 from .targets import TARGETS
 
 
-def fuzz(target: Target, seconds: float, seed: int) -> Finding | None:
-    """Fuzzes one target, and prints how far it got."""
+def fuzz(target: Target, seconds: float, seed: int) -> bool:
+    """Fuzzes one target, and prints how far it got; whether nothing was found."""
     with target.opened() as check:
         fuzzer = Fuzzer(target, check, seed)
-        found = None
-        try:
-            fuzzer.replay()
-            fuzzer.run(for_seconds(seconds))
-        except Finding as finding:
-            found = finding
+        good = _told(lambda: (fuzzer.replay(), fuzzer.run(for_seconds(seconds))))
         print(f"{target.name:20} {fuzzer.count:8} inputs  {len(fuzzer.known):6} kept  seed {seed}", flush=True)
-        return found
+        return good
 
 
-def replay(target: Target, file: pathlib.Path) -> Finding | None:
+def replay(target: Target, file: pathlib.Path) -> bool:
     with target.opened() as check:
-        try:
-            Runner(target, check).run(file.read_bytes())
-        except Finding as finding:
-            return finding
-    return None
+        return _told(lambda: Runner(target, check).run(file.read_bytes()))
+
+
+def _told(work: Callable[[], object]) -> bool:
+    """Whether some work has no finding; if it has one, that is reported."""
+    try:
+        work()
+    except Finding as finding:
+        report(finding)
+        return False
+    return True
 
 
 def report(finding: Finding) -> None:
@@ -54,13 +56,10 @@ def main() -> int:
         parser.error(f"there is no target {', '.join(sorted(unknown))}")
     chosen = [TARGETS[name] for name in given.targets or TARGETS]
     if given.replay:
-        found = [replay(target, given.replay) for target in chosen]
+        good = [replay(target, given.replay) for target in chosen]
     else:
-        found = [fuzz(target, given.seconds / len(chosen), given.seed) for target in chosen]
-    for finding in found:
-        if finding is not None:
-            report(finding)
-    return 1 if any(found) else 0
+        good = [fuzz(target, given.seconds / len(chosen), given.seed) for target in chosen]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -163,11 +163,11 @@ def _union(name: str) -> Callable[[str], Decoder]:
         schema = type_of(f"{base}.JSONSchemaProps")
 
         def decode_union(value: Any, trail: Trail, notes: Notes) -> Any:
-            if isinstance(value, dict):
+            if isinstance(value, (dict, Pairs)):
                 return decode(value, schema)
             if short == "JSONSchemaPropsOrArray" and isinstance(value, list):
                 return [decode(item, schema) for item in value]
-            return value
+            return plain(value)
 
         return decode_union
 

@@ -176,7 +176,7 @@ def _keys_below(value: Any) -> int:
 
 
 _END: Final = "unexpected end of JSON input"
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_DIGITS = re.compile(r"[0-9]+")
 _SPACE = " \t\r\n"
 
 
@@ -293,17 +293,26 @@ class _Scanner:
                     raise self.stop_inside("in \\u hexadecimal character escape")
 
     def number(self) -> None:
-        match = _NUMBER.match(self.text, self.at)
+        if self.text[self.at] == "-":
+            self.at += 1
+        if self.text[self.at : self.at + 1] == "0":
+            self.at += 1
+        else:
+            self.digits("in numeric literal")
+        if self.text[self.at : self.at + 1] == ".":
+            self.at += 1
+            self.digits("after decimal point in numeric literal")
+        if self.text[self.at : self.at + 1] in ("e", "E"):
+            self.at += 1
+            if self.text[self.at : self.at + 1] in ("+", "-"):
+                self.at += 1
+            self.digits("in exponent of numeric literal")
+
+    def digits(self, where: str) -> None:
+        match = _DIGITS.match(self.text, self.at)
         if match is None:
-            self.at += 1
-            raise self.stop_inside("in numeric literal")
+            raise self.stop_inside(where)
         self.at = match.end()
-        rest = self.text[self.at : self.at + 1]
-        if rest == "." or rest in ("e", "E"):
-            self.at += 1
-            raise self.stop_inside(
-                "after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal"
-            )
 
     def word(self, word: str) -> None:
         for position, wanted in enumerate(word):

@@ -17,7 +17,7 @@ original then gets what the Job controller would write: that it was resumed when
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -136,5 +136,5 @@ def _stopped_by_lease_only(original: MergeJob, mirror: MergeJob, told: _Conditio
     started = start_time(original, mirror)
     if deadline is None or started is None or interim.last_transition_time is None:
         return deadline is None
-    end = datetime.fromisoformat(started) + timedelta(seconds=deadline - 1)
-    return datetime.fromisoformat(interim.last_transition_time) < end
+    took = datetime.fromisoformat(interim.last_transition_time) - datetime.fromisoformat(started)
+    return took.total_seconds() < deadline - 1
