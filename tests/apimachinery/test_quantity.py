@@ -15,7 +15,7 @@ def test_exponents_are_kept(text: str, shown: str) -> None:
     assert canonical(text) == shown
 
 
-@pytest.mark.parametrize("text", ["1e999999999", "1" + "0" * 100_000, "0." + "0" * 100_000 + "1"])
+@pytest.mark.parametrize("text", ["1e999999999", "1E0000001000000000", "1" + "0" * 100_000, "0." + "0" * 100_000 + "1"])
 def test_absurd_quantities_are_refused_at_once(text: str) -> None:
     with pytest.raises(QuantityError):
         canonical(text)

@@ -243,7 +243,9 @@ class TestLease:
         assert status is not None
         assert (status["startTime"], short(status)) == (T1, ["FailureTarget=True/DeadlineExceeded@02"])
 
-    @pytest.mark.parametrize(("users", "told"), [(None, False), (3600, False), (60, True), (20, True)])
+    @pytest.mark.parametrize(
+        ("users", "told"), [(None, False), (3600, False), (2**63 - 1, False), (60, True), (20, True)]
+    )
     def test_only_the_users_own_deadline_is_announced(self, users: int | None, told: bool) -> None:
         original = job(**({} if users is None else {"activeDeadlineSeconds": users}))
         status = returned(original, mirror_of(original, STOPPING, activeDeadlineSeconds=59))

@@ -104,11 +104,13 @@ def json_kind(value: Any) -> str:
 
 def decode(value: Any, type_: Type, notes: Notes | None = None) -> Any:
     """The canonical form of a JSON value; raises DecodeError, and adds unknown fields to `notes`."""
-    if notes is not None:
-        return decoder(type_)(value, None, notes)
-    notes = Notes()
-    made = decoder(type_)(value, None, notes)
-    notes.settle()
+    found = notes if notes is not None else Notes()
+    try:
+        made = decoder(type_)(value, None, found)
+    except RecursionError:
+        raise DecodeError("exceeded max depth") from None
+    if notes is None:
+        found.settle()
     return made
 
 
@@ -161,11 +163,11 @@ def _union(name: str) -> Callable[[str], Decoder]:
         schema = type_of(f"{base}.JSONSchemaProps")
 
         def decode_union(value: Any, trail: Trail, notes: Notes) -> Any:
-            if isinstance(value, dict):
+            if isinstance(value, (dict, Pairs)):
                 return decode(value, schema)
             if short == "JSONSchemaPropsOrArray" and isinstance(value, list):
                 return [decode(item, schema) for item in value]
-            return value
+            return plain(value)
 
         return decode_union
 

@@ -13,6 +13,7 @@ from email.utils import parseaddr
 from typing import Final
 
 from jobrelay.apimachinery import times
+from jobrelay.apimachinery.goint import read_int
 
 _LETTER: Final = r"a-zA-Z0-9À-￿"
 _HOSTNAME = re.compile(
@@ -90,7 +91,7 @@ def is_cidr(text: str) -> bool:
     address, slash, bits = text.partition("/")
     if not slash or not bits.isdigit() or not bits.isascii() or not _is_ip(address):
         return False
-    return int(bits) <= (128 if ":" in address else 32)
+    return read_int(bits) <= (128 if ":" in address else 32)
 
 
 def is_hostname(text: str) -> bool:

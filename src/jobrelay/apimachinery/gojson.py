@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final, Self
 
 import msgspec
 
-MAX_DEPTH: Final = 900  # Go allows 10,000; an object that deep is no Kubernetes object
+from jobrelay.apimachinery.field import go_quote
+
+MAX_DEPTH: Final = 10_000  # as in Go; what Python cannot hold, which is less, is refused with the same words
+_LONGEST_INT: Final = 400  # digits; the largest number of Go has 309
 _BLANKS: Final = b" \t\r\n"
 _ESCAPED_BACKSLASH: Final = b'\\\\"'
 
 
 _TOO_DEEP: Final = "invalid character '[' exceeded max depth"
+
+
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON, not of the type that was asked for, or nested too deeply."""
 
 
 class JsonError(ValueError):
@@ -56,14 +62,18 @@ def loads(raw: bytes) -> Any:
         return _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, ValueError):
         pass
-    text = raw.decode("utf-8", errors="replace")
-    complaint = syntax_error(text)
+    complaint = syntax_error(raw)
     if complaint:
         raise JsonError(complaint)
     try:
-        return _without_surrogates(json.loads(text, parse_float=Float))
-    except (ValueError, RecursionError):
+        return _without_surrogates(json.loads(raw.decode("utf-8", errors="replace"), parse_float=Float, parse_int=_int))
+    except RecursionError:
         raise JsonError(_TOO_DEEP) from None
+
+
+def _int(text: str) -> int | Float:
+    """An integer; one that no number of Go can hold is not read digit by digit."""
+    return int(text) if len(text) <= _LONGEST_INT else Float(text)
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -74,6 +84,8 @@ def _without_surrogates(value: Any) -> Any:
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
+    if isinstance(value, Pairs):
+        return Pairs([(_without_surrogates(key), _without_surrogates(item)) for key, item in value.pairs])
     return value
 
 
@@ -84,7 +96,7 @@ def loads_keeping_repeats(raw: bytes) -> Any:
         if not may_repeat(raw, value):
             return value
         text = raw.decode("utf-8", errors="replace")
-        return json.loads(text, parse_float=Float, object_pairs_hook=_object)
+        return _without_surrogates(json.loads(text, parse_float=Float, parse_int=_int, object_pairs_hook=_object))
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
 
@@ -164,7 +176,7 @@ def _keys_below(value: Any) -> int:
 
 
 _END: Final = "unexpected end of JSON input"
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_DIGITS = re.compile(r"[0-9]+")
 _SPACE = " \t\r\n"
 
 
@@ -173,18 +185,14 @@ class _Stop(Exception):
 
 
 def _quoted(char: str) -> str:
-    if char == "'":
-        return "'\\''"
-    if char == '"':
-        return "'\"'"
-    return repr(char) if char.isprintable() or char in "\n\r\t" else f"'\\x{ord(char):02x}'"
+    return "'\\''" if char == "'" else "'\"'" if char == '"' else f"'{go_quote(char)[1:-1]}'"
 
 
 class _Scanner:
-    """Finds the first place where Go's scanner stops, and its error text."""
+    """Finds the first place where Go's scanner stops, and its error text. Each byte is a character, as it is there."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    def __init__(self, raw: bytes) -> None:
+        self.text, self.at = raw.decode("latin-1"), 0
 
     def stop(self, context: str) -> _Stop:
         if self.at >= len(self.text):
@@ -205,54 +213,60 @@ class _Scanner:
         return self.text[self.at] if self.at < len(self.text) else ""
 
     def run(self) -> None:
-        self.value(0)
+        """Reads a whole text. Iterative, so that depth costs no stack."""
+        closing: list[str] = []
+        while self.enters(closing) or self.goes_on(closing):
+            if closing[-1] == "}":
+                self.key()
         if self.peek():
             raise self.stop("after top-level value")
 
-    def value(self, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise self.stop("exceeded max depth")
+    def enters(self, closing: list[str]) -> bool:
+        """Reads a value, but of a collection that is not empty only how it begins; whether it was such a one."""
         char = self.peek()
-        if char == "{":
-            self.object(depth)
-        elif char == "[":
-            self.array(depth)
-        elif char == '"':
+        if not char or char not in "{[":
+            self.scalar(char)
+            return False
+        if len(closing) >= MAX_DEPTH:
+            raise self.stop("exceeded max depth")
+        self.at += 1
+        close = "}" if char == "{" else "]"
+        if self.peek() == close:
+            self.at += 1
+            return False
+        closing.append(close)
+        return True
+
+    def goes_on(self, closing: list[str]) -> bool:
+        """Reads what follows a value up to the next one; whether there is one."""
+        while closing:
+            char = self.peek()
+            if char == ",":
+                self.at += 1
+                return True
+            if char != closing[-1]:
+                raise self.stop("after object key:value pair" if closing[-1] == "}" else "after array element")
+            self.at += 1
+            closing.pop()
+        return False
+
+    def key(self) -> None:
+        if self.peek() != '"':
+            raise self.stop("looking for beginning of object key string")
+        self.string()
+        if self.peek() != ":":
+            raise self.stop("after object key")
+        self.at += 1
+
+    def scalar(self, char: str) -> None:
+        if char == '"':
             self.string()
-        elif char and (char == "-" or char.isdigit()):
+        elif char and char in "-0123456789":
             self.number()
         elif char in ("t", "f", "n"):
             self.word({"t": "true", "f": "false", "n": "null"}[char])
         else:
             raise self.stop("looking for beginning of value")
-
-    def object(self, depth: int) -> None:
-        for _ in self.elements("}", "after object key:value pair"):
-            if self.peek() != '"':
-                raise self.stop("looking for beginning of object key string")
-            self.string()
-            if self.peek() != ":":
-                raise self.stop("after object key")
-            self.at += 1
-            self.value(depth + 1)
-
-    def array(self, depth: int) -> None:
-        for _ in self.elements("]", "after array element"):
-            self.value(depth + 1)
-
-    def elements(self, close: str, where: str) -> Iterator[None]:
-        """Once before each element up to the closing bracket."""
-        self.at += 1
-        empty = self.peek() == close
-        while not empty:
-            yield
-            char = self.peek()
-            if char == close:
-                break
-            if char != ",":
-                raise self.stop(where)
-            self.at += 1
-        self.at += 1
 
     def string(self) -> None:
         self.at += 1
@@ -279,17 +293,26 @@ class _Scanner:
                     raise self.stop_inside("in \\u hexadecimal character escape")
 
     def number(self) -> None:
-        match = _NUMBER.match(self.text, self.at)
+        if self.text[self.at] == "-":
+            self.at += 1
+        if self.text[self.at : self.at + 1] == "0":
+            self.at += 1
+        else:
+            self.digits("in numeric literal")
+        if self.text[self.at : self.at + 1] == ".":
+            self.at += 1
+            self.digits("after decimal point in numeric literal")
+        if self.text[self.at : self.at + 1] in ("e", "E"):
+            self.at += 1
+            if self.text[self.at : self.at + 1] in ("+", "-"):
+                self.at += 1
+            self.digits("in exponent of numeric literal")
+
+    def digits(self, where: str) -> None:
+        match = _DIGITS.match(self.text, self.at)
         if match is None:
-            self.at += 1
-            raise self.stop_inside("in numeric literal")
+            raise self.stop_inside(where)
         self.at = match.end()
-        rest = self.text[self.at : self.at + 1]
-        if rest == "." or rest in ("e", "E"):
-            self.at += 1
-            raise self.stop_inside(
-                "after decimal point in numeric literal" if rest == "." else "in exponent of numeric literal"
-            )
 
     def word(self, word: str) -> None:
         for position, wanted in enumerate(word):
@@ -298,10 +321,10 @@ class _Scanner:
             self.at += 1
 
 
-def syntax_error(text: str) -> str:
+def syntax_error(raw: bytes) -> str:
     """The error of Go's decoder for a text; "" when it is valid JSON after all."""
     try:
-        _Scanner(text).run()
+        _Scanner(raw).run()
     except _Stop as stop:
         return str(stop)
     return ""

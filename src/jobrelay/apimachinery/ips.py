@@ -12,6 +12,7 @@ import re
 from typing import Final
 
 from jobrelay.apimachinery.field import FieldError, Path, go_quote, invalid
+from jobrelay.apimachinery.goint import read_int
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NOT_AN_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -22,7 +23,7 @@ _TAIL_QUAD = re.compile(r"(?<=:)\d+\.\d+\.\d+\.\d+\Z", re.ASCII)
 
 def _without_zeros(text: str) -> str | None:
     """A dotted quad without leading zeros, or None when a part is above 255."""
-    numbers = [int(part) for part in text.split(".")]
+    numbers = [read_int(part) for part in text.split(".")]
     return ".".join(map(str, numbers)) if max(numbers) <= 255 else None
 
 
@@ -109,7 +110,7 @@ def parse_cidr(value: str) -> tuple[Address, int] | None:
     address = parse_ip(text)
     if not slash or address is None or not re.fullmatch(r"\d+", length, re.ASCII):
         return None
-    prefix = int(length)
+    prefix = read_int(length)
     return (address, prefix) if prefix <= address.max_prefixlen else None
 
 

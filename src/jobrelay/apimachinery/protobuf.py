@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery import times
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.apimachinery.types import Field, Type, type_of
 
 MAGIC: Final = b"k8s\x00"
@@ -299,7 +300,7 @@ def _json(data: bytes) -> Any:
         return None
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtobufError(f"invalid JSON in raw bytes: {error}") from None
 
 

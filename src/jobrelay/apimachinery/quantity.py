@@ -11,6 +11,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from jobrelay.apimachinery.goint import read_int
+
 _PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
 _SHAPE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)[eEinumkKMGTP]*[-+]?\d*", re.ASCII)
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -51,13 +53,14 @@ def parse(text: str) -> Quantity:
     if match is None:
         raise QuantityError(SUFFIX_WRONG if _SHAPE.fullmatch(text) else FORMAT_WRONG)
     sign, digits, exponent, suffix = match.groups()
-    if len(digits) > _LONGEST or (exponent and int(exponent[1:][:9]) > _LONGEST):
+    power = read_int(exponent[1:]) if exponent else 0
+    if len(digits) > _LONGEST or power > _LONGEST:
         raise QuantityError(FORMAT_WRONG)
     number = Fraction(digits if not digits.endswith(".") else digits + "0")
-    if exponent and int(exponent[1:][:9]) < -_LONGEST:
+    if power < -_LONGEST:
         number, family = (_NANO if number else number), "exponent"
     elif exponent:
-        number, family = number * Fraction(10) ** int(exponent[1:]), "exponent"
+        number, family = number * Fraction(10) ** power, "exponent"
     elif suffix in _BINARY:
         number, family = number * 2 ** _BINARY[suffix], "binary"
     else:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from jobrelay.apimachinery.field import FieldError, Path, aggregate, go_quote, invalid, not_supported
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.names import is_qualified_name, is_valid_label_value
 
 _BINARY: Final = ("in", "notin", "=", "==", "!=", "gt", "lt")
@@ -96,7 +97,7 @@ def _value_count_error(operator: str, values: Sequence[str], path: Path) -> list
     if len(values) != 1:
         errors.append(invalid(path, list(values), "for 'Gt', 'Lt' operators, exactly one value is required"))
     for i, value in enumerate(values):
-        if not _INTEGER.fullmatch(value) or not -(2**63) <= int(value) < 2**63:
+        if not _INTEGER.fullmatch(value) or not -(2**63) <= read_int(value) < 2**63:
             errors.append(invalid(path.index(i), value, "for 'Gt', 'Lt' operators, the value must be an integer"))
     return errors
 

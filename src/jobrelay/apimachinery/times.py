@@ -11,40 +11,59 @@ import functools
 import re
 from typing import Final
 
-from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.goint import read_int
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 UTC: Final = dt.UTC
 _WRITTEN: Final = "%04d-%02d-%02dT%02d:%02d:%02dZ"
 
-_PARTS: Final = (
-    ("2006", re.compile(r"\d{4}")), ("-", re.compile(r"-")), ("01", re.compile(r"\d{2}")), ("-", re.compile(r"-")),
-    ("02", re.compile(r"\d{2}")), ("T", re.compile(r"T")), ("15", re.compile(r"\d{1,2}")), (":", re.compile(r":")),
-    ("04", re.compile(r"\d{2}")), (":", re.compile(r":")), ("05", re.compile(r"\d{2}")),
+_PARTS: Final[tuple[tuple[str, re.Pattern[str], str, int], ...]] = (  # of the layout: text, pattern, name, largest
+    ("2006", re.compile(r"[0-9]{4}"), "year", 9999), ("-", re.compile(r"-"), "", 0),
+    ("01", re.compile(r"[0-9]{2}"), "month", 12), ("-", re.compile(r"-"), "", 0),
+    ("02", re.compile(r"[0-9]{2}"), "day", 99), ("T", re.compile(r"T"), "", 0),
+    ("15", re.compile(r"[0-9]{1,2}"), "hour", 23), (":", re.compile(r":"), "", 0),
+    ("04", re.compile(r"[0-9]{2}"), "minute", 59), (":", re.compile(r":"), "", 0),
+    ("05", re.compile(r"[0-9]{2}"), "second", 59),
 )  # fmt: skip
-_ZONE = re.compile(r"Z|[+-]\d{2}:\d{2}")
-_SECOND_FRACTION = re.compile(r"[.,]\d+")
-_MICRO_FRACTION = re.compile(r"\.\d{6}")
+_ZONE = re.compile(r"Z|(.)([0-9]{2}):([0-9]{2})", re.DOTALL)
+_ESCAPED = re.compile(r"[^ -\x7f]")
+_SECOND_FRACTION = re.compile(r"[.,][0-9]+")
+_MICRO_FRACTION = re.compile(r"\.[0-9]{6}")
 
 
 class TimeError(ValueError):
     """A text that is not a time; its message is Go's."""
 
 
-def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[str], int, dt.tzinfo]:
+def _quoted(text: str) -> str:
+    """A text as Go's package for times quotes it: by bytes."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = _ESCAPED.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match.group().encode()), plain)
+    return f'"{escaped}"'
+
+
+def _out_of_range(text: str, name: str) -> TimeError:
+    return TimeError(f"parsing time {_quoted(text)}: {name} out of range")
+
+
+def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[int], int, dt.timedelta]:
+    """The numbers of a time, its microseconds and its offset from UTC; what is wrong first is told."""
+
     def fail(rest: str, wanted: str) -> TimeError:
         return TimeError(
-            f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(wanted)}"
+            f"parsing time {_quoted(text)} as {_quoted(layout)}: cannot parse {_quoted(rest)} as {_quoted(wanted)}"
         )
 
     position, numbers = 0, []
-    for wanted, pattern in _PARTS:
+    for wanted, pattern, name, largest in _PARTS:
         match = pattern.match(text, position)
         if match is None:
             raise fail(text[position:], wanted)
-        if wanted.isdigit():
-            numbers.append(match.group())
+        if name:
+            numbers.append(int(match.group()))
+            if numbers[-1] > largest or (name == "month" and not numbers[-1]):
+                raise _out_of_range(text, name)
         position = match.end()
     microseconds = 0
     if micro:
@@ -57,42 +76,38 @@ def _scan(text: str, layout: str, *, micro: bool) -> tuple[list[str], int, dt.tz
         microseconds = int(match.group()[1:7].ljust(6, "0"))
         position = match.end()
     match = _ZONE.match(text, position)
-    if match is None:
+    offset = _offset(text, match) if match is not None else None
+    if match is None or offset is None:
         raise fail(text[position:], "Z07:00")
     if match.end() != len(text):
-        raise TimeError(f"parsing time {go_quote(text)}: extra text: {go_quote(text[match.end() :])}")
-    return numbers, microseconds, _zone(match.group())
+        raise TimeError(f"parsing time {_quoted(text)}: extra text: {_quoted(text[match.end() :])}")
+    return numbers, microseconds, offset
 
 
-def _zone(text: str) -> dt.tzinfo:
-    if text == "Z":
-        return UTC
-    offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
-    return dt.timezone(offset if text[0] == "+" else -offset)
+def _offset(text: str, zone: re.Match[str]) -> dt.timedelta | None:
+    """The offset of a zone; None for what has neither sign."""
+    if zone.group() == "Z":
+        return dt.timedelta()
+    sign, hours, minutes = zone.group(1), int(zone.group(2)), int(zone.group(3))
+    if hours > 24 or minutes > 60:
+        raise _out_of_range(text, f"time zone offset {'minute' if minutes > 60 else 'hour'}")
+    offset = dt.timedelta(hours=hours, minutes=minutes)
+    return {"+": offset, "-": -offset}.get(sign)
 
 
 def _parse(text: str, layout: str, *, micro: bool) -> dt.datetime:
-    numbers, microseconds, zone = _scan(text, layout, micro=micro)
-    year, month, day, hour, minute, second = map(int, numbers)
-    for name, value, limit in (
-        ("month", month, 12),
-        ("hour", hour, 23),
-        ("minute", minute, 59),
-        ("second", second, 59),
-    ):
-        if value > limit or (name == "month" and value < 1):
-            raise TimeError(f"parsing time {go_quote(text)}: {name} out of range")
+    (year, month, day, hour, minute, second), microseconds, offset = _scan(text, layout, micro=micro)
     try:
-        return dt.datetime(year, month, day, hour, minute, second, microseconds, zone).astimezone(UTC)
+        return dt.datetime(year, month, day, hour, minute, second, microseconds, UTC) - offset
     except (ValueError, OverflowError):
-        raise TimeError(f"parsing time {go_quote(text)}: day out of range") from None
+        raise _out_of_range(text, "day") from None
 
 
 def parse_time(text: str) -> dt.datetime:
     return _parse(text, RFC3339, micro=False)
 
 
-_CANONICAL = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
+_CANONICAL = re.compile(r"(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 
 
 @functools.lru_cache(1024)
@@ -110,6 +125,14 @@ def format_time(time: dt.datetime) -> str:
     return _WRITTEN % (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
 
 
+def shifted(moment: dt.datetime, seconds: int) -> dt.datetime:
+    """A time that many seconds later, or earlier; the first or last time that can be written, if that is beyond it."""
+    try:
+        return moment + dt.timedelta(seconds=seconds)
+    except OverflowError:
+        return (dt.datetime.min if seconds < 0 else dt.datetime.max).replace(microsecond=0, tzinfo=UTC)
+
+
 def format_micro_time(time: dt.datetime) -> str:
     """Exactly six digits: the API server refuses any other number of them."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
@@ -118,32 +141,57 @@ def format_micro_time(time: dt.datetime) -> str:
 _UNITS: Final = {
     "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9,
 }  # fmt: skip
-_DURATION_PART = re.compile(r"(\d++\.?\d*+|\.\d++)(ns|us|µs|μs|ms|s|m|h)")
+_LONGEST: Final = 2**63  # nanoseconds; of positive durations one less
+_NUMBER = re.compile(r"([0-9]*+)(?:(\.)([0-9]*+))?")
+_UNIT = re.compile(r"[^0-9.]*")
 
 
 def parse_duration(text: str) -> int:
     """A Go duration in nanoseconds."""
-    body = text.lstrip("+-")
-    if body == "0":
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
         return 0
-    position, total = 0, 0.0
-    while position < len(body) and (match := _DURATION_PART.match(body, position)):
-        total += float(match.group(1)) * _UNITS[match.group(2)]
-        position = match.end()
-    if not body or position != len(body) or len(text) - len(body) > 1:
-        raise TimeError(_duration_problem(text, body[position:]))
-    return -round(total) if text[0] == "-" else round(total)
+    position, total = 0, 0
+    while position < len(rest) or not rest:
+        value, position = _duration_part(text, rest, position)
+        total += value
+        if total > _LONGEST:
+            raise _invalid_duration(text)
+    if total == _LONGEST and text[0] != "-":
+        raise _invalid_duration(text)
+    return -total if text[0] == "-" else total
 
 
-def _duration_problem(text: str, rest: str) -> str:
-    """Go's error text for the invalid part of a duration: no number, no unit, or an unknown unit."""
-    number = re.match(r"\d+\.?\d*|\.\d+", rest)
-    if number is None:
-        return f"time: invalid duration {go_quote(text)}"
-    unit = re.match(r"[^\d.]*", rest[number.end() :])
-    if unit is None or not unit.group():
-        return f"time: missing unit in duration {go_quote(text)}"
-    return f"time: unknown unit {go_quote(unit.group())} in duration {go_quote(text)}"
+def _duration_part(text: str, rest: str, position: int) -> tuple[int, int]:
+    """The nanoseconds of one number with its unit, and where it ends."""
+    number, unit = _NUMBER.match(rest, position), None
+    if number is not None:
+        unit = _UNIT.match(rest, number.end())
+    if number is None or unit is None or not (number.group(1) or number.group(3)):
+        raise _invalid_duration(text)
+    whole = read_int(number.group(1) or "0")
+    if whole > _LONGEST:
+        raise _invalid_duration(text)
+    if not unit.group():
+        raise TimeError(f"time: missing unit in duration {_quoted(text)}")
+    if unit.group() not in _UNITS:
+        raise TimeError(f"time: unknown unit {_quoted(unit.group())} in duration {_quoted(text)}")
+    size = _UNITS[unit.group()]
+    return whole * size + _fraction(number.group(3) or "", size), unit.end()
+
+
+def _fraction(digits: str, unit: int) -> int:
+    """The part of a unit that digits after the point mean; in Go it is computed as a float."""
+    found, scale = 0, 1.0
+    for digit in digits:
+        if found > (_LONGEST - 1) // 10 or found * 10 + int(digit) > _LONGEST:
+            break
+        found, scale = found * 10 + int(digit), scale * 10
+    return int(float(found) * (unit / scale))
+
+
+def _invalid_duration(text: str) -> TimeError:
+    return TimeError(f"time: invalid duration {_quoted(text)}")
 
 
 def format_duration(nanoseconds: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.cli.management import Management
 from jobrelay.kube import Client, Forbidden, NotFound
 from jobrelay.kube.resource import LEASES
@@ -58,7 +59,7 @@ async def query_relay(client: Client, management: Management, path: str, query: 
                     f"the relay at {url} answered {reply.status} {body[:200].decode(errors='replace')}"
                 )
             return msgspec.json.decode(body)
-    except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as error:
+    except (aiohttp.ClientError, TimeoutError, *UNREADABLE) as error:
         raise RelayUnreachable(f"the relay at {url} did not answer ({error or 'timeout'})") from error
 
 

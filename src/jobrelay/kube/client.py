@@ -14,6 +14,8 @@ from typing import Any, Literal, Unpack
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
+
 from .clock import Clock, Deadline, SystemClock, sleep
 from .errors import ProtocolError, TransportTimeout, error_from_response
 from .objects import Body, Key, Object, ObjectList, decode_list, decode_object, encode
@@ -316,7 +318,7 @@ _metadata_decoder = msgspec.json.Decoder(_MetadataView)
 def _is_status(raw: bytes) -> bool:
     try:
         return _kind_decoder.decode(raw).kind == "Status"
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not an answer to a deletion: {error}") from error
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
+
 from .client import Client
 from .errors import NotFound, ProtocolError
 from .resource import Resource
@@ -32,7 +34,7 @@ async def server_version(client: Client) -> Version:
     """The version of the server; every authenticated user may read it."""
     try:
         return msgspec.json.decode(await client.call("GET", "/version"), type=Version)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not a version: {error}") from error
 
 
@@ -43,6 +45,6 @@ async def serves(client: Client, resource: Resource) -> bool:
         found = msgspec.json.decode(await client.call("GET", path), type=_ResourceList)
     except NotFound:
         return False
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"{path} does not list resources: {error}") from error
     return any(served.name == resource.plural for served in found.resources or ())

@@ -33,6 +33,8 @@ from __future__ import annotations
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
+
 from .transport import Response
 
 __all__ = [
@@ -208,7 +210,7 @@ async def error_from_response(response: Response) -> StatusError:
     body = await response.read()
     try:
         status = _status_decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         status = Status()
     if not status.code:
         message = status.message or body[:_LONGEST_EXCERPT].decode("utf-8", "replace").strip()

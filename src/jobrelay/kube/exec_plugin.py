@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
+
 from .clock import Clock, SystemClock
 from .credentials import Certificate, Credential, bearer
 from .errors import CredentialsError
@@ -151,7 +153,7 @@ class ExecPlugin:
     def _read(self, output: bytes) -> Credential:
         try:
             answer = msgspec.json.decode(output, type=_ExecCredential)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise self._failed(f"did not print an ExecCredential: {error}") from error
         if answer.api_version != self._config.api_version:
             raise self._failed(f"is configured for {self._config.api_version} but answered {answer.api_version!r}")

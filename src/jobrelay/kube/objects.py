@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
+
 from .errors import ProtocolError
 from .resource import Resource
 
@@ -113,7 +115,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         """Decode the whole object as a new dict, or as the type `view` the fields that it names."""
         try:
             return _decoder(view).decode(self.raw)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise ProtocolError(f"{self.key} is not what was expected: {error}") from error
 
 
@@ -162,7 +164,7 @@ def decode_list(raw: bytes, resource: Resource) -> ObjectList:
     """
     try:
         page = _decoder(_List).decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not a list of {resource}: {error}") from error
     items = tuple(decode_object(item, resource) for item in page.items or ())
     return ObjectList(items, page.metadata.resource_version, page.metadata.continue_)
@@ -173,7 +175,7 @@ def decode_object(raw: bytes | msgspec.Raw, resource: Resource | None = None) ->
     raw = bytes(raw)
     try:
         header = _decoder(_ObjectHeader).decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not a Kubernetes object: {error}") from error
     if resource is not None and not header.kind:
         head = _encoder.encode({"kind": resource.kind, "apiVersion": resource.api_version})

@@ -12,6 +12,8 @@ from enum import StrEnum
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
+
 from .errors import ProtocolError, Status, TransportError, error_from_status
 from .objects import Object, decode_object
 
@@ -83,7 +85,7 @@ def decode_event(line: bytes) -> WatchEvent:
         event = _event_decoder.decode(line)
         if event.type is EventType.ERROR:
             raise error_from_status(_status_decoder.decode(event.object))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not a watch event: {error}") from error
     return WatchEvent(event.type, decode_object(event.object))
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Client, Clock, Connection, KubeError, Object, Request, Resource, StatusError, connect, serves
 from jobrelay.kube.discovery import Version
@@ -92,7 +93,7 @@ async def _contact(worker: _Worker, clock: Clock) -> list[Finding]:
         date = answer.headers.get("Date", "")
     try:
         version = msgspec.json.decode(raw, type=Version).git_version
-    except msgspec.DecodeError:
+    except UNREADABLE:
         version = "of an unknown version"
     return [worker.found("contact", OK, f"Kubernetes {version}"), _skew(worker, date, asked, clock.now())]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Object
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 
@@ -74,7 +75,7 @@ def assignment_of(obj: Object) -> Assignment | None:
         return None
     try:
         found = _decoder.decode(text)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     return found if found.cluster and 0 < found.epoch <= MAX_EPOCH else None
 
@@ -86,7 +87,7 @@ def invalid_epoch(obj: Object) -> str:
         return ""
     try:
         epoch = msgspec.json.decode(text, type=_EpochView).epoch
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return ""
     sane = epoch is msgspec.UNSET or (type(epoch) is int and 0 < epoch <= MAX_EPOCH)
     return "" if sane else msgspec.json.encode(epoch).decode()[:40]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import struct
-from typing import Any
+from typing import Any, Final
 
+import msgspec
+
+from jobrelay.apimachinery import times
 from jobrelay.apimachinery.types import Field, Type
 from tests.oracle.scenarios._protobuf import envelope, varint
 
 from .serving import Obj
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def encoded(obj: Obj, type_: Type) -> bytes:
@@ -65,15 +71,27 @@ def _single(number: int, value: Any, type_: Type) -> bytes:
             + (varint(2 << 3) + varint(int(value)) if whole else _text(3, value))
         )
         return _message(number, inner)
-    if kind in ("Quantity", "Raw", "Fields", "union"):
+    if kind in ("Raw", "Fields"):
+        return _message(number, _message(1, msgspec.json.encode(value)))
+    if kind in ("Quantity", "union"):
         return _message(number, _text(1, value))
     if kind in ("Time", "MicroTime"):
-        return _message(number, varint(1 << 3) + varint(len(str(value)) * 100_000_000))
+        return _message(number, _timestamp(str(value)))
     if kind == "Duration":
         return _message(number, varint(1 << 3) + varint(1))
     if kind == "bytes":
         return _message(number, _bytes(value))
     return _text(number, value)
+
+
+def _timestamp(text: str) -> bytes:
+    """Seconds and nanoseconds; a text that is no time is some time all the same."""
+    try:
+        moment = times.parse_time(text)
+    except times.TimeError:
+        moment = times.parse_time("2024-01-01T00:00:00Z")
+    seconds, microseconds = divmod(round((moment - _EPOCH) / dt.timedelta(microseconds=1)), 10**6)
+    return varint(1 << 3) + varint(seconds) + varint(2 << 3) + varint(microseconds * 1000)
 
 
 def _bytes(value: Any) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
+from jobrelay.cluster.apiserver.request import split_target
 
 from .serving import CONFIGMAPS, Server, config
 
@@ -107,3 +108,12 @@ async def test_the_root_lists_all_paths(server: Server) -> None:
     paths = (await server.ok("GET", "/"))["paths"]
     assert {"/api/v1", "/apis/batch/v1", "/healthz/ping", "/version"} <= set(paths)
     assert paths == sorted(paths)
+
+
+@pytest.mark.parametrize("target", ["//[", "http://[/api", "/api//v1", "//[/api?a=b#c"])
+async def test_paths_that_are_no_addresses_lead_nowhere(server: Server, target: str) -> None:
+    assert (await server.call("GET", target)).code in (200, 404)
+
+
+def test_absolute_targets_are_paths() -> None:
+    assert split_target("http://[::1]:6443/api/v1?a=b&c#d") == ("/api/v1", {"a": ["b"], "c": [""]})

@@ -76,6 +76,10 @@ def test_a_time_older_than_the_deadline_is_not_seen() -> None:
     assert decide(cronjob(startingDeadlineSeconds=30), [], at(6)).create is None
 
 
+def test_a_deadline_may_be_endless() -> None:
+    assert decide(cronjob(startingDeadlineSeconds=2**63 - 1), [], at(6)).create is not None
+
+
 def test_forbid_waits_for_the_running_job() -> None:
     plan = decide(cronjob(status={"active": active("a")}, concurrencyPolicy="Forbid"), [job("a")], at(6))
     assert plan.create is None

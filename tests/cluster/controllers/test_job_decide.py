@@ -71,6 +71,7 @@ CASES = [
          (pod("a", restarts=2),), {"delete": ["a"], "count": ["a"], "conditions": LIMIT}),
     # Time.
     Case("a deadline is kept in mind", job(activeDeadlineSeconds=100), (pod("a"),), {"again": 40.0}),
+    Case("a deadline may be endless", job(activeDeadlineSeconds=2**63 - 1), (pod("a"),), {"again": 2.0**63}),
     Case("a deadline that is over fails the Job", job(activeDeadlineSeconds=60), (pod("a"),),
          {"delete": ["a"], "count": ["a"], "conditions": ["FailureTarget/DeadlineExceeded"]}),
     Case("a suspended Job has no deadline", job(SUSPENDED, activeDeadlineSeconds=60, suspend=True), (),

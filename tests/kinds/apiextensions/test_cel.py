@@ -159,3 +159,27 @@ def test_the_rules_of_an_object_share_a_budget(monkeypatch: pytest.MonkeyPatch) 
         'Invalid value: "object": validation failed due to running out of cost budget, no further validation rules '
         "will be run"
     ]
+
+
+@pytest.mark.parametrize("source", ["[" * 200 + "]" * 200, "(" * 200 + "1" + ")" * 200, "+".join("1" * 2000)])
+def test_expressions_nested_too_deeply_are_refused(source: str) -> None:
+    with pytest.raises(CompileError, match=r"ERROR: <input>:-1:0: expression recursion limit exceeded: 250"):
+        compile_expression(source, {})
+
+
+def test_expressions_that_are_too_long_are_refused() -> None:
+    with pytest.raises(CompileError, match="expression code point size exceeds limit: size: 100001, limit 100000"):
+        compile_expression("1" * 100_001, {})
+
+
+def test_only_the_first_errors_are_shown_and_no_long_line() -> None:
+    with pytest.raises(CompileError) as error:
+        compile_expression("\\" * 20_000, {})
+    *shown, last = str(error.value).split("\n")
+    assert (len(shown), last) == (100, "1 more errors were truncated")
+
+
+@pytest.mark.parametrize("source", [f"int('{'9' * 5000}')", "'%.999999999f'.format([1.5])"])
+def test_values_beyond_all_bounds_are_errors(source: str) -> None:
+    with pytest.raises(CelError):
+        build(compile_expression(source, {}))({})

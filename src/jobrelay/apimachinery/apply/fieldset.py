@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.apimachinery.patch.errors import go_float
 
 Fields = dict[str, Any]
@@ -193,7 +194,7 @@ def parse_element(element: str) -> tuple[str, Any]:
             return kind, value
         if kind == "i":
             return kind, int(text)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (*UNREADABLE, ValueError) as error:
         raise FieldsError(str(error)) from None
     raise FieldsError("unknown path element type")
 

@@ -14,6 +14,7 @@ from jobrelay.apimachinery.apply.compare import compare
 from jobrelay.apimachinery.apply.fieldset import Fields, difference
 from jobrelay.apimachinery.apply.schema import Schema
 from jobrelay.apimachinery.apply.typed import TypedError, field_set, validate
+from jobrelay.apimachinery.gojson import UNREADABLE
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_ANNOTATIONS: Final = 256 * 1024
@@ -36,7 +37,7 @@ def unchanged_fields(live: dict[str, Any], schema: Schema) -> Fields | None:
             return None
         validate(applied, schema.root)
         changes = compare(applied, live, schema.root)
-    except (msgspec.DecodeError, TypedError):
+    except (*UNREADABLE, TypedError):
         return None
     fields = field_set(applied, schema.root)
     for part in changes:

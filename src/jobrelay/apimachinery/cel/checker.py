@@ -14,6 +14,8 @@ from jobrelay.apimachinery.cel import kubernetes, standard, texts, types
 from jobrelay.apimachinery.cel.format import clause_count
 from jobrelay.apimachinery.cel.functions import FUNCTIONS, Overload
 from jobrelay.apimachinery.cel.syntax import (
+    NOWHERE,
+    TOO_DEEP,
     Call,
     CelSyntaxError,
     Expr,
@@ -62,12 +64,13 @@ class Checked:
 
 def compile_expression(source: str, variables: Mapping[str, CelType]) -> Checked:
     """Parses and checks an expression; raises CompileError."""
+    checker = _Checker(variables)
     try:
-        expr = parse(source)
+        checked = checker.run(parse(source))
     except CelSyntaxError as error:
         raise CompileError(render(source, error.issues)) from None
-    checker = _Checker(variables)
-    checked = checker.run(expr)
+    except RecursionError:
+        raise CompileError(render(source, [(NOWHERE, TOO_DEEP)])) from None
     if checker.issues:
         raise CompileError(render(source, list(checker.issues)))
     return checked

@@ -7,8 +7,10 @@ import re
 from typing import Any, Final
 
 from jobrelay.apimachinery.cel.values import CelError, Duration, Timestamp, TypeValue, is_number, kind_of, type_name
+from jobrelay.apimachinery.goint import read_int
 
-_CLAUSE = re.compile(r"%(?:\.(\d*))?(.)?", re.DOTALL)
+_CLAUSE = re.compile(r"%(?:\.([0-9]*))?(.)?", re.DOTALL)
+_MAX_PRECISION: Final = 1000  # digits; a double has no more than that many
 _ESCAPES: Final = {
     "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
     '"': '\\"',
@@ -33,9 +35,15 @@ def format_text(template: str, args: Any) -> str:
             raise CelError(f"index {taken} out of range")
         value = args[taken]
         taken += 1
-        return _one(verb, value, int(precision) if precision else 6)
+        return _one(verb, value, _precision(precision) if precision else 6)
 
     return _CLAUSE.sub(clause, template)
+
+
+def _precision(digits: str) -> int:
+    if (precision := read_int(digits)) > _MAX_PRECISION:
+        raise CelError(f"error during formatting: precision {digits[:20]} is too large")
+    return precision
 
 
 def clause_count(template: str) -> int:

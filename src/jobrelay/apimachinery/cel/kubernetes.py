@@ -13,6 +13,7 @@ from jobrelay.apimachinery import formats, names, quantity
 from jobrelay.apimachinery.cel.functions import declare
 from jobrelay.apimachinery.cel.values import INT_MAX, INT_MIN, CelError, CelOptional, Opaque, no_overload
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.goint import read_int
 
 QUANTITY: Final = "kubernetes.Quantity"
 IP: Final = "net.IP"
@@ -251,9 +252,9 @@ def _semver(text: str, tolerant: bool = False) -> Opaque:
         if text.count(".") < 2:
             raise CelError("No Major.Minor.Patch elements found")
         raise CelError(f"Invalid character(s) found in {go_quote(text)}")
-    numbers = tuple(int(part) for part in match.groups()[:3])
+    numbers = tuple(read_int(part) for part in match.groups()[:3])
     release = match.group(4)
-    parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in release.split(".")) if release else ()
+    parts = tuple((0, read_int(p), "") if p.isdigit() else (1, 0, p) for p in release.split(".")) if release else ()
     return Opaque(SEMVER, (numbers, not parts, parts))
 
 

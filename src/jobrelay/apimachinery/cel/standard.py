@@ -27,6 +27,7 @@ from jobrelay.apimachinery.cel.values import (
     equal,
     no_conversion,
 )
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.regex import RegexError, compile_go
 
 
@@ -188,15 +189,15 @@ def to_int(value: float) -> int:
 
 
 def _text_to_int(text: str) -> int:
-    if re.fullmatch(r"[+-]?\d+", text, re.ASCII) is None or not values.INT_MIN <= int(text) <= values.INT_MAX:
+    if re.fullmatch(r"[+-]?\d+", text, re.ASCII) is None or not values.INT_MIN <= read_int(text) <= values.INT_MAX:
         raise no_conversion(text, "int")
-    return int(text)
+    return read_int(text)
 
 
 def _text_to_uint(text: str) -> Uint:
-    if re.fullmatch(r"\d+", text, re.ASCII) is None or int(text) >= 2**64:
+    if re.fullmatch(r"\d+", text, re.ASCII) is None or read_int(text) >= 2**64:
         raise no_conversion(text, "uint")
-    return Uint(int(text))
+    return Uint(read_int(text))
 
 
 def _text_to_double(text: str) -> float:
@@ -314,10 +315,10 @@ def _declare_texts() -> None:
 
 def _zone(name: str) -> dt.tzinfo:
     match = re.fullmatch(r"([+-]?)(\d{2}):(\d{2})", name)
-    if match:
-        offset = dt.timedelta(hours=int(match.group(2)), minutes=int(match.group(3)))
-        return dt.timezone(-offset if match.group(1) == "-" else offset)
     try:
+        if match:
+            offset = dt.timedelta(hours=int(match.group(2)), minutes=int(match.group(3)))
+            return dt.timezone(-offset if match.group(1) == "-" else offset)
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
         raise CelError(f"unknown time zone {name}") from None

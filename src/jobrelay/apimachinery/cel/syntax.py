@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jobrelay.apimachinery.cel.literals import LiteralError, Uint, unquote
+from jobrelay.apimachinery.goint import read_int
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f]+|//[^\n]*)
@@ -35,7 +36,12 @@ _START: Final = (
 )
 _START_OPTIONAL: Final = _START.replace("'!', ", "'!', '?', ")
 _END: Final = "<EOF>"
-MAX_DEPTH: Final = 100
+MAX_DEPTH: Final = 100  # the Go engine allows 250
+TOO_DEEP: Final = "expression recursion limit exceeded: 250"
+NOWHERE: Final = -1  # the offset of issues that have no place
+_MOST_ISSUES: Final = 100
+_LONGEST_SOURCE: Final = 100_000
+_LONGEST_SNIPPET: Final = 16_384
 
 
 @dataclass(slots=True)
@@ -112,19 +118,28 @@ class CelSyntaxError(ValueError):
 
 
 def render(source: str, issues: list[tuple[int, str]]) -> str:
-    """Issues as the Go engine prints them: the message, the line, and a caret below the place."""
+    """Issues as the Go engine prints them: the message, the line unless it is long, and a caret below the place."""
     shown = []
-    for at, message in sorted(issues, key=lambda issue: issue[0]):
+    for at, message in sorted(issues[:_MOST_ISSUES], key=lambda issue: issue[0]):
+        if at == NOWHERE:
+            shown.append(f"ERROR: <input>:-1:0: {message}")
+            continue
         line = source.count("\n", 0, at)
         start = source.rfind("\n", 0, at) + 1
         text = source[start:].split("\n", 1)[0].replace("\t", " ")
         column = at - start
-        shown.append(f"ERROR: <input>:{line + 1}:{column + 1}: {message}\n | {text}\n | {'.' * column}^")
+        snippet = f"\n | {text}\n | {'.' * column}^" if len(text.encode()) <= _LONGEST_SNIPPET else ""
+        shown.append(f"ERROR: <input>:{line + 1}:{column + 1}: {message}{snippet}")
+    if len(issues) > _MOST_ISSUES:
+        shown.append(f"{len(issues) - _MOST_ISSUES} more errors were truncated")
     return "\n".join(shown)
 
 
 def parse(source: str) -> Expr:
     """The tree of an expression; raises CelSyntaxError."""
+    if len(source) > _LONGEST_SOURCE:
+        text = f"expression code point size exceeds limit: size: {len(source)}, limit {_LONGEST_SOURCE}"
+        raise CelSyntaxError([(NOWHERE, text)])
     return _CelParser(source).parse()
 
 
@@ -163,6 +178,8 @@ class _CelParser:
             if match is None:
                 end = len(source) if source[at] in "\"'" else min(at + (2 if source[at] in "=&|" else 1), len(source))
                 self.issues.append((at, f"Syntax error: token recognition error at: '{source[at:end]}'"))
+                if len(self.issues) > _MOST_ISSUES:
+                    raise CelSyntaxError(self.issues)
                 at = end
                 continue
             if match.lastgroup != "space":
@@ -212,7 +229,7 @@ class _CelParser:
     def _expr(self) -> Expr:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self._failure(self.peek, "max recursion depth exceeded")
+            raise CelSyntaxError([*self.issues, (NOWHERE, TOO_DEEP)])
         condition = self._operation()
         if operator := self._accept("?"):
             yes = self._operation()
@@ -378,11 +395,11 @@ class _CelParser:
         if token.kind == "float":
             return Literal(at, sign * float(text))
         if token.kind == "uint":
-            value = int(text[:-1], 0 if text.startswith("0x") else 10)
+            value = _read_number(text[:-1])
             if value >= 2**64:
                 raise self._failure(token, "invalid uint literal")
             return Literal(at, Uint(value))
-        value = sign * int(text, 16 if text.startswith("0x") else 10)
+        value = sign * _read_number(text)
         if not -(2**63) <= value < 2**63:
             self.issues.append((at, "invalid int literal"))
         return Literal(at, value)
@@ -392,3 +409,7 @@ class _CelParser:
             return Literal(token.at, unquote(token.text))
         except LiteralError as problem:
             raise self._failure(token, str(problem)) from None
+
+
+def _read_number(text: str) -> int:
+    return int(text, 16) if text.startswith("0x") else read_int(text)

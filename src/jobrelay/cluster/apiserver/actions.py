@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, Final
 
 from jobrelay.apimachinery.field import aggregate
-from jobrelay.apimachinery.times import TimeError, canonical_time, format_time
+from jobrelay.apimachinery.times import TimeError, canonical_time, format_time, shifted
 from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
 from jobrelay.cluster.apiserver.body import ProposedObject
@@ -171,7 +171,7 @@ def _container(pod: Obj, request: ApiRequest) -> str:
 def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -> LogOptions:
     since = dt.datetime.fromisoformat(asked["sinceTime"]) if "sinceTime" in asked else None
     if "sinceSeconds" in asked:
-        since = now - dt.timedelta(seconds=asked["sinceSeconds"])
+        since = shifted(now, -asked["sinceSeconds"])
     return LogOptions(
         follow=flag(request.query, "follow"), previous=flag(request.query, "previous"),
         timestamps=flag(request.query, "timestamps"), tail=asked.get("tailLines"), limit=asked.get("limitBytes"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.apimachinery.times import format_time, parse_time
+from jobrelay.apimachinery.times import format_time, parse_time, shifted
 from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -115,14 +115,14 @@ class Deleter:
             self._shorten(metadata, period, wanted)
             return True, False
         period = find(obj, wanted)
-        end = self.server.now() + dt.timedelta(seconds=period)
+        end = shifted(self.server.now(), period)
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), period
         _bump_generation(metadata)
         return True, False
 
     def _shorten(self, metadata: dict[str, Any], period: int, wanted: int) -> None:
         now = self.server.now().replace(microsecond=0)
-        end = parse_time(metadata["deletionTimestamp"]) + dt.timedelta(seconds=wanted - period)
+        end = shifted(parse_time(metadata["deletionTimestamp"]), wanted - period)
         if end < now:
             end, wanted = now, 1 if wanted else 0
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), wanted

@@ -49,7 +49,7 @@ class HttpServer:
         await self._server.shutdown(timeout=2)
 
     async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
-        target = raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path
+        target = _valid(raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path)
         read = functools.partial(_read, raw) if raw.body_exists else None
         answer = await self._api.handle(received(raw.method, target, _headers(raw), peer=_peer(raw)), read)
         if answer.upgrade is not None:
@@ -67,8 +67,13 @@ def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
     """The headers: all values by lower-case name."""
     found: dict[str, list[str]] = {}
     for key, value in raw.headers.items():
-        found.setdefault(key.lower(), []).append(value)
+        found.setdefault(key.lower(), []).append(_valid(value))
     return found
+
+
+def _valid(text: str) -> str:
+    """A text of the head; bytes that are no UTF-8, which aiohttp lets through as surrogates, are shown as Go does."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 async def _read(raw: web.BaseRequest) -> bytes:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 import msgspec
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAME: Final = re.compile(r"(?!\.\.?$)[^/%\\,=!]+")
+_ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")  # of an absolute target
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
@@ -103,9 +104,8 @@ def split_target(target: str) -> tuple[str, dict[str, list[str]]]:
     """A request target as path and query."""
     if "?" not in target and "%" not in target and "#" not in target and target[:2] != "//" and target[:1] == "/":
         return target, {}
-    parts = urlsplit(target)
-    query = parse_qs(parts.query, keep_blank_values=True) if parts.query else {}
-    return unquote(parts.path), query
+    path, _, query = _ORIGIN.sub("", target.partition("#")[0]).partition("?")
+    return unquote(path), parse_qs(query, keep_blank_values=True) if query else {}
 
 
 def flag(query: Mapping[str, list[str]], name: str) -> bool:

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.kinds.batch.job.names import INDEX_KEY
 
 PREFIX: Final = "jobrelay.dev/"
@@ -94,15 +95,16 @@ def _number(text: str | None, otherwise: float) -> float:
 
 
 def _whole(text: str | None) -> int:
-    return int(text) if text is not None and text.isdecimal() else 0
+    return read_int(text) if text is not None and text.isascii() and text.isdecimal() else 0
 
 
 def _listed(ranges: str, index: str) -> bool:
     """Whether an index is in a list of ranges such as `1,3-5`."""
-    if not index.isdecimal():
+    if not (index.isascii() and index.isdecimal()):
         return False
     for part in ranges.split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdecimal() and int(first) <= int(index) <= int(last if last.isdecimal() else first):
+        low, high = _whole(first), _whole(last if last.isdecimal() else first)
+        if first.isdecimal() and low <= read_int(index) <= high:
             return True
     return False

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.decode import zero
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid, not_supported, required
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.gostruct import LABEL_SELECTOR, struct_value
 from jobrelay.apimachinery.meta import IMMUTABLE, validate_label_selector, validate_non_negative
 from jobrelay.apimachinery.names import is_valid_percent
@@ -113,7 +114,7 @@ def int_or_percent(value: int | str) -> int:
     if isinstance(value, int):
         return value
     digits = value.removesuffix("%")
-    return int(digits) if digits.isascii() and digits.isdigit() else 0
+    return read_int(digits) if digits.isascii() and digits.isdigit() else 0
 
 
 def above_100_percent(value: int | str, path: Path) -> list[FieldError]:

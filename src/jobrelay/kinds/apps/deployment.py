@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.decode import DecodeError
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, go_quote, invalid, not_supported, required
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.meta import validate_non_negative, validate_object_meta, validate_object_meta_update
 from jobrelay.apimachinery.names import name_is_dns_subdomain
@@ -45,9 +46,9 @@ def parse_int64(text: str) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise DecodeError(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    if not -(2**63) <= int(text) < 2**63:
+    if not -(2**63) <= (value := read_int(text)) < 2**63:
         raise DecodeError(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return int(text)
+    return value
 
 
 def _normalize_rollback(metadata: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery.decode import DecodeError, decode
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.apimachinery.gostruct import struct_value
 from jobrelay.apimachinery.types import type_for_kind, type_of
 from jobrelay.kinds.hidden import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS, ROUND_TRIP
@@ -168,7 +169,7 @@ def _read_list(annotations: dict[str, str], key: str) -> list[Dict]:
     """The objects in an annotation; what cannot be read counts as absent."""
     try:
         value = msgspec.json.decode(annotations.get(key, "[]"))
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return []
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -178,7 +179,7 @@ def _read_behavior(annotations: dict[str, str]) -> Dict:
     try:
         raw = msgspec.json.decode(annotations.get(BEHAVIOR, "{}"))
         made: Dict = decode(_uncapitalized(raw), type_of(_V2 + "HorizontalPodAutoscalerBehavior"))
-    except (msgspec.DecodeError, DecodeError):
+    except (*UNREADABLE, DecodeError):
         return {}
     return made
 

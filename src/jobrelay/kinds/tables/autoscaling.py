@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kinds.tables.columns import AGE, Obj, at, col, field, table
 from jobrelay.kinds.tables.texts import NONE, UNSET
 
@@ -58,7 +59,7 @@ def _decoded(text: str | None) -> list[Obj]:
         return []
     try:
         return msgspec.json.decode(text, type=list[dict[str, Any]])
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return []
 
 

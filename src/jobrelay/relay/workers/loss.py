@@ -14,6 +14,7 @@ from random import Random
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.apimachinery.times import format_micro_time
 from jobrelay.kube import AlreadyExists, Client, Clock, KubeError, NotFound, merge_patch
 from jobrelay.kube.backoff import Backoff
@@ -143,7 +144,7 @@ def _text(loss: Loss) -> str:
 def _parse(worker: str, text: str) -> Loss | None:
     try:
         entry = msgspec.json.decode(text.encode(), type=_Entry)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         log.warning("recorded loss of a worker is invalid", worker=worker, error=str(error))
         return None
     since = entry.lost_since if entry.lost_since.tzinfo else entry.lost_since.replace(tzinfo=UTC)

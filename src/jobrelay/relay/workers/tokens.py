@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from jobrelay.apimachinery import yaml
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Client, ProtocolError
 from jobrelay.kube.resource import SERVICEACCOUNTS
 
@@ -67,7 +68,7 @@ def read_token(text: str) -> ServiceAccountToken | None:
     try:
         claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)), type=_Claims)
         issued, expires = (datetime.fromtimestamp(at, UTC) for at in (claims.iat, claims.exp))
-    except (binascii.Error, ValueError, OverflowError, OSError):
+    except (binascii.Error, ValueError, OverflowError, OSError, RecursionError):
         return None
     return ServiceAccountToken(claims.kubernetes.namespace, claims.kubernetes.serviceaccount.name, issued, expires)
 
@@ -82,7 +83,7 @@ async def request_token(client: Client, namespace: str, account: str, seconds: f
     raw = await client.call("POST", SERVICEACCOUNTS.path(namespace, account, "token"), body=json.dumps(body).encode())
     try:
         return msgspec.json.decode(raw, type=_TokenRequest).status.token
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not a TokenRequest: {error}") from error
 
 

@@ -20,7 +20,7 @@ follows the mirror only where it answers the user: True while the original is to
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -146,5 +146,5 @@ def _stopped_by_lease_only(original: MergeJob, mirror: MergeJob, told: _Conditio
     started = start_time(original, mirror)
     if deadline is None or started is None or interim.last_transition_time is None:
         return deadline is None
-    end = datetime.fromisoformat(started) + timedelta(seconds=deadline - 1)
-    return datetime.fromisoformat(interim.last_transition_time) < end
+    took = datetime.fromisoformat(interim.last_transition_time) - datetime.fromisoformat(started)
+    return took.total_seconds() < deadline - 1

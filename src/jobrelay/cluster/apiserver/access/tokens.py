@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.cluster.apiserver.request import UserInfo
 
 ISSUER: Final = "https://kubernetes.default.svc"
@@ -45,6 +46,37 @@ def _encode(data: bytes) -> str:
 
 def _decode(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class _Head(msgspec.Struct):
+    alg: str = ""
+
+
+class _Bound(msgspec.Struct):
+    """An object that a token is bound to: it dies with it."""
+
+    name: str
+    uid: str
+
+
+class _Private(msgspec.Struct):
+    namespace: str
+    serviceaccount: _Bound
+    pod: _Bound | None = None
+    secret: _Bound | None = None
+
+
+class _Claims(msgspec.Struct, rename={"private": "kubernetes.io"}):
+    """The claims of a token; times are checked later, by Go's words."""
+
+    iss: str
+    sub: str
+    jti: str
+    private: _Private
+    aud: str | list[str] = []
+    exp: Any = None
+    nbf: Any = None
+    iat: Any = None
 
 
 class Tokens:
@@ -91,34 +123,33 @@ class Tokens:
     def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[UserInfo, list[str]]:
         """The user of a token, and which of the audiences it is valid for."""
         claims = self._claims(token)
-        if claims.get("iss") != ISSUER:
+        if claims.iss != ISSUER:
             raise TokenError(_INVALID)
-        given = claims.get("aud") or [ISSUER]
+        given = claims.aud or [ISSUER]
         given = [given] if isinstance(given, str) else given
         shared = [audience for audience in audiences if audience in given]
         if not shared:
             own, target = (" ".join(go_quote(a) for a in many) for many in (given, audiences))
             raise _refused(f"token audiences [{own}] is invalid for the target audiences [{target}]")
         self._check_times(claims)
-        private = claims["kubernetes.io"]
-        namespace, account = private["namespace"], private["serviceaccount"]
-        self._alive("serviceaccounts", namespace, account)
+        private = claims.private
+        self._alive("serviceaccounts", private.namespace, private.serviceaccount)
+        for bound, key in ((private.pod, "pods"), (private.secret, "secrets")):
+            if bound is not None:
+                self._alive(key, private.namespace, bound)
         extra = {}
-        for kind, key in (("pod", "pods"), ("secret", "secrets")):
-            if kind in private:
-                self._alive(key, namespace, private[kind])
-        if "pod" in private:
-            extra["authentication.kubernetes.io/pod-name"] = (private["pod"]["name"],)
-            extra["authentication.kubernetes.io/pod-uid"] = (private["pod"]["uid"],)
-        extra["authentication.kubernetes.io/credential-id"] = (f"JTI={claims['jti']}",)
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        return UserInfo(claims["sub"], groups, account["uid"], extra), shared
+        if private.pod is not None:
+            extra["authentication.kubernetes.io/pod-name"] = (private.pod.name,)
+            extra["authentication.kubernetes.io/pod-uid"] = (private.pod.uid,)
+        extra["authentication.kubernetes.io/credential-id"] = (f"JTI={claims.jti}",)
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{private.namespace}")
+        return UserInfo(claims.sub, groups, private.serviceaccount.uid, extra), shared
 
-    def _check_times(self, claims: dict[str, Any]) -> None:
+    def _check_times(self, claims: _Claims) -> None:
         """Refuses a token outside of its time; clocks may differ by the leeway."""
         now = int(self._now().timestamp())
         for name in ("exp", "nbf", "iat"):
-            value = claims.get(name)
+            value = getattr(claims, name)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -126,20 +157,19 @@ class Tokens:
             if (now - LEEWAY > int(value)) if name == "exp" else (now + LEEWAY < int(value)):
                 raise _refused(f"service account token {_OUT_OF_TIME[name]}")
 
-    def _alive(self, key: str, namespace: str, wanted: dict[str, str]) -> None:
-        found = self._lookup(key, namespace, wanted["name"])
-        if found is None or found["metadata"]["uid"] != wanted["uid"]:
+    def _alive(self, key: str, namespace: str, wanted: _Bound) -> None:
+        found = self._lookup(key, namespace, wanted.name)
+        if found is None or found["metadata"]["uid"] != wanted.uid:
             raise TokenError(_INVALID)
 
-    def _claims(self, token: str) -> dict[str, Any]:
+    def _claims(self, token: str) -> _Claims:
         try:
             head, body, signature = token.split(".")
             raw = _decode(signature)
             der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
             self._key.public_key().verify(der, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
-            if msgspec.json.decode(_decode(head)).get("alg") != "ES256":
+            if msgspec.json.decode(_decode(head), type=_Head).alg != "ES256":
                 raise TokenError(_INVALID)
-            claims: dict[str, Any] = msgspec.json.decode(_decode(body))
-        except (ValueError, InvalidSignature, msgspec.MsgspecError):
+            return msgspec.json.decode(_decode(body), type=_Claims)
+        except (ValueError, InvalidSignature, *UNREADABLE):
             raise TokenError(_INVALID) from None
-        return claims

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from jobrelay.apimachinery.cron import ScheduleError, parse_schedule, zone_problem
 from jobrelay.apimachinery.field import go_quote
-from jobrelay.apimachinery.times import format_time
+from jobrelay.apimachinery.times import format_time, shifted
 from jobrelay.cluster.controllers.cronjob.schedule import most_recent, until_next
 
 Obj = dict[str, Any]
@@ -121,7 +121,7 @@ def _follow_schedule(cronjob: Obj, now: dt.datetime, plan: CronJobPlan) -> None:
 def _start_job(cronjob: Obj, due: dt.datetime, now: dt.datetime, plan: CronJobPlan) -> None:
     spec, status = cronjob["spec"], cronjob["status"]
     deadline = spec.get("startingDeadlineSeconds")
-    if deadline is not None and due + dt.timedelta(seconds=deadline) < now:
+    if deadline is not None and shifted(due, deadline) < now:
         when = due.strftime("%a, %d %b %Y %H:%M:%S +0000")
         plan.event("Warning", "MissSchedule", f"MissedSchedules scheduled time to start a job: {when}")
         return

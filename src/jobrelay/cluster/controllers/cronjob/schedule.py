@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cron import Schedule, ScheduleError
-from jobrelay.apimachinery.times import parse_time
+from jobrelay.apimachinery.times import parse_time, shifted
 
 SLACK: Final = dt.timedelta(milliseconds=100)
 MANY: Final = 100
@@ -30,7 +30,7 @@ def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
     since = parse_time(last or cronjob["metadata"]["creationTimestamp"])
     seconds = cronjob["spec"].get("startingDeadlineSeconds")
     if deadline and seconds is not None:
-        since = max(since, now - dt.timedelta(seconds=seconds))
+        since = max(since, shifted(now, -seconds))
     return since
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable
 
 import msgspec
@@ -27,7 +26,7 @@ def until_deadline(job: Job, start: Time | None, now: Time) -> float | None:
     seconds = job.spec.active_deadline_seconds
     if seconds is None or start is None or job.spec.suspend:
         return None
-    return (start + dt.timedelta(seconds=seconds) - now).total_seconds()
+    return seconds - (now - start).total_seconds()
 
 
 def restarted_too_often(job: Job, pods: Iterable[Pod]) -> bool:

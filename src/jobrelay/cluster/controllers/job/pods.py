@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from jobrelay.apimachinery.times import shifted
 from jobrelay.cluster.controllers.job.views import (
     FAILURE_COUNT,
     IGNORED_COUNT,
@@ -106,7 +107,7 @@ def finish_time(pod: Pod) -> Time:
         return ready.last_transition_time
     deleted = pod.metadata.deletion_timestamp
     if deleted is not None:
-        return deleted - dt.timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+        return shifted(deleted, -(pod.metadata.deletion_grace_period_seconds or 0))
     return pod.metadata.creation_timestamp or _EPOCH
 
 

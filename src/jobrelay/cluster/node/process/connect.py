@@ -13,10 +13,12 @@ import os
 import pty
 import signal
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 from aiohttp import WSMsgType, web
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.response import ApiResponse
@@ -28,6 +30,7 @@ PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 _PIECE: Final = 32 * 1024
 _DRAIN: Final = 2.0
+_Cells = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
 
 
 def connect(container: Container, request: ApiRequest) -> ApiResponse:
@@ -139,9 +142,24 @@ async def receive(socket: web.WebSocketResponse, into: StdinWriter | None, ended
         if channel == STDIN and into is not None:
             await into.write(data)
         elif channel == RESIZE and into is not None:
-            into.resize(json.loads(data))
+            if (size := _terminal_size(data)) is not None:
+                into.resize(*size)
         elif channel == CLOSE and data[:1] == bytes([STDIN]):
             ended()
+
+
+class _TerminalSize(msgspec.Struct):
+    width: _Cells = msgspec.field(name="Width", default=0)
+    height: _Cells = msgspec.field(name="Height", default=0)
+
+
+def _terminal_size(data: bytes) -> tuple[int, int] | None:
+    """The width and height in a message of the terminal's size; None if it is none: like a kubelet, such is ignored."""
+    try:
+        size = msgspec.json.decode(data, type=_TerminalSize)
+    except UNREADABLE:
+        return None
+    return size.width, size.height
 
 
 class _Attach:

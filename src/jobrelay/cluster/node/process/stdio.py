@@ -53,9 +53,9 @@ class StdinWriter:
         finally:
             loop.remove_writer(fd)
 
-    def resize(self, size: Mapping[str, Any]) -> None:
+    def resize(self, width: int, height: int) -> None:
         """Sets the window size of a terminal."""
-        packed = struct.pack("HHHH", size.get("Height", 24), size.get("Width", 80), 0, 0)
+        packed = struct.pack("HHHH", height, width, 0, 0)
         if self._fd >= 0:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(self._fd, termios.TIOCSWINSZ, packed)

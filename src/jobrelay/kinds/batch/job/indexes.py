@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from jobrelay.apimachinery.field import go_quote
+from jobrelay.apimachinery.goint import read_int
 
 Interval = tuple[int, int]
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -83,11 +84,11 @@ def _parse_interval(part: str, completions: int) -> Interval:
 
 
 def _parse_index(text: str, completions: int) -> int:
-    if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+    if not _INTEGER.fullmatch(text) or not -(2**63) <= (index := read_int(text)) < 2**63:
         raise IndexesError(f"cannot convert string to integer for index: {go_quote(text)}")
-    if int(text) >= completions:
+    if index >= completions:
         raise IndexesError(f"too large index: {go_quote(text)}")
-    return int(text)
+    return index
 
 
 def _not_increasing(previous: int, current: int) -> str:
@@ -114,7 +115,7 @@ class Indexes:
             limits = part.split("-")
             if not all(_INTEGER.fullmatch(limit) for limit in limits[:2]):
                 continue
-            first, last = int(limits[0]), int(limits[1] if len(limits) > 1 else limits[0])
+            first, last = read_int(limits[0]), read_int(limits[1] if len(limits) > 1 else limits[0])
             if first >= completions:
                 break
             if last < first or (found and first <= found[-1][1]):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from jobrelay.apimachinery import gojson
+from jobrelay.apimachinery.decode import DecodeError, decode
 from jobrelay.apimachinery.field import Path, forbidden, invalid, not_found, not_supported, required
+from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.meta import validate_annotations, validate_labels
 from jobrelay.apimachinery.names import is_in_range, name_is_dns_label, name_is_dns_subdomain
+from jobrelay.apimachinery.types import type_of
 from jobrelay.kinds.core.checks import dns_label
 from jobrelay.kinds.core.pod import scheduling, security
 from jobrelay.kinds.core.pod.affinity import validate_affinity
@@ -63,15 +66,17 @@ def validate_pod_annotations(annotations: Mapping[str, str], spec: Fields, path:
 
 
 def _validate_tolerations_annotation(text: str, path: Path) -> Errors:
+    type_ = type_of("io.k8s.api.core.v1.PodSpec").fields["tolerations"].type
     try:
-        tolerations = json.loads(text)
-    except ValueError as error:
+        value = gojson.loads(text.encode())
+        tolerations = decode(value, type_) if value is not None else []
+    except (gojson.JsonError, DecodeError) as error:
         return [invalid(path, _TOLERATIONS_ANNOTATION, str(error))]
     return scheduling.validate_tolerations(tolerations, path.child(_TOLERATIONS_ANNOTATION))
 
 
 def _is_int32(text: str) -> bool:
-    return _INTEGER.fullmatch(text) is not None and -(2**31) <= int(text) <= _MAX_INT32
+    return _INTEGER.fullmatch(text) is not None and -(2**31) <= read_int(text) <= _MAX_INT32
 
 
 def validate_pod_spec(spec: Fields, path: Path, metadata: Fields | None = None) -> Errors:
