@@ -13,7 +13,7 @@ from typing import Final
 from jobrelay.planning.shapes import JobShape
 from jobrelay.planning.worker import PlannedWorker
 from jobrelay.relay.model import WorkerFacts
-from jobrelay.relay.placement import CandidatePool, Placement, PlacementRequest, Placer, PolicyPlugins
+from jobrelay.relay.placement import CandidatePool, PlacementRequest, Placer, PolicyPlugins
 
 _MOST_POOLS: Final = 512
 
@@ -58,19 +58,16 @@ class Chooser:
             found = self._facts[position] = worker.facts(self._live(worker.name))
         return found
 
-    def place(self, shape: JobShape, seed: str, leaves: PlannedWorker | None = None, why: str = "") -> Placement | None:
-        """Where a Job goes; `leaves` is the worker that it moves away from.
-
-        None if there was no worker for an equal Job a moment ago and no worker has changed since.
-        """
+    def place(self, shape: JobShape, seed: str, leaves: PlannedWorker | None = None, why: str = "") -> str | None:
+        """The worker that a Job goes to, if there is one; `leaves` is the worker that it moves away from."""
         kept = self._pool(shape, leaves, why)
         if kept.refused_at == self._change and not self._policy.plugins:
-            return None
+            return None  # an equal Job has just been refused, and no worker has changed since
         self._update(kept)
-        placement = self._placer.choose(kept.pool, shape.demand, _request(shape, seed, leaves, why), self._policy)
-        if placement.chosen is None:
+        chosen = self._placer.choose(kept.pool, shape.demand, _request(shape, seed, leaves, why), self._policy)
+        if chosen is None:
             kept.refused_at = self._change
-        return placement
+        return chosen
 
     def explain(self, shape: JobShape) -> str:
         """Why there is no worker for a Job."""
@@ -85,7 +82,7 @@ class Chooser:
         if found is None:
             if len(self._pools) >= _MOST_POOLS:
                 self._pools.clear()
-            pool = self._placer.pool(shape.demand, _request(shape, "", leaves, why))
+            pool = self._placer.pool(shape.demand, _request(shape, "", leaves, why), self._policy)
             found = self._pools[key] = _KeptPool(pool)
             for position in range(len(self._workers)):
                 pool.update(position, self.facts(position))

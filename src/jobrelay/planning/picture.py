@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -24,7 +25,7 @@ _COLOURS: Final = 6
 _STYLE: Final = """\
 text{fill:#1f2a44;font:13px system-ui,sans-serif} .faint{fill:#5b6785;font-size:11px}
 .title{font-size:17px;font-weight:600} .head{font-weight:600} .curve{fill:none;stroke-width:2.2}
-.page{fill:#ffffff} .grid{stroke:#d9deea} .cell{fill:#2458c5} .empty{fill:#eef1f7}
+.page{fill:#ffffff} .grid{stroke:#d9deea} .cell{fill:#2458c5;shape-rendering:crispEdges} .empty{fill:#eef1f7}
 .c0{stroke:#2458c5} .c1{stroke:#c2410c} .c2{stroke:#0f766e} .c3{stroke:#9333ea} .c4{stroke:#a16207} .c5{stroke:#be123c}
 @media (prefers-color-scheme: dark){
 text{fill:#e6eaf4} .faint{fill:#a5b0c9}
@@ -37,7 +38,7 @@ def draw_plan(results: Sequence[PlanResult], note: str) -> str:
     """The whole file; `note` says what was simulated."""
     lines = [_text(20, 32, "Plan: waiting times and use of workers", "title"), _text(20, 52, note, "faint")]
     lines += _waiting(results, 88)
-    top = 88 + _CURVES + 62 + 18 * math.ceil(len(results) / 2)
+    top = 88 + _CURVES + 80 + 18 * math.ceil(len(results) / 2)
     for result in results:
         drawn, height = _use(result, top)
         lines += drawn
@@ -96,18 +97,24 @@ def _use(result: PlanResult, top: int) -> tuple[list[str], int]:
     for name, shares in rows:
         lines.append(_text(_LEFT - 8, y + 9, name, "faint", "end"))
         lines.append(f'<rect class="empty" x="{_LEFT}" y="{y}" width="{_PLOT}" height="{_ROW - 2}"/>')
-        lines += [
-            f'<rect class="cell" x="{_LEFT + at * width:.1f}" y="{y}" width="{width + 0.3:.1f}" height="{_ROW - 2}" '
-            f'opacity="{min(share, 1):.2f}"/>'
-            for at, share in enumerate(shares)
-            if share >= 0.005
-        ]
+        lines += _cells(shares, width, y)
         y += _ROW
     lines += [
         _text(_LEFT, y + 14, "0", "faint"),
         _text(_WIDTH - _RIGHT, y + 14, duration(result.makespan), "faint", "end"),
     ]
     return lines, y + 52 - top
+
+
+def _cells(shares: Sequence[float], width: float, y: int) -> Iterator[str]:
+    """One rectangle for neighbours that look the same."""
+    at = 0
+    for opacity, alike in groupby(f"{min(share, 1):.2f}" for share in shares):
+        count = len(list(alike))
+        if opacity != "0.00":
+            place = f'x="{_LEFT + at * width:.1f}" y="{y}" width="{count * width:.1f}" height="{_ROW - 2}"'
+            yield f'<rect class="cell" {place} opacity="{opacity}"/>'
+        at += count
 
 
 def _rows(result: PlanResult) -> Iterator[tuple[str, list[float]]]:

@@ -112,23 +112,23 @@ class PlannedRelay:
 
     def _place(self, job: PlannedJob) -> None:
         shape = job.trace.shape
-        placement = self._chooser.place(shape, str(job.number))
-        if placement is None or placement.chosen is None:
+        chosen = self._chooser.place(shape, str(job.number))
+        if chosen is None:
             self._pending.add(job, shape.demand.shape)
             return
         self._pending.placed(job)
-        self._assign(job, self._positions[placement.chosen])
+        self._assign(job, self._positions[chosen])
 
     def _move(self, job: PlannedJob, why: str) -> bool:
         """Start a Job elsewhere; returns whether there is a worker for it."""
         old = job.run
         assert old is not None
-        placement = self._chooser.place(job.trace.shape, str(job.number), old.worker, why)
-        if placement is None or placement.chosen is None:
+        chosen = self._chooser.place(job.trace.shape, str(job.number), old.worker, why)
+        if chosen is None:
             return False
         self._pending.placed(job)
         self._measures.moved(old)
-        self._assign(job, self._positions[placement.chosen])
+        self._assign(job, self._positions[chosen])
         if old.worker.connected:
             self._runs.stop(old)
             self._pending.retry_soon()

@@ -20,6 +20,7 @@ from jobrelay.relay.placement.amounts import floor_milli
 Requests = tuple[tuple[str, int], ...]
 Bound = tuple[tuple[int, int], ...]
 """On which nodes how many pods of one kind were bound."""
+_NO_LABELS: Final[dict[str, str]] = {}
 _SPREAD: Final = 1e-6
 """What each pod counts for between nodes that are free to the same share."""
 
@@ -32,7 +33,7 @@ class _Node:
         self.total = {resource: floor_milli(amount) for resource, amount in allocatable.items()}
         self.free = dict(self.total)
         self.pods = 0
-        self.facts: NodeFacts | None = NodeFacts(name, {}, (), allocatable, {})
+        self.facts: NodeFacts | None = NodeFacts(name, _NO_LABELS, (), allocatable, {})
 
     def score(self, requests: Requests, scored: Sequence[tuple[str, int]]) -> float | None:
         """How good it is for a pod; None if the pod does not fit."""
@@ -128,7 +129,7 @@ class PlannedWorker:
         for number, node in enumerate(self._nodes, 1):
             if node.facts is None:
                 used = {name: _fraction(total - node.free[name]) for name, total in node.total.items()}
-                node.facts = NodeFacts(f"node-{number}", {}, (), node.allocatable, used)
+                node.facts = NodeFacts(f"node-{number}", _NO_LABELS, (), node.allocatable, used)
             yield node.facts
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.placement import PlacementPolicy, PlacementRequest, Placer
 from jobrelay.workloads import WorkloadDemand
 
@@ -23,26 +23,33 @@ def test_a_kept_pool_answers_as_a_fresh_one(
     wanted: WorkloadDemand,
     request: PlacementRequest,
     fleet: tuple[WorkerFacts, ...],
-    changes: list[tuple[int, object, str]],
+    changes: list[tuple[int, Capacity, str]],
     policy: PlacementPolicy,
 ) -> None:
     placer, workers = Placer(), list(fleet)
-    pool = placer.pool(wanted, request)
+    pool = placer.pool(wanted, request, policy)
     for position, one in enumerate(workers):
         pool.update(position, one)
     for position, capacity, seed in changes:
         workers[position] = replace(workers[position], capacity=capacity)
         pool.update(position, workers[position])
         asked = replace(request, seed=seed)
-        kept, fresh = placer.choose(pool, wanted, asked, policy), Placer().place(wanted, asked, workers, policy)
-        assert (kept, kept.verdicts, kept.sentence) == (fresh, fresh.verdicts, fresh.sentence)
+        assert placer.choose(pool, wanted, asked, policy) == Placer().place(wanted, asked, workers, policy).chosen
 
 
-def test_what_a_placement_said_stays_true_when_its_pool_changes() -> None:
+def test_a_pool_of_scores_that_depend_on_other_workers_keeps_no_sums() -> None:
     placer, wanted = Placer(), demand(pods())
-    pool = placer.pool(wanted, PlacementRequest())
+    for text, kept in (("least-loaded,pending", {0}), ("cost", set()), ("least-loaded,spread", set())):
+        pool = placer.pool(wanted, PlacementRequest(), placer.parse(text))
+        pool.update(0, worker("a", node(cpu=4)))
+        assert set(pool.totals) == kept
+
+
+def test_a_worker_that_is_full_leaves_a_kept_pool() -> None:
+    placer, wanted = Placer(), demand(pods())
+    policy = placer.parse("")
+    pool = placer.pool(wanted, PlacementRequest(), policy)
     pool.update(0, worker("a", node(cpu=4)))
-    before = placer.choose(pool, wanted, PlacementRequest(), placer.parse(""))
+    assert placer.choose(pool, wanted, PlacementRequest(), policy) == "a"
     pool.update(0, worker("a", node(cpu=4, used=4)))
-    assert before.sentence.startswith("Goes to a")
-    assert placer.choose(pool, wanted, PlacementRequest(), placer.parse("")).chosen is None
+    assert placer.choose(pool, wanted, PlacementRequest(), policy) is None

@@ -72,26 +72,39 @@ class Placer:
     ) -> Placement:
         """Choose the worker for a workload, or say why there is none."""
         self._fits.retain(workers)
-        pool = self.pool(demand, request)
+        pool = CandidatePool(self._fits.requirements(demand), request, self._fits)
         for position, worker in enumerate(workers):
             pool.update(position, worker)
-        return self.choose(pool, demand, request, policy)
+        return self._place(pool, demand, request, policy)
 
-    def pool(self, demand: WorkloadDemand, request: PlacementRequest) -> CandidatePool:
-        """An empty pool of candidates for workloads like this one, for `choose`."""
-        return CandidatePool(self._fits.requirements(demand), request, self._fits)
+    def pool(self, demand: WorkloadDemand, request: PlacementRequest, policy: PlacementPolicy) -> CandidatePool:
+        """An empty pool of candidates for workloads like this one, to be kept for `choose`."""
+        return CandidatePool(self._fits.requirements(demand), request, self._fits, policy)
 
     def choose(
         self, pool: CandidatePool, demand: WorkloadDemand, request: PlacementRequest, policy: PlacementPolicy
+    ) -> str | None:
+        """The worker that `place` would choose, from a pool that is kept for this policy.
+
+        The request may differ from that of the pool in its seed only.
+        """
+        if (totals := pool.totals) and not policy.relative:
+            best = max(totals.values()) - EQUAL
+            equal = [pool.at(position) for position, total in totals.items() if total >= best]
+            if all(one.certain for one in equal):
+                return _take_turns(equal, request.seed).worker.name
+        return self._place(pool, demand, request, policy).chosen
+
+    def _place(
+        self, pool: CandidatePool, demand: WorkloadDemand, request: PlacementRequest, policy: PlacementPolicy
     ) -> Placement:
-        """Choose among the candidates of a pool. The request may differ from that of the pool in its seed only."""
         plugins: list[_PluginScores] = []
         refused: dict[int, Rejection] = {}
-        passing, fitting = pool.passing, pool.fitting
         if policy.plugins:
-            passing = self._run_plugins(demand, request, passing, policy, plugins, refused)
-            fitting = [candidate for candidate in passing if candidate.fits_now]
-        feasible = fitting or _without_room(passing, policy)
+            passing = self._run_plugins(demand, request, pool.passing, policy, plugins, refused)
+            feasible = [candidate for candidate in passing if candidate.fits_now] or _without_room(passing, policy)
+        else:
+            feasible = pool.fitting or _without_room(pool.passing, policy)
         columns = [one.column(feasible) for one in plugins] + _scores(feasible, policy)
         totals = _totals(columns, len(feasible))
         chosen = _best(feasible, totals, request.seed)
@@ -147,30 +160,46 @@ def _scores(candidates: list[Candidate], policy: PlacementPolicy) -> list[ScoreC
     return [ScoreColumn(one.name, one.weight, raw) for one, raw in found if raw is not None]
 
 
-def _totals(columns: Sequence[ScoreColumn], count: int) -> list[float]:
+def _totals(columns: Sequence[ScoreColumn], count: int) -> Sequence[float]:
     """The weighted sums of the scores."""
-    totals = [0.0] * count
-    for column in columns:
-        weight = column.weight
-        totals = [total + weight * raw for total, raw in zip(totals, column.raw, strict=True)]
+    totals: Sequence[float] = [0.0] * count
+    for number, column in enumerate(columns):
+        weight, raw = column.weight, column.raw
+        if not number:
+            totals = raw if weight == 1 else [weight * one for one in raw]
+        else:
+            totals = [total + weight * one for total, one in zip(totals, raw, strict=True)]
     return totals
 
 
-def _best(candidates: list[Candidate], totals: list[float], seed: str) -> Candidate | None:
+def _best(candidates: list[Candidate], totals: Sequence[float], seed: str) -> Candidate | None:
     """The best score among those that fit without doubt, or else among those with the least shortage."""
-    leading = [(total, one) for total, one in zip(totals, candidates, strict=True) if one.certain]
-    if not leading and candidates:
-        nearest = min(map(_shortage, candidates))
-        pairs = zip(totals, candidates, strict=True)
-        leading = [(total, one) for total, one in pairs if _shortage(one) == nearest]
-    if not leading:
+    if not candidates:
         return None
-    best = max([total for total, _ in leading]) - EQUAL
-    equal = [one for total, one in leading if total >= best]
+    best = max(totals) - EQUAL
+    equal = [one for total, one in zip(totals, candidates, strict=True) if total >= best]
+    if not all(one.certain for one in equal):
+        leading = _leading(candidates, totals)
+        best = max([total for total, _ in leading]) - EQUAL
+        equal = [one for total, one in leading if total >= best]
+    return _take_turns(equal, seed)
+
+
+def _take_turns(equal: list[Candidate], seed: str) -> Candidate:
     if len(equal) == 1:
         return equal[0]
     equal.sort(key=lambda candidate: candidate.worker.name)
     return equal[int.from_bytes(blake2b(seed.encode(), digest_size=8).digest()) % len(equal)]
+
+
+def _leading(candidates: list[Candidate], totals: Sequence[float]) -> list[tuple[float, Candidate]]:
+    """Those that fit without doubt, or else those with the least shortage."""
+    pairs = list(zip(totals, candidates, strict=True))
+    certain = [(total, one) for total, one in pairs if one.certain]
+    if certain:
+        return certain
+    nearest = min(map(_shortage, candidates))
+    return [(total, one) for total, one in pairs if _shortage(one) == nearest]
 
 
 def _shortage(candidate: Candidate) -> tuple[bool, int, int]:
