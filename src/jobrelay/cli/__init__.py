@@ -26,7 +26,7 @@ __all__ = ["main"]
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
         "install": ("jobrelay.cli.install:install", "Print or apply the manifests that the relay needs."),
         "cluster": ("jobrelay.cli.cluster:cluster", "Start and stop embedded Kubernetes clusters."),
-        "simulate": ("jobrelay.cli.simulate:simulate", "Run a fleet on virtual time with faults, and check promises."),
+        "simulate": ("jobrelay.cli.simulate:simulate", "Run a fleet on virtual time: with faults, or for a plan."),
         "completion": ("jobrelay.cli.completion:completion", "Print the completion script for a shell."),
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -1,15 +1,15 @@
-"""Building blocks of options: durations in the notation of Kubernetes, and groups of options as one value."""
+"""Building blocks of options: durations as in Kubernetes, groups of options as one value, and help in sections."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
-__all__ = ["duration_seconds", "option_group"]
+__all__ = ["SectionedCommand", "duration_seconds", "option_group"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,3 +42,21 @@ def option_group(parameter: str, kind: type[Any], *options: Callable[[Any], Any]
         return wrapped  # type: ignore[return-value]
 
     return add
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists options in sections; `sections` maps a heading to the names of parameters."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        placed = {name: heading for heading, names in self._sections.items() for name in names}
+        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self._sections, "Other options")}
+        for param in self.get_params(ctx):
+            if (record := param.get_help_record(ctx)) is not None:
+                records[placed.get(param.name or "", "Other options")].append(record)
+        for heading, found in records.items():
+            with formatter.section(heading):
+                formatter.write_dl(found)

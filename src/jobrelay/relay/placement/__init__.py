@@ -13,10 +13,12 @@ from .explain import PlacementVerdict, PluginScore
 from .placer import Placement, Placer
 from .plugins import PolicyPlugins, Rejection
 from .policy import DEFAULT_POLICY, PlacementPolicy, PolicyError, parse_policy
+from .pool import CandidatePool
 from .request import PlacementRequest, read_request
 
 __all__ = [
     "DEFAULT_POLICY",
+    "CandidatePool",
     "CapacityTracker",
     "Placement",
     "PlacementPolicy",

@@ -14,10 +14,13 @@ from .requirements import WorkloadRequirements
 
 
 class Candidate:
-    """A worker, a workload, and what one placement has found out about the two so far."""
+    """A worker, a workload, and what the filters and the question of room have found out about the two.
+
+    It does not change after that, and holds for every workload with the same requirements and request.
+    """
 
     __slots__ = (
-        "feasible", "fit", "load", "pods_fitting", "position", "rejected", "request", "requirements", "scores", "total",
+        "certain", "fit", "fits_now", "load", "pods_fitting", "position", "rejected", "request", "requirements",
         "worker",
     )  # fmt: skip
 
@@ -34,21 +37,16 @@ class Candidate:
         """How many of the pods fit now."""
         self.load = 1.0
         """The used share of its scarcest resource with the workload there."""
-        self.rejected: Filter | Rejection | None = None
-        self.feasible = False
-        self.scores: list[float] = []
-        self.total = 0.0
-        """The weighted sum of the scores."""
-
-    @property
-    def fits_now(self) -> bool:
+        self.rejected: Filter | None = None
+        self.fits_now = True
         """Whether all pods fit now as far as is known."""
-        return self.fit is None or self.pods_fitting >= self.requirements.pods
-
-    @property
-    def fits_without_doubt(self) -> bool:
+        self.certain = not worker.pending
         """Whether all pods fit, or at least no pods wait for a node where the room is not known."""
-        return not self.worker.pending if self.fit is None else self.pods_fitting >= self.requirements.pods
+
+    def has_room(self, fit: WorkerFit) -> None:
+        """Its nodes are known: how the workload fits on them."""
+        self.pods_fitting, self.load = fit.after(self.worker.reserved)
+        self.fits_now = self.certain = self.pods_fitting >= self.requirements.pods
 
     @property
     def fits_when_empty(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .amounts import count_of, format_amount, format_free
-from .candidate import Candidate, Filter
+from .candidate import Candidate
 from .fit import ResourceFit, WorkerFit
 from .plugins import Rejection
 from .request import PlacementRequest
@@ -42,38 +42,55 @@ class PlacementVerdict:
     parts: tuple[PluginScore, ...] = ()
 
 
+class ScoreColumn(NamedTuple):
+    """What one score or plugin gave the feasible candidates."""
+
+    name: str
+    weight: float
+    raw: Sequence[float]
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementTrace:
     """Everything that a placement was decided on."""
 
     candidates: Sequence[Candidate]
+    """Every worker, in their order."""
+    feasible: Sequence[Candidate]
+    """Those that could be chosen."""
+    refused: Mapping[int, Rejection]
+    """What plugins said about workers that they reject, by position."""
+    columns: Sequence[ScoreColumn]
+    """The scores of the feasible candidates, in their order."""
+    totals: Sequence[float]
+    """The weighted sums of the scores, in the same order."""
     chosen: Candidate | None
-    columns: Sequence[tuple[str, float]]
-    """The name and weight of each of a candidate's scores."""
     request: PlacementRequest
+
+    def rejection(self, candidate: Candidate) -> Rejection | None:
+        """Why a candidate is rejected, by a filter or a plugin."""
+        if candidate.rejected is not None:
+            return candidate.rejected.explain(candidate)
+        return self.refused.get(candidate.position)
 
 
 def verdicts(trace: PlacementTrace) -> tuple[PlacementVerdict, ...]:
     """One verdict for each worker, in their order."""
-    return tuple(_verdict(candidate, trace) for candidate in trace.candidates)
+    ranks = {candidate.position: rank for rank, candidate in enumerate(trace.feasible)}
+    best = trace.totals[ranks[trace.chosen.position]] if trace.chosen is not None else 0.0
+    return tuple(_verdict(one, trace, ranks.get(one.position), best) for one in trace.candidates)
 
 
-def _verdict(candidate: Candidate, trace: PlacementTrace) -> PlacementVerdict:
+def _verdict(candidate: Candidate, trace: PlacementTrace, rank: int | None, best: float) -> PlacementVerdict:
     name = candidate.worker.name
-    if candidate.rejected is not None:
-        why = _rejection(candidate)
+    if (why := trace.rejection(candidate)) is not None:
         return PlacementVerdict(name, False, None, why.sentence, why.would_change)
     room = _room(candidate)
-    if not candidate.feasible:
+    if rank is None:
         return PlacementVerdict(name, False, None, room, _missing(candidate))
-    columns = zip(trace.columns, candidate.scores, strict=True)
-    parts = tuple(PluginScore(column, raw, weight) for (column, weight), raw in columns)
-    return PlacementVerdict(name, True, candidate.total, room, _behind(candidate, trace.chosen), parts)
-
-
-def _rejection(candidate: Candidate) -> Rejection:
-    rejected = candidate.rejected
-    return rejected.explain(candidate) if isinstance(rejected, Filter) else rejected or Rejection("")
+    parts = tuple(PluginScore(column.name, column.raw[rank], column.weight) for column in trace.columns)
+    total = trace.totals[rank]
+    return PlacementVerdict(name, True, total, room, _behind(candidate, trace.chosen, total, best), parts)
 
 
 def _room(candidate: Candidate) -> str:
@@ -120,8 +137,8 @@ def _missing(candidate: Candidate) -> str:
     return f"room for {missing} more {'pod' if missing == 1 else 'pods'}"
 
 
-def _behind(candidate: Candidate, chosen: Candidate | None) -> str:
-    """Why a feasible worker was not chosen."""
+def _behind(candidate: Candidate, chosen: Candidate | None, total: float, best: float) -> str:
+    """Why a feasible worker with this total was not chosen; `best` is that of the chosen one."""
     if chosen is None or candidate is chosen:
         return ""
     name = chosen.worker.name
@@ -129,9 +146,9 @@ def _behind(candidate: Candidate, chosen: Candidate | None) -> str:
         return f"fewer pods that wait there than on {name}, or no room on {name}"
     if not candidate.fits_now:
         return f"more room than {name}, which takes {count_of(chosen.pods_fitting, 'pod')} now"
-    if abs(candidate.total - chosen.total) < EQUAL:
+    if abs(total - best) < EQUAL:
         return f"nothing: it is as good as {name}, and equal workers take turns"
-    return f"a score above that of {name}: {candidate.total:.3f} against {chosen.total:.3f}"
+    return f"a score above that of {name}: {total:.3f} against {best:.3f}"
 
 
 def sentence(trace: PlacementTrace) -> str:
@@ -142,7 +159,7 @@ def sentence(trace: PlacementTrace) -> str:
         return "Waits for a worker: none is registered."
     if trace.request.problem:
         return f"Waits for a correction: {trace.request.problem}."
-    waiting = [candidate for candidate in trace.candidates if candidate.rejected is None]
+    waiting = [one for one in trace.candidates if one.rejected is None and one.position not in trace.refused]
     if waiting:
         near = max(waiting, key=lambda candidate: (candidate.pods_fitting, -candidate.position))
         count = count_of(len(waiting), "worker")
@@ -151,7 +168,7 @@ def sentence(trace: PlacementTrace) -> str:
 
 
 def _placed(chosen: Candidate, trace: PlacementTrace) -> str:
-    count = sum(candidate.feasible for candidate in trace.candidates)
+    count = len(trace.feasible)
     among = f"the best of {count} workers that could take it" if count > 1 else "the only worker that could take it"
     return f"Goes to {chosen.worker.name}, {among}; {'it ' if chosen.fit else ''}{_room(chosen)}."
 
@@ -160,7 +177,8 @@ def _rejected_by_all(trace: PlacementTrace) -> str:
     pinned = trace.request.pinned
     unknown = [name for name in pinned if name not in {candidate.worker.name for candidate in trace.candidates}]
     allowed = [candidate for candidate in trace.candidates if not pinned or candidate.worker.name in pinned]
-    reasons = [f"{candidate.worker.name}: {_rejection(candidate).sentence}" for candidate in allowed[:_NAMED]]
+    found = [(candidate.worker.name, trace.rejection(candidate)) for candidate in allowed[:_NAMED]]
+    reasons = [f"{name}: {why.sentence}" for name, why in found if why is not None]
     reasons += [f"{name}: no worker of this name is registered" for name in unknown[: _NAMED - len(reasons)]]
     more = len(allowed) + len(unknown) - len(reasons)
     return f"Waits for a worker that can take it. {'; '.join(reasons)}" + (f"; and {more} more." if more else ".")

@@ -151,10 +151,12 @@ class FitCache:
 
 def _fit(requirements: WorkloadRequirements, totals: NodeTotals) -> WorkerFit:
     eligible, serving, now, empty = totals.head
-    pairs = zip(totals.resources, totals.sums, strict=True)
-    resources = tuple([ResourceFit(*resource, *sums) for resource, sums in pairs])
-    loads = [
-        (one.allocatable - one.free + one.requested) / one.allocatable if one.allocatable else 1.0 for one in resources
-    ]
-    load = min(max(loads, default=1.0), 1.0)
-    return WorkerFit(requirements.pods, eligible, serving, now, empty, load, resources, totals.preference)
+    resources, load = [], 0.0
+    for (name, each, requested), (allocatable, free, pods, elsewhere) in zip(
+        totals.resources, totals.sums, strict=True
+    ):
+        resources.append(ResourceFit(name, each, requested, allocatable, free, pods, elsewhere))
+        share = (allocatable - free + requested) / allocatable if allocatable else 1.0
+        load = max(load, share)
+    load = min(load, 1.0) if resources else 1.0
+    return WorkerFit(requirements.pods, eligible, serving, now, empty, load, tuple(resources), totals.preference)

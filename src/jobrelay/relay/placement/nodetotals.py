@@ -19,6 +19,7 @@ from .requirements import PodSetRequirements, WorkloadRequirements
 
 _TEMPORARY_TAINT: Final = "node.kubernetes.io/"
 _HEAD: Final = 4
+_MANY: Final = 2**62
 
 
 class NodeResources:
@@ -52,12 +53,30 @@ class NodeTotals:
         if len(nodes) != len(self.nodes):
             self.nodes, self._total = (), [0] * len(self._total)
         for old, new in zip_longest(self.nodes, nodes):
-            if old is new:
+            if old is new or (old is not None and self._shift(old, new)):
                 continue
             before = self._row(old) if old is not None else [0] * len(self._total)
             rows = zip(self._total, before, self._row(new), strict=True)
             self._total = [total - less + more for total, less, more in rows]
         self.nodes = nodes
+
+    def _shift(self, old: NodeResources, new: NodeResources) -> bool:
+        """Take over a node of which only the requests of its pods have changed; False if it is not such a node."""
+        before, after = old.node, new.node
+        if not self._any_node or not after.schedulable or after.taints or before.taints or not before.schedulable:
+            return False
+        if before.allocatable is not after.allocatable or before.labels is not after.labels:
+            return False
+        total, at, least, fewest = self._total, _HEAD, _MANY, _MANY
+        for name, each, _ in self.resources:
+            was, now = old.free.get(name, 0), new.free.get(name, 0)
+            held, holds = was // each, now // each
+            least, fewest = min(least, held), min(fewest, holds)
+            total[at + 1] += now - was
+            total[at + 2] += holds - held
+            at += 4
+        total[2] += fewest - least
+        return True
 
     @property
     def head(self) -> tuple[int, int, int, int]:

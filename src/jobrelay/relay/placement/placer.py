@@ -12,21 +12,22 @@ there, come last. Scores decide the rest, and equal workers take turns by the wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from typing import NamedTuple
 
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.workloads import WorkloadDemand
 
 from . import explain
-from .candidate import Candidate, Filter
-from .explain import EQUAL, PlacementTrace, PlacementVerdict
-from .filters import FILTERS, NODE_FILTER
+from .candidate import Candidate
+from .explain import EQUAL, PlacementTrace, PlacementVerdict, ScoreColumn
 from .fit import FitCache
 from .plugins import PluginResult, PolicyPlugins, Rejection
 from .policy import PlacementPolicy, parse_policy
+from .pool import CandidatePool
 from .request import PlacementRequest
 
 
@@ -71,32 +72,45 @@ class Placer:
     ) -> Placement:
         """Choose the worker for a workload, or say why there is none."""
         self._fits.retain(workers)
-        requirements = self._fits.requirements(demand)
-        candidates = [Candidate(position, worker, requirements, request) for position, worker in enumerate(workers)]
-        filters = [one for one in FILTERS if one.applies(request)]
-        passing = [candidate for candidate in candidates if self._passes(candidate, filters)]
-        columns: list[tuple[str, float]] = []
-        passing = self._run_plugins(demand, request, passing, policy, columns)
-        feasible = _feasible(passing, policy)
-        _score(feasible, policy, columns)
-        chosen = _best(feasible, request.seed)
-        disabled = [plugin.problem for name, _ in policy.plugins if (plugin := self._plugins.load(name)).problem]
-        trace = PlacementTrace(candidates, chosen, columns, request)
-        return Placement(chosen.worker.name if chosen else None, (*request.notes, *disabled), trace)
+        pool = CandidatePool(self._fits.requirements(demand), request, self._fits)
+        for position, worker in enumerate(workers):
+            pool.update(position, worker)
+        return self._place(pool, demand, request, policy)
 
-    def _passes(self, candidate: Candidate, filters: Sequence[Filter]) -> bool:
-        for one in filters:
-            if one.rejects(candidate):
-                candidate.rejected = one
-                return False
-        fit = candidate.fit = self._fits.fit(candidate.requirements, candidate.worker)
-        if fit is None:
-            return True
-        if NODE_FILTER.rejects(candidate):
-            candidate.rejected = NODE_FILTER
-            return False
-        candidate.pods_fitting, candidate.load = fit.after(candidate.worker.reserved)
-        return True
+    def pool(self, demand: WorkloadDemand, request: PlacementRequest, policy: PlacementPolicy) -> CandidatePool:
+        """An empty pool of candidates for workloads like this one, to be kept for `choose`."""
+        return CandidatePool(self._fits.requirements(demand), request, self._fits, policy)
+
+    def choose(
+        self, pool: CandidatePool, demand: WorkloadDemand, request: PlacementRequest, policy: PlacementPolicy
+    ) -> str | None:
+        """The worker that `place` would choose, from a pool that is kept for this policy.
+
+        The request may differ from that of the pool in its seed only.
+        """
+        if (totals := pool.totals) and not policy.relative:
+            best = max(totals.values()) - EQUAL
+            equal = [pool.at(position) for position, total in totals.items() if total >= best]
+            if all(one.certain for one in equal):
+                return _take_turns(equal, request.seed).worker.name
+        return self._place(pool, demand, request, policy).chosen
+
+    def _place(
+        self, pool: CandidatePool, demand: WorkloadDemand, request: PlacementRequest, policy: PlacementPolicy
+    ) -> Placement:
+        plugins: list[_PluginScores] = []
+        refused: dict[int, Rejection] = {}
+        if policy.plugins:
+            passing = self._run_plugins(demand, request, pool.passing, policy, plugins, refused)
+            feasible = [candidate for candidate in passing if candidate.fits_now] or _without_room(passing, policy)
+        else:
+            feasible = pool.fitting or _without_room(pool.passing, policy)
+        columns = [one.column(feasible) for one in plugins] + _scores(feasible, policy)
+        totals = _totals(columns, len(feasible))
+        chosen = _best(feasible, totals, request.seed)
+        disabled = [plugin.problem for name, _ in policy.plugins if (plugin := self._plugins.load(name)).problem]
+        trace = PlacementTrace(pool.candidates, feasible, refused, columns, totals, chosen, request)
+        return Placement(chosen.worker.name if chosen else None, (*request.notes, *disabled), trace)
 
     def _run_plugins(
         self,
@@ -104,65 +118,88 @@ class Placer:
         request: PlacementRequest,
         candidates: list[Candidate],
         policy: PlacementPolicy,
-        columns: list[tuple[str, float]],
+        scores: list[_PluginScores],
+        refused: dict[int, Rejection],
     ) -> list[Candidate]:
-        """The candidates that no plugin rejects, with the scores of the plugins."""
+        """The candidates that no plugin rejects; fills in the scores of the plugins, and what they reject."""
         for name, weight in policy.plugins:
             workers = [candidate.worker for candidate in candidates]
             results = self._plugins.load(name).evaluate(demand, request, workers)
-            if results is not None:
-                columns.append((name, weight))
-                candidates = _not_rejected(candidates, results, weight)
+            if results is None:
+                continue
+            found = {one.position: result for one, result in zip(candidates, results, strict=True)}
+            refused |= {position: result for position, result in found.items() if isinstance(result, Rejection)}
+            scores.append(_PluginScores(name, weight, found))
+            candidates = [candidate for candidate in candidates if candidate.position not in refused]
         return candidates
 
 
-def _not_rejected(candidates: list[Candidate], results: list[PluginResult], weight: float) -> list[Candidate]:
-    for candidate, result in zip(candidates, results, strict=True):
-        if isinstance(result, Rejection):
-            candidate.rejected = result
+class _PluginScores(NamedTuple):
+    """What a plugin said about the workers, by their position."""
+
+    name: str
+    weight: float
+    results: Mapping[int, PluginResult]
+
+    def column(self, candidates: Sequence[Candidate]) -> ScoreColumn:
+        found = (self.results[candidate.position] for candidate in candidates)
+        return ScoreColumn(self.name, self.weight, [0.0 if isinstance(one, Rejection) else float(one) for one in found])
+
+
+def _without_room(passing: list[Candidate], policy: PlacementPolicy) -> list[Candidate]:
+    """The candidates that may be chosen although none has room for all pods."""
+    if not policy.waits:
+        return passing
+    if any(candidate.fits_when_empty for candidate in passing):
+        return []
+    return [candidate for candidate in passing if candidate.pods_fitting]
+
+
+def _scores(candidates: list[Candidate], policy: PlacementPolicy) -> list[ScoreColumn]:
+    found = [(one, one.score(candidates)) for one in policy.scores] if candidates else []
+    return [ScoreColumn(one.name, one.weight, raw) for one, raw in found if raw is not None]
+
+
+def _totals(columns: Sequence[ScoreColumn], count: int) -> Sequence[float]:
+    """The weighted sums of the scores."""
+    totals: Sequence[float] = [0.0] * count
+    for number, column in enumerate(columns):
+        weight, raw = column.weight, column.raw
+        if not number:
+            totals = raw if weight == 1 else [weight * one for one in raw]
         else:
-            candidate.scores.append(float(result))
-            candidate.total += weight * result
-    return [candidate for candidate in candidates if candidate.rejected is None]
+            totals = [total + weight * one for total, one in zip(totals, raw, strict=True)]
+    return totals
 
 
-def _feasible(candidates: list[Candidate], policy: PlacementPolicy) -> list[Candidate]:
-    """The candidates that may be chosen now."""
-    found = [candidate for candidate in candidates if candidate.fits_now]
-    if not found and not policy.waits:
-        found = candidates
-    elif not found and not any(candidate.fits_when_empty for candidate in candidates):
-        found = [candidate for candidate in candidates if candidate.pods_fitting]
-    for candidate in found:
-        candidate.feasible = True
-    return found
-
-
-def _score(candidates: list[Candidate], policy: PlacementPolicy, columns: list[tuple[str, float]]) -> None:
-    for weighted in policy.scores if candidates else ():
-        scores = weighted.score(candidates)
-        if scores is None:
-            continue
-        columns.append((weighted.name, weighted.weight))
-        for candidate, raw in zip(candidates, scores, strict=True):
-            candidate.scores.append(raw)
-            candidate.total += weighted.weight * raw
-
-
-def _best(candidates: list[Candidate], seed: str) -> Candidate | None:
+def _best(candidates: list[Candidate], totals: Sequence[float], seed: str) -> Candidate | None:
     """The best score among those that fit without doubt, or else among those with the least shortage."""
-    leading = [candidate for candidate in candidates if candidate.fits_without_doubt]
-    if not leading and candidates:
-        nearest = min(map(_shortage, candidates))
-        leading = [candidate for candidate in candidates if _shortage(candidate) == nearest]
-    if not leading:
+    if not candidates:
         return None
-    best = max([candidate.total for candidate in leading]) - EQUAL
-    equal = [candidate for candidate in leading if candidate.total >= best]
+    best = max(totals) - EQUAL
+    equal = [one for total, one in zip(totals, candidates, strict=True) if total >= best]
+    if not all(one.certain for one in equal):
+        leading = _leading(candidates, totals)
+        best = max([total for total, _ in leading]) - EQUAL
+        equal = [one for total, one in leading if total >= best]
+    return _take_turns(equal, seed)
+
+
+def _take_turns(equal: list[Candidate], seed: str) -> Candidate:
     if len(equal) == 1:
         return equal[0]
     equal.sort(key=lambda candidate: candidate.worker.name)
     return equal[int.from_bytes(blake2b(seed.encode(), digest_size=8).digest()) % len(equal)]
+
+
+def _leading(candidates: list[Candidate], totals: Sequence[float]) -> list[tuple[float, Candidate]]:
+    """Those that fit without doubt, or else those with the least shortage."""
+    pairs = list(zip(totals, candidates, strict=True))
+    certain = [(total, one) for total, one in pairs if one.certain]
+    if certain:
+        return certain
+    nearest = min(map(_shortage, candidates))
+    return [(total, one) for total, one in pairs if _shortage(one) == nearest]
 
 
 def _shortage(candidate: Candidate) -> tuple[bool, int, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .plugins import PolicyPlugins
-from .scores import SCORES, Score
+from .scores import RELATIVE, SCORES, Score
 
 DEFAULT_POLICY: Final = "fit,least-loaded,affinity"
 _MODES: Final = ("fit", "overflow")
@@ -43,6 +43,11 @@ class PlacementPolicy:
     """Names and weights of the plugins, in the order in which they are evaluated."""
     waits: bool = True
     """Whether a workload waits at the relay while no worker has room for all of its pods."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether what a worker gets depends on other workers, or may: nobody knows what a plugin does."""
+        return bool(self.plugins) or any(one.name in RELATIVE for one in self.scores)
 
 
 def parse_policy(text: str, plugins: PolicyPlugins | None = None) -> PlacementPolicy:

@@ -1,6 +1,6 @@
 """The built-in scores: each gives every candidate a number from 0 to 1, the best the highest.
 
-A score sees all candidates at once, because most are relative: the cheapest worker gets 1 whatever it costs. A worker
+A score sees all candidates at once, because some are relative: the cheapest worker gets 1 whatever it costs. A worker
 whose room is not known counts as half loaded, and less the more pods wait for a node there.
 """
 
@@ -61,6 +61,8 @@ def _sticky(candidates: Sequence[Candidate]) -> list[float] | None:
     return [1.0 if one.worker.name == previous else 0.0 for one in candidates] if previous else None
 
 
+RELATIVE: Final = frozenset({"cost", "ordered", "spread", "weights"})
+"""The scores of a worker that depend on which other candidates there are."""
 SCORES: Final[Mapping[str, Score]] = MappingProxyType(
     {
         "affinity": _affinity,

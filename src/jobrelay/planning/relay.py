@@ -1,0 +1,220 @@
+"""The relay of a plan: which Job goes where and when, and what is done when workers are lost or drained.
+
+It decides with the relay's own parts: `Placer`, `PendingWorkloads`, `WorkerLoad`, and the rules of `relay.health` for
+lost workers. Its writes and those of a worker's controllers take no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from jobrelay.planning.choosing import Chooser
+from jobrelay.planning.clock import VirtualClock
+from jobrelay.planning.fleet import Incident
+from jobrelay.planning.measures import Measures
+from jobrelay.planning.runs import Batch, Run, Runs
+from jobrelay.planning.trace import TraceJob
+from jobrelay.planning.worker import PlannedWorker
+from jobrelay.relay.health import frozen, lost_at
+from jobrelay.relay.model import State
+from jobrelay.relay.pending import PendingWorkloads
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_load import WorkerLoad
+
+_FROZEN_AGAIN = 15.0
+"""When the relay looks again whether most workers are still lost."""
+
+
+class PlannedJob:
+    """A Job on the management cluster."""
+
+    __slots__ = ("number", "run", "started", "trace")
+
+    def __init__(self, number: int, trace: TraceJob) -> None:
+        self.number, self.trace = number, trace
+        self.run: Run | None = None
+        """The current run; None until a worker is chosen."""
+        self.started: float | None = None
+
+
+class PlannedRelay:
+    """Places Jobs, and hears what becomes of their runs."""
+
+    def __init__(
+        self, clock: VirtualClock, workers: Sequence[PlannedWorker], policy: str, settings: Settings, measures: Measures
+    ) -> None:
+        self._clock, self._workers, self._settings, self._measures = clock, workers, settings, measures
+        self._load = WorkerLoad()
+        self._chooser = Chooser(policy, workers, self._load.live)
+        self._runs = Runs(clock, workers, self, self._worker_changed)
+        self._queue: dict[PlannedJob, None] = {}
+        self._pending: PendingWorkloads[PlannedJob] = PendingWorkloads(clock, self._enqueue)
+        self._jobs: dict[int, PlannedJob] = {}
+        """The Jobs that have not ended, by number."""
+        self._unreported: dict[PlannedWorker, list[Run]] = {}
+        """Runs that completed while their worker was out of reach."""
+        self._positions = {worker.name: worker for worker in workers}
+
+    @property
+    def unfinished(self) -> Iterable[PlannedJob]:
+        """The Jobs that have not ended."""
+        return self._jobs.values()
+
+    def why(self, job: PlannedJob) -> str:
+        """Why there is no worker for a Job."""
+        return self._chooser.explain(job.trace.shape)
+
+    def submit(self, number: int, trace: TraceJob) -> None:
+        job = self._jobs[number] = PlannedJob(number, trace)
+        self._enqueue(job)
+        self.settle()
+
+    def settle(self) -> None:
+        """Reconcile the Jobs that are queued."""
+        while self._queue:
+            job = next(iter(self._queue))
+            del self._queue[job]
+            if job.number in self._jobs:
+                self._reconcile(job)
+
+    def _enqueue(self, job: PlannedJob) -> None:
+        self._queue[job] = None
+
+    def _worker_changed(self, worker: PlannedWorker) -> None:
+        self._chooser.changed(worker)
+
+    # Decisions
+
+    def _reconcile(self, job: PlannedJob) -> None:
+        """The next step for a Job, as `reconcile_original` takes it."""
+        if job.run is None:
+            self._place(job)
+            return
+        worker = job.run.worker
+        facts = self._chooser.facts(worker.position)
+        free_at = lost_at(worker.name, {worker.name: facts}, {}, self._settings, None)
+        if free_at is not None:
+            self._lost(job, (free_at - self._clock.now()).total_seconds())
+        elif worker.state is not State.DRAINING or not self._move(job, f"it is {worker.state}"):
+            self._pending.placed(job)
+
+    def _lost(self, job: PlannedJob, left: float) -> None:
+        """The worker of a Job is lost; in `left` seconds it may be started elsewhere."""
+        if left > 0:
+            self._pending.placed(job)
+            self._clock.call_later(left, partial(self._enqueue, job))
+        elif frozen(map(self._chooser.facts, range(len(self._workers))), self._settings.freeze_window):
+            self._pending.placed(job)
+            self._clock.call_later(_FROZEN_AGAIN, partial(self._enqueue, job))
+        elif not self._move(job, "it is lost"):
+            self._pending.add(job, job.trace.shape.demand.shape)
+
+    def _place(self, job: PlannedJob) -> None:
+        shape = job.trace.shape
+        chosen = self._chooser.place(shape, str(job.number))
+        if chosen is None:
+            self._pending.add(job, shape.demand.shape)
+            return
+        self._pending.placed(job)
+        self._assign(job, self._positions[chosen])
+
+    def _move(self, job: PlannedJob, why: str) -> bool:
+        """Start a Job elsewhere; returns whether there is a worker for it."""
+        old = job.run
+        assert old is not None
+        chosen = self._chooser.place(job.trace.shape, str(job.number), old.worker, why)
+        if chosen is None:
+            return False
+        self._pending.placed(job)
+        self._measures.moved(old)
+        self._assign(job, self._positions[chosen])
+        if old.worker.connected:
+            self._runs.stop(old)
+            self._pending.retry_soon()
+        self._worker_changed(old.worker)
+        return True
+
+    def _assign(self, job: PlannedJob, worker: PlannedWorker) -> None:
+        self._load.assign(str(job.number), worker.name, job.trace.shape.demand, started=True)
+        job.run = Run(job.number, job.trace, worker)
+        self._runs.start(job.run)
+
+    # Runs
+
+    def _job_of(self, run: Run) -> PlannedJob | None:
+        """The Job of which this is the current run."""
+        job = self._jobs.get(run.number)
+        return job if job is not None and job.run is run else None
+
+    def started(self, run: Run, batch: Batch) -> None:
+        self._measures.bound(run, batch)
+        job = self._job_of(run)
+        if job is not None and job.started is None:
+            job.started = self._clock.monotonic()
+
+    def progressed(self, run: Run, batch: Batch) -> None:
+        self._measures.unbound(run, batch, self._clock.monotonic())
+        job = self._job_of(run)
+        if job is not None and run.worker.state is State.DRAINING:
+            self._enqueue(job)
+        self._pending.retry_soon()
+
+    def completed(self, run: Run, batch: Batch) -> None:
+        self._measures.unbound(run, batch, self._clock.monotonic())
+        if run.worker.connected:
+            self._finish(run, self._clock.monotonic())
+        else:
+            self._unreported.setdefault(run.worker, []).append(run)
+        self._pending.retry_soon()
+
+    def interrupted(self, run: Run, batch: Batch) -> None:
+        self._measures.unbound(run, batch, self._clock.monotonic())
+        self._measures.repeated(run, batch, self._clock.monotonic())
+
+    def _finish(self, run: Run, at: float) -> None:
+        job = self._job_of(run)
+        if job is None:
+            return
+        del self._jobs[job.number]
+        self._pending.discard(job)
+        self._load.forget(str(job.number))
+        assert job.started is not None
+        self._measures.finished(job.trace, job.started, at)
+
+    # Incidents
+
+    def begin_outage(self, outage: Incident) -> None:
+        worker = self._positions[outage.worker]
+        worker.lost_since = self._clock.now()
+        if outage.stops:
+            self._runs.halt(worker)
+        self._contact_changed(worker)
+
+    def end_outage(self, outage: Incident) -> None:
+        """The worker answers: runs that were moved away are stopped there, the others are reported."""
+        worker = self._positions[outage.worker]
+        worker.lost_since = None
+        for run in self._runs.on(worker):
+            if self._job_of(run) is None:
+                self._runs.stop(run)
+        if worker.stopped:
+            self._runs.resume(worker)
+        for run in self._unreported.pop(worker, []):
+            self._finish(run, self._clock.monotonic())
+        self._contact_changed(worker)
+
+    def begin_drain(self, drain: Incident) -> None:
+        self._positions[drain.worker].state = State.DRAINING
+        self._contact_changed(self._positions[drain.worker])
+
+    def end_drain(self, drain: Incident) -> None:
+        self._positions[drain.worker].state = State.OPEN
+        self._contact_changed(self._positions[drain.worker])
+
+    def _contact_changed(self, worker: PlannedWorker) -> None:
+        self._worker_changed(worker)
+        for run in self._runs.on(worker):
+            if (job := self._job_of(run)) is not None:
+                self._enqueue(job)
+        self._pending.retry_soon()
