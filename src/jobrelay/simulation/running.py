@@ -71,7 +71,21 @@ class RunningPods:
     _running: dict[str, dict[Run, set[str]]] = field(default_factory=dict)
 
     def changed(self, cluster: str, resource: str, change: Change) -> None:
-        found = _decoder.decode(change.raw)
+        """A change was committed."""
+        self._seen(cluster, resource, change.raw, exists=change.after is not None)
+
+    def exists(self, cluster: str, resource: str, raw: bytes) -> None:
+        """A cluster has an object that no change told of, since it was restored."""
+        self._seen(cluster, resource, raw, exists=True)
+
+    def forget(self, cluster: str) -> None:
+        """Nothing runs on a cluster any more: it was wiped, or what runs is told anew."""
+        for runs in self._running.values():
+            for run in [run for run in runs if run.cluster == cluster]:
+                del runs[run]
+
+    def _seen(self, cluster: str, resource: str, raw: bytes, *, exists: bool) -> None:
+        found = _decoder.decode(raw)
         if resource == "jobs.batch":
             if (uid := found.metadata.annotations.get(ORIGIN_UID)) is not None:
                 self._workloads[found.metadata.uid] = uid
@@ -81,7 +95,7 @@ class RunningPods:
         if workload is None:
             return
         run = Run(cluster, mirror)
-        if change.after is not None and found.status.phase == "Running":
+        if exists and found.status.phase == "Running":
             self._started(workload, run, found.metadata.uid)
         else:
             self._stopped(workload, run, found.metadata.uid)
