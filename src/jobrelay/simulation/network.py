@@ -80,6 +80,8 @@ class Link:
     cut: Cut | None = None
     disturbance: Disturbance | None = None
     streams: list[_Stream] = field(default_factory=list)
+    writes: int = 0
+    """How many writes have been sent, apart from the renewal of leases."""
     create_sent: asyncio.Event | None = None
     """Set when the next create is sent, if somebody waits for that."""
 
@@ -192,6 +194,7 @@ class _Exchange:
 
     def begin(self) -> None:
         link = self._link
+        link.writes += self._writes and "/leases/" not in self._request.path
         if link.create_sent is not None and self._request.method == "POST":
             link.create_sent.set()
         if link.cut is Cut.REFUSED or self._network.closed:

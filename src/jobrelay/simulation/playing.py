@@ -24,6 +24,10 @@ from jobrelay.workloads.names import ORIGIN
 SETTINGS = Settings("simulated", lost_timeout=60.0, keep_finished=5.0, lease=30.0, margin=10.0, ask_again=10.0)
 RECOVERY = 600.0
 """How long the fleet gets to finish everything once nothing goes wrong any more."""
+MAX_STEPS = 60_000
+"""After how many steps a fleet that still has not finished counts as one that never rests."""
+WRITES_PER_JOB, WRITES_PER_INCIDENT = 40, 15
+"""More than a relay needs, were every incident to hit every Job."""
 
 
 @dataclass(slots=True)
@@ -35,6 +39,8 @@ class Outcome:
     digest: str = ""
     seconds: float = 0.0
     steps: int = 0
+    writes: int = 0
+    """How many writes the relays have sent, apart from the renewal of leases."""
 
     @property
     def promises(self) -> frozenset[str]:
@@ -65,7 +71,13 @@ class _Play:
         self.fleet.loop.run(self._main())
         self._outcome.digest = self._digest.hexdigest()
         self._outcome.seconds, self._outcome.steps = self.fleet.loop.time(), self.fleet.loop.steps
+        self._outcome.writes = self._writes()
         return self._outcome
+
+    def _writes(self) -> int:
+        return sum(
+            link.writes for (client, _), link in self.fleet.network.links().items() if client in self.fleet.relays
+        )
 
     def _tell(self, text: str) -> None:
         self._outcome.story.append(f"{self.fleet.loop.time():8.2f}  {text}")
@@ -88,6 +100,7 @@ class _Play:
             act.result()
         self._mend()
         await self._recover()
+        self._check_writes()
         fleet.network.close()
 
     def _mend(self) -> None:
@@ -101,18 +114,29 @@ class _Play:
         """Every workload ends, and no mirror is left."""
         loop, client = self.fleet.loop, self.fleet.client()
         until = loop.time() + RECOVERY
-        while loop.time() < until:
+        while loop.time() < until and loop.steps < MAX_STEPS:
             await asyncio.sleep(5)
             with suppress(KubeError):
                 jobs = (await client.list(JOBS)).items
                 if all(_ended(job) for job in jobs) and not any(map(self._mirrors, self.fleet.workers.values())):
                     return
+        if loop.steps >= MAX_STEPS:
+            return  # which is told as such
         for job in self.fleet.management.read("jobs.batch"):
             if not _conditions(job) & {"Complete", "Failed"}:
                 self._broken("nothing-lost", f"{job['metadata']['name']} has not ended: {job.get('status')}")
         for name, cluster in self.fleet.workers.items():
             if left := self._mirrors(cluster):
                 self._broken("no-leftovers", f"{left} mirrors are left on {name}")
+
+    def _check_writes(self) -> None:
+        """The relay has done what was needed, and not much more."""
+        schedule = self._schedule
+        enough = WRITES_PER_JOB * len(schedule.jobs) + WRITES_PER_INCIDENT * len(schedule.incidents)
+        if (sent := self._writes()) > enough:
+            self._broken("few-writes", f"the relays sent {sent} writes; {enough} are enough")
+        elif self.fleet.loop.steps >= MAX_STEPS:
+            self._broken("few-writes", f"the fleet has not come to rest after {self.fleet.loop.steps} steps")
 
     def _mirrors(self, cluster: SimulatedCluster) -> int:
         return sum(
