@@ -34,6 +34,7 @@ class Incidents:
             "cut": self._cut,
             "isolate": self._isolate,
             "partition": self._partition,
+            "cut-off": self._cut_off,
             "disturb": self._disturb,
             "bad-gateway": self._disturbed(Disturbance(fail_after=1.0, failures=(502,))),
             "late": self._disturbed(Disturbance(hold_answers=_LATE)),
@@ -95,6 +96,13 @@ class Incidents:
         await asyncio.sleep(incident.seconds)
         for link in links:
             link.mend()
+
+    async def _cut_off(self, incident: Incident) -> None:
+        workers = frozenset(name for name in self._fleet.workers if name != incident.target)
+        self._promises.cut_off(workers)
+        links = self._links(lambda client, server: server in workers and client.startswith("relay"))
+        await self._severed(incident.seconds, links)
+        self._promises.cut_off(frozenset())
 
     async def _disturb(self, incident: Incident) -> None:
         rate = self._random.choice((0.05, 0.3))

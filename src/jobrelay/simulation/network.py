@@ -165,6 +165,8 @@ class _Transport(Transport):
         self._network, self._client, self._server = network, client, server
 
     async def send(self, request: Request) -> Response:
+        if request.guard is not None:
+            request.guard()
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         answer: asyncio.Future[Response] = loop.create_future()

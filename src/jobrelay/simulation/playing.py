@@ -57,6 +57,7 @@ class _Play:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._outcome = Outcome()
+        self._over = asyncio.Event()
         self._digest = hashlib.sha256()
         spare = any(incident.kind == "repoint" for incident in schedule.incidents)
         self.fleet = SimulatedFleet(
@@ -85,14 +86,22 @@ class _Play:
     def _broken(self, promise: str, text: str) -> None:
         self._tell(f"BROKEN {promise}: {text}")
         self._outcome.broken.append(f"{promise}: {text}")
+        self._over.set()
 
     def _changed(self, cluster: str, resource: str, change: Change) -> None:
         self._digest.update(f"{self.fleet.loop.time():.6f} {cluster} {resource}".encode() + change.raw)
         self._promises.changed(cluster, resource, change)
 
     async def _main(self) -> None:
-        fleet = self.fleet
-        await fleet.start()
+        """Play to the end, or until a promise is broken."""
+        play, over = asyncio.create_task(self._play()), asyncio.create_task(self._over.wait())
+        await asyncio.wait((play, over), return_when=asyncio.FIRST_COMPLETED)
+        if play.done():
+            play.result()
+        self.fleet.network.close()
+
+    async def _play(self) -> None:
+        await self.fleet.start()
         acts = [asyncio.create_task(self._people.submit(plan)) for plan in self._schedule.jobs]
         acts += [asyncio.create_task(self._incidents.happen(incident)) for incident in self._schedule.incidents]
         await asyncio.wait(acts)
@@ -100,8 +109,8 @@ class _Play:
             act.result()
         self._mend()
         await self._recover()
+        self._promises.check_starts(self._schedule)
         self._check_writes()
-        fleet.network.close()
 
     def _mend(self) -> None:
         for link in self.fleet.network.links().values():

@@ -7,6 +7,7 @@ since nobody there stops the pods. A run that an operator's backup of a worker b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,11 +16,14 @@ import msgspec
 from jobrelay.cluster.store.store import Change
 from jobrelay.relay.settings import Settings
 from jobrelay.simulation.running import DoubleRun, RunningPods
+from jobrelay.simulation.schedules import Schedule
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_UID
 
 _ENDS = frozenset({"Complete", "Failed"})
 _MARGIN = 30.0
 """How much shorter than the timeout an absence may be and still count: more than one may join to a longer one."""
+_NOTICED, _SOON = 20.0, 20.0
+"""How soon the relay knows that a worker is silent, and how soon a Job starts elsewhere then."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -33,6 +37,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 class _Condition(msgspec.Struct):
     type: str = ""
     status: str = ""
+    reason: str = ""
 
 
 class _Status(msgspec.Struct):
@@ -46,16 +51,34 @@ class _Job(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
     @property
-    def end(self) -> str:
-        return next((each.type for each in self.status.conditions if each.type in _ENDS and each.status == "True"), "")
+    def assignment(self) -> _Committed | None:
+        text = self.metadata.annotations.get(ASSIGNMENT)
+        return _assignments.decode(text) if text is not None else None
+
+    @property
+    def end(self) -> _Condition | None:
+        return next((each for each in self.status.conditions if each.type in _ENDS and each.status == "True"), None)
 
 
 class _Committed(msgspec.Struct):
+    cluster: str = ""
     epoch: int = 0
 
 
 _jobs = msgspec.json.Decoder(_Job)
 _assignments = msgspec.json.Decoder(_Committed)
+
+
+def _hindered_by_workers_only(schedule: Schedule, at: float) -> bool:
+    """Whether some workers had been silent for long at a moment and stayed so, and at least one was never touched."""
+    touched = {incident.target.partition("/")[0] for incident in schedule.incidents}
+    silent = [each for each in schedule.incidents if each.kind == "isolate" or each.target.endswith("/apiserver")]
+    return (
+        len(silent) == len(schedule.incidents) > 0
+        and len(touched) < schedule.workers
+        and "management" not in touched
+        and all(each.at + _NOTICED < at and at + _SOON < each.at + each.seconds for each in silent)
+    )
 
 
 class Promises:
@@ -65,7 +88,10 @@ class Promises:
         self._settings, self._broken = settings, broken
         self.pods = RunningPods(time, self._double_run)
         self._fenced: dict[str, bool] = {}
+        self._time = time
+        self._created: dict[str, float] = {}
         self._epochs: dict[str, set[int]] = {}
+        self._cut_off: frozenset[str] = frozenset()
         self._states: dict[str, _Job] = {}
         self._strangers: set[str] = set()
         self._unreachable: set[str] = set()
@@ -77,6 +103,7 @@ class Promises:
     def created(self, uid: str, *, fenced: bool) -> None:
         """A user has created a workload."""
         self._fenced[uid] = fenced
+        self._created[uid] = self._time()
 
     def stranger(self, uid: str) -> None:
         """A tenant has created a Job on a worker, which nobody else may touch."""
@@ -92,6 +119,10 @@ class Promises:
 
     def declared_lost(self, worker: str) -> None:
         self._unreachable.add(worker)
+
+    def cut_off(self, workers: frozenset[str]) -> None:
+        """These are most of the workers, and the relays lose all of them at once: nothing may move from there."""
+        self._cut_off = workers
 
     def stands_still(self, worker: str, seconds: float) -> None:
         """A part of a worker will stand still; for how long matters to workloads that are fenced."""
@@ -130,19 +161,48 @@ class Promises:
         if change.after is None:
             self._states.pop(uid, None)
             return
-        if (text := job.metadata.annotations.get(ASSIGNMENT)) is not None:
-            self._epochs.setdefault(uid, set()).add(_assignments.decode(text).epoch)
+        if (to := job.assignment) is not None:
+            self._epochs.setdefault(uid, set()).add(to.epoch)
         if (before := self._states.get(uid)) is not None:
+            self._check_assignment(name, before, job)
             self._check_status(name, before, job)
         self._states[uid] = job
 
+    def _check_assignment(self, name: str, before: _Job, after: _Job) -> None:
+        old, new = before.assignment, after.assignment
+        if old is None or new is None:
+            return
+        if new.epoch < old.epoch:
+            self._broken("commit-first", f"the assignment of {name} goes back from run {old.epoch} to {new.epoch}")
+        if new.epoch > old.epoch and old.cluster in self._cut_off:
+            self._broken("bounded-blast", f"{name} is moved from {old.cluster} while most workers are out of reach")
+
     def _check_status(self, name: str, before: _Job, after: _Job) -> None:
-        if before.end and before.end != after.end:
-            self._broken("legal-status", f"{name} was {before.end} and is {after.end or 'not finished'}")
+        end = after.end
+        if before.end is not None and (end is None or before.end.type != end.type):
+            self._broken("legal-status", f"{name} was {before.end.type} and is {end.type if end else 'not finished'}")
+        elif before.end is None and end is not None:
+            self._check_end(after, end)
         for field in ("succeeded", "failed"):
             old, new = getattr(before.status, field), getattr(after.status, field)
             if new < old:
                 self._broken("legal-status", f"{name}: {field} goes from {old} back to {new}")
+
+    def _check_end(self, job: _Job, end: _Condition) -> None:
+        """An end is true: pods of this very object succeeded, and none failed by a lease that its user knows nothing
+        of."""
+        if end.type == "Complete" and job.metadata.uid not in self.pods.succeeded:
+            self._broken("legal-status", f"{job.metadata.name} is Complete, but no pod of it has succeeded")
+        if end.reason == "DeadlineExceeded":
+            self._broken("legal-status", f"{job.metadata.name} failed by a deadline that it does not have")
+
+    def check_starts(self, schedule: Schedule) -> None:
+        """A Job is not delayed by workers that had been out of order for a while when it was created."""
+        for uid, created in self._created.items():
+            started = self.pods.started.get(uid, math.inf)
+            if started - created > _SOON and _hindered_by_workers_only(schedule, created):
+                late = f"{started - created:.0f} s" if started < math.inf else "never"
+                self._broken("bounded-blast", f"a Job that was created at {created:.0f} s started late: {late}")
 
     def _job_changed(self, cluster: str, change: Change) -> None:
         job = _jobs.decode(change.raw)

@@ -67,6 +67,10 @@ class RunningPods:
 
     time: Callable[[], float]
     on_double_run: Callable[[DoubleRun], None]
+    started: dict[str, float] = field(default_factory=dict)
+    """By workload: when its first pod ran."""
+    succeeded: set[str] = field(default_factory=set)
+    """The workloads that had a pod which succeeded."""
     _workloads: dict[str, str] = field(default_factory=dict)
     _running: dict[str, dict[Run, set[str]]] = field(default_factory=dict)
 
@@ -98,9 +102,12 @@ class RunningPods:
         if exists and found.status.phase == "Running":
             self._started(workload, run, found.metadata.uid)
         else:
+            if found.status.phase == "Succeeded":
+                self.succeeded.add(workload)
             self._stopped(workload, run, found.metadata.uid)
 
     def _started(self, workload: str, run: Run, pod: str) -> None:
+        self.started.setdefault(workload, self.time())
         runs = self._running.setdefault(workload, {})
         if run not in runs:
             for other in runs:

@@ -16,6 +16,7 @@ INCIDENTS: Final = {
     "cut": "the link between a relay and a cluster is cut, silently or by refused connections",
     "isolate": "a worker is cut off from both relays",
     "partition": "links between relays and clusters are cut in any pattern, some of them one way",
+    "cut-off": "all workers but one of three are cut off from both relays at once",
     "disturb": "requests and answers on a link are lost, late, repeated or answered by errors, and watches break",
     "bad-gateway": "every write on a link takes effect and is answered by 502",
     "late": "every answer to a write on a link comes about 8 seconds late",
@@ -128,5 +129,7 @@ def _incident(random: Random, kind: str, workers: int) -> Incident:
             return Incident(at, kind, "management")
         case "wipe" | "delete-mirror" | "orphan-mirror" | "edit-mirror" | "look-alike":
             return Incident(at, kind, worker)
+        case "cut-off":
+            return Incident(at, kind, worker if workers == 3 else "worker-0", lasts)
         case _:
             return Incident(at, kind, worker, lasts)
