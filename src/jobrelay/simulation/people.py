@@ -94,7 +94,7 @@ class People:
                 for job in (await client.list(JOBS)).items:
                     change = {"metadata": {"labels": {"touched": f"{self._random.getrandbits(20)}"}}}
                     await client.patch(JOBS, job.name, merge_patch(change), job.namespace)
-            await asyncio.sleep(self._random.uniform(0.005, 0.3))
+            await asyncio.sleep(self._random.uniform(0.05, 2.0))
 
     async def _forget_assignment(self, incident: Incident) -> None:
         client = self._fleet.client()
@@ -187,7 +187,7 @@ class People:
 
 
 def _manifest(plan: JobPlan) -> dict[str, Any]:
-    script = {"jobrelay.dev/run-seconds": f"{plan.seconds:g}"}
+    script = {"jobrelay.dev/run-seconds": f"{plan.seconds:g}", "jobrelay.dev/stop-seconds": f"{plan.stop:g}"}
     container = {"name": "main", "image": "none", "command": ["true"]}
     template = {"metadata": {"annotations": script}, "spec": {"restartPolicy": "Never", "containers": [container]}}
     return {

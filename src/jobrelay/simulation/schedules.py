@@ -59,12 +59,13 @@ _PARTS: Final = ("apiserver", "controllers", "nodes")
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A Job that a user creates, and for how long its pod runs."""
+    """A Job that a user creates, for how long its pod runs, and how long that takes to stop when it is deleted."""
 
     name: str
     at: float
     seconds: float
     fenced: bool
+    stop: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,9 @@ def draw(seed: int, kinds: Collection[str] = DEFAULT) -> Schedule:
     random = Random(f"schedule {seed}")
     workers, fenced = random.choice((2, 2, 3)), random.random() < 0.5
     jobs = tuple(
-        JobPlan(f"job-{number}", random.uniform(2, 60), random.choice((0.5, 5, 30, 90)), fenced)
+        JobPlan(
+            f"job-{number}", random.uniform(2, 60), random.choice((0.5, 5, 30, 90)), fenced, random.choice((0.0, 5.0))
+        )
         for number in range(1, random.randint(1, 3) + 1)
     )
     count = random.choice((0, 1, 2, 2, 3, 4, 6))

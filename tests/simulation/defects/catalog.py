@@ -30,7 +30,6 @@ from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.unanswered import UnansweredRequests
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
-from jobrelay.simulation import DEFAULT
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.simulation.defects.finding import Defect
 
@@ -233,44 +232,27 @@ def deletion_of_any_uid(patch: Patch) -> None:
 
 
 DEFECTS = (
-    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked),
-    Defect("leader-checked-once", "a paused leader carries out what it had decided before", leader_checked_once),
-    Defect("epoch-kept", "a new run has the epoch of the one before", epoch_kept),
+    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("drain", "pause")),
     Defect(
-        "hung-worker",
-        "a worker that hangs is taken for a quiet one (#11206)",
-        hung_worker_unnoticed,
-        ("pause", "isolate"),
+        "leader-checked-once", "a paused leader carries out what it decided", leader_checked_once, ("drain", "pause")
     ),
-    Defect("timeout-ignored", "Jobs move as soon as a watch breaks (#11559, #12999)", timeout_ignored),
-    Defect(
-        "lease-ignored", "a fenced Job of a worker that is declared lost moves before its lease ends", lease_ignored
-    ),
+    Defect("epoch-kept", "a new run has the epoch of the one before", epoch_kept, ("isolate",)),
+    Defect("hung-worker", "a worker that hangs is taken for a quiet one (#11206)", hung_worker_unnoticed, ("isolate",)),
+    Defect("timeout-ignored", "Jobs move when a watch breaks (#11559, #12999)", timeout_ignored, ("isolate", "cut")),
+    Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("isolate", "lost")),
     Defect("freeze-missing", "Jobs move although most workers vanished at once", freeze_missing, ("cut-off",)),
-    Defect("other-mirrors-ignored", "a mirror is created while another one still exists", other_mirrors_ignored),
-    Defect("pods-left-behind", "the next run does not wait for the pods of the last one (#5452)", pods_left_behind),
-    Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, (*DEFAULT, "delete-original")),
+    Defect("other-mirrors-ignored", "a mirror is created beside another one", other_mirrors_ignored, ("drain",)),
+    Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
+    Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
-    Defect(
-        "uid-not-compared",
-        "the mirror of a Job of the same name is taken over",
-        uid_not_compared,
-        (*DEFAULT, "recreate-original"),
-    ),
-    Defect("stale-mirror-reported", "the status of an earlier run is returned (#14521)", stale_mirror_reported),
-    Defect("lost-update", "originals are written without their version", lost_update),
-    Defect("commit-assumed", "an assignment that was not written is followed", commit_assumed),
-    Defect("events-lost", "what happens while a watch is down is never seen (#1787)", events_lost_at_reconnect),
-    Defect(
-        "restore-unnoticed",
-        "a cache waits for versions that a restored server does not have",
-        restore_unnoticed,
-        ("restore",),
-    ),
-    Defect("not-swept", "stale mirrors stay on a worker that was out of reach (#12813)", returned_worker_not_swept),
-    Defect(
-        "refused-for-ever", "a worker that refused a Job once is never asked again (#8089, #8143)", refusals_for_ever
-    ),
+    Defect("uid-not-compared", "the mirror of a namesake is taken over", uid_not_compared, ("recreate-original",)),
+    Defect("stale-mirror-reported", "an earlier run is reported (#14521)", stale_mirror_reported, ("isolate",)),
+    Defect("lost-update", "originals are written without their version", lost_update, ("disturb", "drain")),
+    Defect("commit-assumed", "an assignment that was not written is followed", commit_assumed, ("disturb",)),
+    Defect("events-lost", "what happens while a watch is down is missed (#1787)", events_lost_at_reconnect, ("cut",)),
+    Defect("restore-unnoticed", "a cache waits for versions that are not there", restore_unnoticed, ("restore",)),
+    Defect("not-swept", "a worker that returns keeps stale mirrors (#12813)", returned_worker_not_swept, ("isolate",)),
+    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("disturb",)),
     Defect("renewals", "leases are renewed all the time", leases_renewed_all_the_time),
-    Defect("any-uid-deleted", "a late deletion hits the mirror of the next run", deletion_of_any_uid),
+    Defect("any-uid-deleted", "a late deletion hits the next mirror", deletion_of_any_uid, ("disturb", "drain")),
 )
