@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 import pytest
 
-from jobrelay.kube import Cache, Client, Expired, FakeClock, Forbidden, Key, Object, Transport, TransportError
+from jobrelay.kube import Cache, Client, Expired, FakeClock, Forbidden, Key, Object, Response, Transport, TransportError
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import CONFIGMAPS
 
@@ -37,6 +37,11 @@ async def running(transport: Transport, clock: FakeClock) -> AsyncIterator[tuple
 
 def initial(*objects: bytes, version: str = "10") -> Stream:
     return Stream(*objects, bookmark(version, initial_end=True))
+
+
+def newest(version: str) -> Response:
+    """The answer to the question for a server's newest version."""
+    return answer({"metadata": {"resourceVersion": version}, "items": []})
 
 
 async def test_the_first_state_comes_over_the_watch(clock: FakeClock) -> None:
@@ -185,11 +190,11 @@ async def test_a_watch_that_ends_at_once_and_empty_is_a_failure(clock: FakeClock
 
 async def test_a_watch_on_a_dead_connection_is_given_up(clock: FakeClock) -> None:
     stream = initial()
-    script = ScriptedTransport(stream.response, Stream().response)
+    script = ScriptedTransport(stream.response, newest("10"), Stream().response)
     async with running(script, clock) as (_, _):
         await clock.advance(640)
         assert stream.closed
-        assert len(script.requests) == 2
+        assert len(script.requests) == 3
 
 
 async def test_stopping_closes_the_watch(clock: FakeClock) -> None:
@@ -273,6 +278,51 @@ async def test_a_server_that_begins_again_is_believed_after_starting_over(clock:
         assert cache.resource_version == "3"
 
 
+async def test_a_server_restored_from_a_backup_is_noticed_and_read_anew(clock: FakeClock) -> None:
+    stream = initial(event("ADDED", configmap("a", "9")), event("ADDED", configmap("gone", "10")))
+    again = initial(event("ADDED", configmap("a", "5")), version="6")
+    script = ScriptedTransport(stream.response, newest("6"), again.response)
+    async with running(script, clock) as (_, recorder):
+        recorder.seen.clear()
+        stream.fail(TransportError("restored"))
+        await clock.advance(5)
+        assert recorder.seen == ["a@9>", "gone@10>", ">a@5"]
+        assert script.query(1) == {"limit": "1"}
+        assert "resourceVersion" not in script.query(2)
+        again.send(event("MODIFIED", configmap("a", "7")))
+        await clock.settle()
+        assert recorder.seen[-1] == "a@5>a@7"
+
+
+async def test_a_server_that_is_still_the_same_is_watched_from_where_it_was(clock: FakeClock) -> None:
+    stream = initial(event("ADDED", configmap("a", "9")))
+    script = ScriptedTransport(stream.response, newest("10"), Stream().response)
+    async with running(script, clock) as (cache, recorder):
+        stream.fail(TransportError("down"))
+        await clock.advance(5)
+        assert (cache.lists, recorder.seen) == (1, [">a@9"])
+        assert script.query()["resourceVersion"] == "10"
+
+
+async def test_a_silent_watch_is_asked_about_too(clock: FakeClock) -> None:
+    script = ScriptedTransport(initial(version="10").response, newest("3"), initial(version="3").response)
+    cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), idle_timeout=100)
+    task = asyncio.create_task(cache.run())
+    await clock.advance(101)
+    assert (cache.lists, cache.resource_version) == (2, "3")
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_the_newest_version_is_asked_for_until_it_is_known(clock: FakeClock) -> None:
+    stream = initial()
+    script = ScriptedTransport(stream.response, refusal(503), newest("4"), initial(version="4").response)
+    async with running(script, clock) as (cache, _):
+        stream.fail(TransportError("restored"))
+        await clock.advance(10)
+        assert (len(script.requests), cache.resource_version) == (4, "4")
+
+
 async def test_only_what_is_worth_keeping_is_held(clock: FakeClock) -> None:
     def keep(obj: Object) -> Object:
         return Object(obj.metadata, b"{}")
@@ -350,7 +400,7 @@ async def test_pauses_grow_while_watches_open_but_bring_nothing(clock: FakeClock
 
 async def test_a_watch_that_is_quiet_for_too_long_is_opened_anew_without_a_failure(clock: FakeClock) -> None:
     stream, second = initial(), Stream()
-    script = ScriptedTransport(stream.response, second.response)
+    script = ScriptedTransport(stream.response, newest("12"), second.response)
     cache = Cache(Client(script, clock=clock), CONFIGMAPS, clock=clock, random=Random(1), idle_timeout=100)
     task = asyncio.create_task(cache.run())
     await clock.advance(90)

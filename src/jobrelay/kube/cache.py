@@ -6,6 +6,11 @@ instead, from then on. The cache remembers the last resourceVersion of events an
 continues there. When the server no longer knows that version (410), the whole state is read again and handlers get only
 the differences: a deletion for what has vanished, nothing for what has not changed.
 
+A server that was restored from a backup does not have that version yet. It accepts a watch from there all the same, and
+sends nothing until its own versions have got as far. So after every watch that did not end by itself, one object is
+listed first: if the server's newest version is older than the last one seen, its versions began again, and everything
+that is held is replaced by what the server has.
+
 Versions grow with each event of a watch, so an event that is not newer than the last one is a repetition and is
 dropped. A controller may pass the reply to its own write to `observe`. It then reads its own write from the cache, and
 older versions of that object from the watch or a list are dropped.
@@ -19,7 +24,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from random import Random
 from typing import Unpack
 
@@ -31,7 +35,7 @@ from .clock import Clock, SystemClock, deadline, idle_deadline, sleep
 from .errors import BadRequest, Expired, Invalid, KubeError, ProtocolError, StatusError, TransportTimeout
 from .object_budget import BudgetExceeded, ObjectBudget, StateBudget
 from .object_index import ObjectIndex, is_newer, is_older
-from .objects import Key, Object
+from .objects import Key, Object, decode_list
 from .query import Selectors
 from .resource import Resource
 from .watch import EventType, WatchEvent
@@ -102,6 +106,8 @@ class Cache(ObjectIndex):
         self._watch_list = True
         self._version = ""
         self._rewound = False
+        self._interrupted = False
+        """Whether the last watch was cut off, so that the server may be another one by now, or an older state of it."""
         self._progress = 0
         self._short = 0
         self._budget = budget
@@ -166,6 +172,7 @@ class Cache(ObjectIndex):
             log.debug("server does not send initial events, listing instead", resource=str(self.resource))
             self._watch_list = False
             return
+        self._interrupted = True
         if isinstance(error, Expired | BudgetExceeded):
             self._version = ""
         self.last_error = error
@@ -183,6 +190,7 @@ class Cache(ObjectIndex):
 
     async def _watch_once(self) -> None:
         """Open one watch and apply its events until it ends."""
+        await self._check_version()
         if not self._version and not self._watch_list:
             await self._list()
         initial = not self._version
@@ -205,14 +213,27 @@ class Cache(ObjectIndex):
         except TimeoutError as error:
             raise TransportTimeout(f"the watch of {self.resource} neither ended nor failed in time") from error
 
+    async def _check_version(self) -> None:
+        """After an interruption: find out whether the server still has the version at which the watch continues."""
+        if self._interrupted and self._version:
+            page = await self._client.call("GET", self.resource.path(self.namespace), {"limit": 1})
+            newest = decode_list(page, self.resource).resource_version
+            if is_older(newest, self._version):
+                log.warning("versions began again", resource=str(self.resource), seen=self._version, newest=newest)
+                self._version = ""
+                self._rewound = True
+        self._interrupted = False
+
     async def _apply_events(self, events: AsyncIterator[WatchEvent]) -> None:
         """Apply events until the watch ends or has been idle for too long, when its connection may be dead."""
         self._last_event_at = self._clock.monotonic()
-        with suppress(TimeoutError):
+        try:
             async with idle_deadline(self._clock, self._idle_timeout, lambda: self._last_event_at):
                 async for event in events:
                     self._last_event_at = self._clock.monotonic()
                     self._apply(event)
+        except TimeoutError:
+            self._interrupted = True
 
     async def _list(self) -> None:
         fresh: list[Object] = []

@@ -93,7 +93,7 @@ class PlannedRelay:
             return
         worker = job.run.worker
         facts = self._chooser.facts(worker.position)
-        free_at = lost_at(worker.name, {worker.name: facts}, {}, self._settings, None)
+        free_at = lost_at(facts, facts.lost_since, self._settings, None)
         if free_at is not None:
             self._lost(job, (free_at - self._clock.now()).total_seconds())
         elif worker.state is not State.DRAINING or not self._move(job, f"it is {worker.state}"):

@@ -5,6 +5,9 @@
 
 from jobrelay.simulation.playing import Outcome, play
 from jobrelay.simulation.schedules import DEFAULT, INCIDENTS, Incident, JobPlan, Schedule, draw
-from jobrelay.simulation.shrinking import shrink
+from jobrelay.simulation.shrinking import name_part, shrink, take_part
 
-__all__ = ["DEFAULT", "INCIDENTS", "Incident", "JobPlan", "Outcome", "Schedule", "draw", "play", "shrink"]
+__all__ = [
+    "DEFAULT", "INCIDENTS", "Incident", "JobPlan", "Outcome", "Schedule", "draw", "name_part", "play", "shrink",
+    "take_part",
+]  # fmt: skip

@@ -169,6 +169,15 @@ class SimulatedCluster:
         self._disk = _Disk(backup)
         self.start_api()
 
+    def wipe(self) -> None:
+        """Install it anew: another cluster with the same name, without anything that was there."""
+        for process in (self.controllers, self.kubelets):
+            self._loop.kill(process)
+        self.restore(_new_cluster(self._uid))
+        self.start_controllers()
+        if self._nodes:
+            self.start_nodes()
+
     def read(self, resource: str) -> list[dict[str, Any]]:
         """The committed objects of a resource, for whoever checks the cluster from outside."""
         return [

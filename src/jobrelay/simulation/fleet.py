@@ -36,8 +36,14 @@ class Registrations:
         return self._specs
 
     def register(self, name: str, cluster: str) -> None:
+        """Register a worker, or point the name of a registered one at another cluster."""
         access = UsableKubeconfig(Connection(server=f"https://{cluster}"), cluster)
-        self._specs = self._specs | {name: WorkerSpec(name, access, order=len(self._specs))}
+        known = self._specs.get(name) or WorkerSpec(name, access, order=len(self._specs))
+        self._specs = self._specs | {name: replace(known, access=access)}
+        self._notify()
+
+    def remove(self, name: str) -> None:
+        self._specs = {each: spec for each, spec in self._specs.items() if each != name}
         self._notify()
 
     def set_state(self, name: str, state: State) -> None:
@@ -114,7 +120,7 @@ class RelayReplica:
                 self._settings,
                 namespace=NAMESPACE,
                 connect=lambda worker, connection: fleet.network.transport(
-                    self.name, lambda: fleet.workers[connection.server.removeprefix("https://")]
+                    self.name, lambda: fleet.clusters[connection.server.removeprefix("https://")]
                 ),
                 election=election,
                 identity=self.name,
@@ -129,7 +135,10 @@ class RelayReplica:
 
 
 class SimulatedFleet:
-    """Everything that runs; `on_change` hears of committed changes of Jobs and pods on workers."""
+    """Everything that runs; `on_change` hears of committed changes of Jobs and pods.
+
+    With `spare` there is one more cluster, `spare`, that is not registered as a worker.
+    """
 
     def __init__(
         self,
@@ -137,6 +146,7 @@ class SimulatedFleet:
         *,
         workers: int,
         settings: Settings,
+        spare: bool = False,
         on_change: Callable[[str, str, Change], None] | None = None,
         on_step: Callable[[], None] | None = None,
     ) -> None:
@@ -144,9 +154,11 @@ class SimulatedFleet:
         self.loop = VirtualLoop(Random(self.random.random()), on_step)
         self.network = Network(self.loop, Random(self.random.random()))
         self.registrations = Registrations(self.loop)
-        self.management = self._cluster("management", nodes=False)
+        self.management = self._cluster("management", nodes=False, on_change=on_change)
         names = [f"worker-{number}" for number in range(1, workers + 1)]
         self.workers = {name: self._cluster(name, on_change=on_change) for name in names}
+        self.clusters = self.workers | ({"spare": self._cluster("spare", on_change=on_change)} if spare else {})
+        """All clusters that can be registered, by their addresses."""
         self.relays = {name: RelayReplica(name, self, settings) for name in ("relay-1", "relay-2")}
         self.user = Process("user")
 
@@ -162,7 +174,7 @@ class SimulatedFleet:
 
     async def start(self) -> None:
         """Start the clusters, register the workers, and start the relays."""
-        for cluster in (self.management, *self.workers.values()):
+        for cluster in (self.management, *self.clusters.values()):
             cluster.start()
         await self.client().create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         for name in self.workers:

@@ -23,10 +23,11 @@ from jobrelay.simulation.loop import Process, VirtualLoop
 
 
 class Cut(StrEnum):
-    """How a link is cut: what is sent is refused at once, or vanishes without a word."""
+    """How a link is cut: what is sent is refused at once, or vanishes without a word; or only answers vanish."""
 
     REFUSED = "refused"
     SILENT = "silent"
+    UNANSWERED = "unanswered"
 
 
 class Server(Protocol):
@@ -59,6 +60,16 @@ class Disturbance:
     """A chunk of a watch is its last: the stream ends, fails, or falls silent for ever."""
     expire: float = 0.0
     """A watch is answered with 410."""
+    deny: float = 0.0
+    """The server answers 401: the credentials have expired."""
+    failures: tuple[int, ...] = (500, 502, 504)
+    """What is answered after an effect."""
+    hold_writes: float = 0.0
+    """For up to how many seconds a write is on its way to the disk."""
+    hold_answers: float = 0.0
+    """For how many seconds the answer to a write is held back."""
+    hold_events: float = 0.0
+    """For up to how many seconds a watch is behind."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +80,10 @@ class Link:
     cut: Cut | None = None
     disturbance: Disturbance | None = None
     streams: list[_Stream] = field(default_factory=list)
+    writes: int = 0
+    """How many writes have been sent, apart from the renewal of leases."""
+    create_sent: asyncio.Event | None = None
+    """Set when the next create is sent, if somebody waits for that."""
 
     def sever(self, how: Cut) -> None:
         """Cut the link; open streams fail, or fall silent."""
@@ -94,6 +109,11 @@ class Link:
     def chance(self, name: str) -> bool:
         found = getattr(self.disturbance, name) if self.disturbance is not None else 0.0
         return found > 0 and self.random.random() < found
+
+    def held(self, name: str) -> float:
+        """For how long something is held back: up to what the disturbance says."""
+        longest = getattr(self.disturbance, name) if self.disturbance is not None else 0.0
+        return self.random.uniform(longest / 2, longest) if longest else 0.0
 
     def delay(self) -> float:
         if self.disturbance is not None and self.chance("late"):
@@ -132,6 +152,9 @@ class Network:
         another."""
         return _Transport(self, client, server)
 
+    def time(self) -> float:
+        return self._loop.time()
+
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
         """Have something happen in the network."""
         self._loop.call_in(self._process, seconds, callback)
@@ -142,6 +165,8 @@ class _Transport(Transport):
         self._network, self._client, self._server = network, client, server
 
     async def send(self, request: Request) -> Response:
+        if request.guard is not None:
+            request.guard()
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         answer: asyncio.Future[Response] = loop.create_future()
@@ -149,6 +174,7 @@ class _Transport(Transport):
         return await answer
 
 
+_TICK = 1e-6
 _UNAVAILABLE = (429, 500, 502, 503, 504)
 
 
@@ -170,19 +196,28 @@ class _Exchange:
 
     def begin(self) -> None:
         link = self._link
+        link.writes += self._writes and "/leases/" not in self._request.path
+        if link.create_sent is not None and self._request.method == "POST":
+            link.create_sent.set()
         if link.cut is Cut.REFUSED or self._network.closed:
             self._fail(ConnectError(f"{self._request}: connection refused"))
         elif link.cut is Cut.SILENT or link.chance("lose_request"):
             return
         elif link.chance("refuse"):
             self._reply_later(_status(link.random.choice(_UNAVAILABLE)))
+        elif link.chance("deny"):
+            self._reply_later(_status(401))
         else:
-            self._network.later(link.delay(), self._arrive)
-            if self._request.method != "GET" and link.chance("repeat"):
+            self._network.later(link.delay() + (link.held("hold_writes") if self._writes else 0.0), self._arrive)
+            if self._writes and link.chance("repeat"):
                 self._network.later(link.delay(), self._arrive)
 
+    @property
+    def _writes(self) -> bool:
+        return self._request.method != "GET"
+
     def _arrive(self) -> None:
-        if self._link.cut is not None:
+        if self._link.cut in (Cut.REFUSED, Cut.SILENT):
             return
         entrance = self._server.entrance(self._request)
         if entrance is None:
@@ -201,8 +236,8 @@ class _Exchange:
             self._network.later(0, lambda: self._fail(ConnectError(f"{self._request}: connection reset")))
             return
         if response.whole is not None:
-            if self._request.method != "GET" and link.chance("fail_after"):
-                response = _status(link.random.choice((500, 502, 504)))
+            if self._writes and link.disturbance is not None and link.chance("fail_after"):
+                response = _status(link.random.choice(link.disturbance.failures))
             if not link.chance("lose_answer"):
                 self._reply_later(response)
             return
@@ -212,7 +247,8 @@ class _Exchange:
         await stream.pump()
 
     def _reply_later(self, response: Response) -> None:
-        self._network.later(self._link.delay(), lambda: self._reply(response))
+        held = self._link.held("hold_answers") if self._writes else 0.0
+        self._network.later(self._link.delay() + held, lambda: self._reply(response))
 
     def _reply(self, response: Response) -> None:
         if self._link.cut is None and not self._answer.done():
@@ -228,7 +264,8 @@ class _Stream:
 
     def __init__(self, network: Network, link: Link, response: Response) -> None:
         self._network, self._link, self._response = network, link, response
-        self._held: deque[bytes | None] = deque()
+        self._held: deque[tuple[float, bytes | None]] = deque()
+        """What is on its way, and when it arrives."""
         self._arrived: deque[bytes | None] = deque()
         self._news = asyncio.Event()
         self._error: TransportError | None = None
@@ -255,12 +292,15 @@ class _Stream:
                 self.freeze()
 
     def _send(self, chunk: bytes | None) -> None:
-        self._held.append(chunk)
-        self._network.later(self._link.random.uniform(0.0005, 0.01), self._arrive)
+        due = self._network.time() + self._link.random.uniform(0.0005, 0.01) + self._link.held("hold_events")
+        if self._held:
+            due = max(due, self._held[-1][0])
+        self._held.append((due, chunk))
+        self._network.later(due - self._network.time(), self._arrive)
 
     def _arrive(self) -> None:
-        while self._held and not self._frozen:
-            self._arrived.append(self._held.popleft())
+        while self._held and not self._frozen and self._held[0][0] <= self._network.time() + _TICK:
+            self._arrived.append(self._held.popleft()[1])
             self._news.set()
 
     def fail(self) -> None:
@@ -296,6 +336,6 @@ class _Stream:
 
 
 def _status(code: int) -> Response:
-    reason = {410: "Expired", 429: "TooManyRequests"}.get(code, "InternalError")
+    reason = {401: "Unauthorized", 410: "Expired", 429: "TooManyRequests"}.get(code, "InternalError")
     status = {"kind": "Status", "apiVersion": "v1", "reason": reason, "code": code, "message": "injected"}
     return Response(code, Headers({"Content-Type": "application/json"}), msgspec.json.encode(status))

@@ -67,11 +67,29 @@ class RunningPods:
 
     time: Callable[[], float]
     on_double_run: Callable[[DoubleRun], None]
+    started: dict[str, float] = field(default_factory=dict)
+    """By workload: when its first pod ran."""
+    succeeded: set[str] = field(default_factory=set)
+    """The workloads that had a pod which succeeded."""
     _workloads: dict[str, str] = field(default_factory=dict)
     _running: dict[str, dict[Run, set[str]]] = field(default_factory=dict)
 
     def changed(self, cluster: str, resource: str, change: Change) -> None:
-        found = _decoder.decode(change.raw)
+        """A change was committed."""
+        self._seen(cluster, resource, change.raw, exists=change.after is not None)
+
+    def exists(self, cluster: str, resource: str, raw: bytes) -> None:
+        """A cluster has an object that no change told of, since it was restored."""
+        self._seen(cluster, resource, raw, exists=True)
+
+    def forget(self, cluster: str) -> None:
+        """Nothing runs on a cluster any more: it was wiped, or what runs is told anew."""
+        for runs in self._running.values():
+            for run in [run for run in runs if run.cluster == cluster]:
+                del runs[run]
+
+    def _seen(self, cluster: str, resource: str, raw: bytes, *, exists: bool) -> None:
+        found = _decoder.decode(raw)
         if resource == "jobs.batch":
             if (uid := found.metadata.annotations.get(ORIGIN_UID)) is not None:
                 self._workloads[found.metadata.uid] = uid
@@ -81,12 +99,15 @@ class RunningPods:
         if workload is None:
             return
         run = Run(cluster, mirror)
-        if change.after is not None and found.status.phase == "Running":
+        if exists and found.status.phase == "Running":
             self._started(workload, run, found.metadata.uid)
         else:
+            if found.status.phase == "Succeeded":
+                self.succeeded.add(workload)
             self._stopped(workload, run, found.metadata.uid)
 
     def _started(self, workload: str, run: Run, pod: str) -> None:
+        self.started.setdefault(workload, self.time())
         runs = self._running.setdefault(workload, {})
         if run not in runs:
             for other in runs:

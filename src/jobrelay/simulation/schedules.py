@@ -9,19 +9,45 @@ from typing import Final
 
 LENGTH: Final = 240.0
 """For how many seconds things go wrong; afterwards everything is mended and the fleet gets time to recover."""
+_BUSY: Final = 100.0
+"""In the first seconds most Jobs run, so most incidents happen then."""
 
 INCIDENTS: Final = {
     "cut": "the link between a relay and a cluster is cut, silently or by refused connections",
     "isolate": "a worker is cut off from both relays",
+    "partition": "links between relays and clusters are cut in any pattern, some of them one way",
+    "cut-off": "all workers but one of three are cut off from both relays at once",
     "disturb": "requests and answers on a link are lost, late, repeated or answered by errors, and watches break",
-    "pause": "a relay or a part of a worker stands still",
-    "crash": "a relay or a part of a worker ends without clean-up, and is started again",
+    "bad-gateway": "every write on a link takes effect and is answered by 502",
+    "late": "every answer to a write on a link comes about 8 seconds late",
+    "lag": "watches on a link are up to 8 seconds behind",
+    "slow-disk": "every write to a cluster takes up to 5 seconds",
+    "expire": "the credentials of a relay for a cluster are refused",
+    "pause": "a relay, the management cluster's API server or a part of a worker stands still",
+    "crash": "a relay, the management cluster's API server or a part of a worker ends without clean-up, "
+    "and is started again",
     "drain": "an operator drains a worker for a while",
+    "drain-late": "an operator drains a worker while a create there is under way",
     "lost": "an operator declares a worker lost for a while",
+    "unregister": "an operator removes a worker, and registers it again",
+    "repoint": "an operator points the name of a worker at another cluster for a while",
+    "second-name": "an operator registers a cluster under a second name for a while",
     "clock": "the clock of a relay or a worker jumps",
-    "delete-mirror": "somebody deletes a mirror on its worker",
-    "forget-assignment": "somebody removes the assignment from an original",
+    "skew": "the clock of a relay or a worker is wrong from the beginning",
+    "wipe": "a worker is installed anew: another cluster at the same address",
+    "restore-worker": "a worker is restored from a backup",
     "restore": "the management cluster is restored from a backup",
+    "delete-original": "a user deletes a Job",
+    "recreate-original": "a user deletes a Job and creates another one of the same name at once",
+    "suspend": "a user suspends a Job and resumes it",
+    "touch": "somebody changes the labels of a Job again and again, so that writes conflict",
+    "forget-assignment": "somebody removes the assignment from an original",
+    "replace-original": "a client replaces a whole Job by its own manifest, without the assignment",
+    "delete-mirror": "somebody deletes a mirror on its worker",
+    "orphan-mirror": "somebody deletes a mirror and leaves its pods",
+    "edit-mirror": "somebody suspends a mirror on its worker, or takes its pods away",
+    "unmark-mirror": "somebody removes the origin label from a mirror, and puts it back",
+    "look-alike": "a tenant of a worker creates a Job elsewhere that looks like a mirror",
 }
 """Every kind of incident, and what it is."""
 
@@ -33,17 +59,18 @@ _PARTS: Final = ("apiserver", "controllers", "nodes")
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A Job that a user creates, and for how long its pod runs."""
+    """A Job that a user creates, for how long its pod runs, and how long that takes to stop when it is deleted."""
 
     name: str
     at: float
     seconds: float
     fenced: bool
+    stop: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that happens to a target, for some seconds where it lasts; `amount` is that of a clock's jump."""
+    """Something that happens to a target, for some seconds where it lasts; `amount` is by how much a clock is wrong."""
 
     at: float
     kind: str
@@ -71,7 +98,9 @@ def draw(seed: int, kinds: Collection[str] = DEFAULT) -> Schedule:
     random = Random(f"schedule {seed}")
     workers, fenced = random.choice((2, 2, 3)), random.random() < 0.5
     jobs = tuple(
-        JobPlan(f"job-{number}", random.uniform(2, 60), random.choice((0.5, 5, 30, 90)), fenced)
+        JobPlan(
+            f"job-{number}", random.uniform(2, 60), random.choice((0.5, 5, 30, 90)), fenced, random.choice((0.0, 5.0))
+        )
         for number in range(1, random.randint(1, 3) + 1)
     )
     count = random.choice((0, 1, 2, 2, 3, 4, 6))
@@ -80,22 +109,30 @@ def draw(seed: int, kinds: Collection[str] = DEFAULT) -> Schedule:
 
 
 def _incident(random: Random, kind: str, workers: int) -> Incident:
-    at, lasts = random.uniform(5, LENGTH), random.uniform(1, 20) if random.random() < 0.5 else random.uniform(20, 120)
+    at = random.uniform(5, _BUSY if random.random() < 0.7 else LENGTH)
+    lasts = random.uniform(1, 20) if random.random() < 0.5 else random.uniform(20, 120)
     worker, relay = f"worker-{random.randint(1, workers)}", f"relay-{random.randint(1, 2)}"
-    part = random.choice((relay, *(f"{worker}/{part}" for part in _PARTS)))
+    cluster = random.choice((worker, worker, "management"))
     match kind:
-        case "cut" | "disturb":
-            return Incident(at, kind, f"{relay} {random.choice((worker, worker, 'management'))}", lasts)
+        case "cut" | "disturb" | "bad-gateway" | "late" | "lag" | "expire":
+            return Incident(at, kind, f"{relay} {cluster}", lasts)
         case "pause" | "crash":
-            return Incident(at, kind, part, lasts)
-        case "clock":
-            amount = random.choice((-120.0, -20.0, 5.0, 60.0, 150.0))
-            return Incident(at, kind, random.choice((relay, worker)), amount=amount)
-        case "delete-mirror":
-            return Incident(at, kind, worker)
-        case "forget-assignment":
-            return Incident(at, kind, "management")
-        case "restore":
+            parts = (relay, relay, *(f"{worker}/{part}" for part in _PARTS), "management/apiserver")
+            return Incident(at, kind, random.choice(parts), lasts)
+        case "clock" | "skew":
+            amount = random.choice((-120.0, -20.0, 5.0, 60.0, 120.0))
+            return Incident(at if kind == "clock" else 0.0, kind, random.choice((relay, worker)), amount=amount)
+        case "slow-disk":
+            return Incident(at, kind, cluster, lasts)
+        case "partition":
+            return Incident(at, kind, "network", lasts)
+        case "restore" | "suspend" | "touch":
             return Incident(at, kind, "management", lasts)
+        case "delete-original" | "recreate-original" | "forget-assignment" | "replace-original":
+            return Incident(at, kind, "management")
+        case "wipe" | "delete-mirror" | "orphan-mirror" | "edit-mirror" | "look-alike":
+            return Incident(at, kind, worker)
+        case "cut-off":
+            return Incident(at, kind, worker if workers == 3 else "worker-0", lasts)
         case _:
             return Incident(at, kind, worker, lasts)

@@ -118,6 +118,29 @@ async def test_a_watch_from_a_forgotten_version_hears_that_it_is_expired() -> No
     assert status["message"].startswith(f"too old resource version: {version} (")
 
 
+@pytest.mark.looptime
+async def test_the_initial_state_at_a_version_of_the_future_is_given_up(server: Server) -> None:
+    query = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    watcher = await server.watch(f"{MINE}&resourceVersion=999999{query}")
+    error = watcher.events[0]["object"]
+    assert (watcher.seen[0][0], error["code"], error["reason"]) == ("ERROR", 504, "Timeout")
+    assert error["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert watcher.ended
+
+
+@pytest.mark.looptime
+async def test_a_watch_from_a_version_of_the_future_is_silent_until_then(server: Server) -> None:
+    version = int((await server.call("GET", CONFIGMAPS)).version)
+    watcher = await server.watch(f"{CONFIGMAPS}?resourceVersion={version + 1}&allowWatchBookmarks=true")
+    await asyncio.sleep(watch.BOOKMARK_SECONDS + 1)
+    await server.ok("POST", CONFIGMAPS, config("a"))
+    await server.settle()
+    assert watcher.seen == []
+    await server.ok("POST", CONFIGMAPS, config("b"))
+    await server.settle()
+    assert watcher.seen == [("ADDED", "b")]
+
+
 async def test_a_slow_watcher_is_cut_off(server: Server) -> None:
     watcher = await server.watch(MINE)
     watcher.waiting = watch.MAX_BACKLOG + 1

@@ -4,6 +4,9 @@ There is no task per watcher. The store calls `_Watch.changed` for each committe
 written once per loop tick. The bytes of a frame are made once per change and representation and shared by all watchers
 of that representation (`EncodedEvents`), so a thousand watchers cost a thousand socket writes and one encoding.
 
+A watch from a version that is not reached yet, as after a restore from a backup, is silent until it is, without
+bookmarks too; that is what a real server does.
+
 A watcher that reads too slowly is cut off with a 410 ERROR event once its backlog passes a limit, instead of growing
 memory; its client lists again and goes on.
 """
@@ -219,9 +222,10 @@ class _Watch:
         return frame("BOOKMARK", represent.encode(empty))
 
     def _bookmark_later(self) -> None:
-        self.version = max(self.version, self.server.store.committed)
-        self._pending.append(self.bookmark(self.version))
-        self._flush()
+        if self.server.store.committed >= self._after:
+            self.version = max(self.version, self.server.store.committed)
+            self._pending.append(self.bookmark(self.version))
+            self._flush()
         self._timers.append(asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark_later))
 
     def _flush(self) -> None:
@@ -267,9 +271,13 @@ async def watch(
         watches, server, served, selection, request.info.namespace, out, request.first("includeObject"), options
     )
     try:
+        if options.send_initial_events:
+            await reader.wait_for_version(server, version)
         _place(made, version)
     except VersionTooOld as error:
-        return ApiResponse(200, stream=_ExpiredWatch(errors.expired(str(error))))
+        return ApiResponse(200, stream=_RefusedWatch(errors.expired(str(error))))
+    except errors.ApiError as error:
+        return ApiResponse(200, stream=_RefusedWatch(error))
     return ApiResponse(200, stream=made)
 
 
@@ -287,8 +295,8 @@ def _place(made: _Watch, version: int) -> None:
     made.prepare([], start, store.since(key, start) if start < store.committed else [])
 
 
-class _ExpiredWatch:
-    """A watch from a version that is too old: an answer 200 whose only event is the error."""
+class _RefusedWatch:
+    """A watch from a version that is too old, or of a state not reached yet: a 200 whose only event is the error."""
 
     def __init__(self, error: errors.ApiError) -> None:
         self._error = error

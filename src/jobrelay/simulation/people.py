@@ -1,0 +1,206 @@
+"""What users of the management cluster and tenants of workers do in a simulated fleet, right or wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from jobrelay.kube import Client, KubeError, Object, merge_patch
+from jobrelay.kube.client import Propagation
+from jobrelay.kube.resource import JOBS, NAMESPACES
+from jobrelay.relay.names import FENCING
+from jobrelay.simulation.fleet import SimulatedFleet
+from jobrelay.simulation.promises import Promises
+from jobrelay.simulation.schedules import Incident, JobPlan
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
+
+_ELSEWHERE = "tenant"
+_RESUME = merge_patch({"spec": {"suspend": False}})
+
+
+class People:
+    """Users and tenants. What a server refuses them, they leave be."""
+
+    def __init__(self, fleet: SimulatedFleet, random: Random, promises: Promises, tell: Callable[[str], None]) -> None:
+        self._fleet, self._random, self._promises, self._tell = fleet, random, promises, tell
+        self._plans: dict[str, JobPlan] = {}
+        self.actions: dict[str, Callable[[Incident], Awaitable[None]]] = {
+            "delete-original": self._delete_original,
+            "recreate-original": self._recreate_original,
+            "suspend": self._suspend,
+            "touch": self._touch,
+            "forget-assignment": self._forget_assignment,
+            "replace-original": self._replace_original,
+            "delete-mirror": self._delete_mirror,
+            "orphan-mirror": self._orphan_mirror,
+            "edit-mirror": self._edit_mirror,
+            "unmark-mirror": self._unmark_mirror,
+            "look-alike": self._look_alike,
+        }
+
+    # Users
+
+    async def submit(self, plan: JobPlan) -> None:
+        """Create a Job when its time has come, and keep trying."""
+        await asyncio.sleep(plan.at)
+        self._plans[plan.name] = plan
+        client = self._fleet.client()
+        while True:
+            try:
+                made = await client.create(JOBS, _manifest(plan))
+            except KubeError:
+                await asyncio.sleep(1)
+                continue
+            self._promises.created(made.uid, fenced=plan.fenced)
+            self._tell(f"{plan.name} is created ({'fenced, ' if plan.fenced else ''}{plan.seconds:g} s)")
+            return
+
+    async def _original(self, client: Client) -> Object | None:
+        jobs = (await client.list(JOBS)).items
+        return self._random.choice(jobs) if jobs else None
+
+    async def _delete_original(self, incident: Incident) -> None:
+        client = self._fleet.client()
+        with suppress(KubeError):
+            if (job := await self._original(client)) is not None:
+                self._tell(f"{job.name} is deleted by its user")
+                await client.delete(JOBS, job.name, job.namespace, propagation="Background", uid=job.uid)
+
+    async def _recreate_original(self, incident: Incident) -> None:
+        client = self._fleet.client()
+        with suppress(KubeError):
+            if (job := await self._original(client)) is not None:
+                self._tell(f"{job.name} is deleted by its user, who creates it anew")
+                await client.delete(JOBS, job.name, job.namespace, propagation="Background", uid=job.uid)
+                made = await client.create(JOBS, _manifest(self._plans[job.name]))
+                self._promises.created(made.uid, fenced=self._plans[job.name].fenced)
+
+    async def _suspend(self, incident: Incident) -> None:
+        client = self._fleet.client()
+        with suppress(KubeError):
+            if (job := await self._original(client)) is None:
+                return
+            await client.patch(JOBS, job.name, merge_patch({"spec": {"suspend": True}}), job.namespace)
+            await asyncio.sleep(incident.seconds)
+            await self._again(lambda: client.patch(JOBS, job.name, _RESUME, job.namespace))
+
+    async def _touch(self, incident: Incident) -> None:
+        client, until = self._fleet.client(), self._fleet.loop.time() + incident.seconds
+        while self._fleet.loop.time() < until:
+            with suppress(KubeError):
+                for job in (await client.list(JOBS)).items:
+                    change = {"metadata": {"labels": {"touched": f"{self._random.getrandbits(20)}"}}}
+                    await client.patch(JOBS, job.name, merge_patch(change), job.namespace)
+            await asyncio.sleep(self._random.uniform(0.05, 2.0))
+
+    async def _forget_assignment(self, incident: Incident) -> None:
+        client = self._fleet.client()
+        with suppress(KubeError):
+            if (job := await self._original(client)) is not None:
+                change = {"metadata": {"annotations": {ASSIGNMENT: None}}}
+                await client.patch(JOBS, job.name, merge_patch(change), job.namespace)
+
+    async def _replace_original(self, incident: Incident) -> None:
+        client = self._fleet.client()
+        with suppress(KubeError):
+            if (job := await self._original(client)) is not None:
+                body = job.decode()
+                body["metadata"].pop("resourceVersion")
+                body["metadata"].get("annotations", {}).pop(ASSIGNMENT, None)
+                await client.update(JOBS, body)
+
+    # Tenants of workers
+
+    def _tenant(self, incident: Incident) -> Client:
+        return self._fleet.client("tenant", self._fleet.workers[incident.target])
+
+    async def _mirror(self, client: Client) -> Object | None:
+        mirrors = (await client.list(JOBS, label_selector=ORIGIN)).items
+        return self._random.choice(mirrors) if mirrors else None
+
+    async def _delete_mirror(self, incident: Incident) -> None:
+        await self._deleted(incident, self._random.choice(("Background", "Foreground")))
+
+    async def _orphan_mirror(self, incident: Incident) -> None:
+        await self._deleted(incident, "Orphan")
+
+    async def _deleted(self, incident: Incident, propagation: Propagation) -> None:
+        client = self._tenant(incident)
+        with suppress(KubeError):
+            if (mirror := await self._mirror(client)) is not None:
+                self._tell(f"the mirror of {mirror.name} on {incident.target} is deleted ({propagation})")
+                await client.delete(JOBS, mirror.name, mirror.namespace, propagation=propagation)
+
+    async def _edit_mirror(self, incident: Incident) -> None:
+        client, change = self._tenant(incident), self._random.choice(({"suspend": True}, {"parallelism": 0}))
+        with suppress(KubeError):
+            if (mirror := await self._mirror(client)) is not None:
+                await client.patch(JOBS, mirror.name, merge_patch({"spec": change}), mirror.namespace)
+
+    async def _unmark_mirror(self, incident: Incident) -> None:
+        client = self._tenant(incident)
+        with suppress(KubeError):
+            if (mirror := await self._mirror(client)) is None:
+                return
+            await client.patch(JOBS, mirror.name, _origin(mirror, None), mirror.namespace)
+            await asyncio.sleep(incident.seconds)
+            origin = _origin(mirror, mirror.metadata.labels[ORIGIN])
+            await self._again(lambda: client.patch(JOBS, mirror.name, origin, mirror.namespace))
+
+    async def _look_alike(self, incident: Incident) -> None:
+        """A copy of a mirror in another namespace, with an epoch that is as high or higher."""
+        client = self._tenant(incident)
+        with suppress(KubeError):
+            if (mirror := await self._mirror(client)) is None:
+                return
+            await client.create(NAMESPACES, {"metadata": {"name": _ELSEWHERE}})
+            made = await client.create(JOBS, self._copy(mirror.decode()))
+            self._promises.stranger(made.uid)
+
+    def _copy(self, mirror: dict[str, Any]) -> dict[str, Any]:
+        old = mirror["metadata"]["annotations"]
+        epoch = int(old.get(EPOCH, "1")) + self._random.choice((0, 1, 5))
+        marks = {ORIGIN_UID: old[ORIGIN_UID], ORIGIN_NAME: old.get(ORIGIN_NAME, ""), EPOCH: f"{epoch}"}
+        template = mirror["spec"]["template"] | {"metadata": {}}
+        return {
+            "metadata": {
+                "name": mirror["metadata"]["name"],
+                "namespace": _ELSEWHERE,
+                "labels": {ORIGIN: mirror["metadata"]["labels"][ORIGIN]},
+                "annotations": marks,
+            },
+            "spec": {"template": template},
+        }
+
+    async def _again(self, attempt: Callable[[], Awaitable[Object]], times: int = 60) -> None:
+        """Try until a server accepts it: what was done is to be undone."""
+        for _ in range(times):
+            try:
+                await attempt()
+            except KubeError:
+                await asyncio.sleep(1)
+            else:
+                return
+
+
+def _manifest(plan: JobPlan) -> dict[str, Any]:
+    script = {"jobrelay.dev/run-seconds": f"{plan.seconds:g}", "jobrelay.dev/stop-seconds": f"{plan.stop:g}"}
+    container = {"name": "main", "image": "none", "command": ["true"]}
+    template = {"metadata": {"annotations": script}, "spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": plan.name,
+            "namespace": "default",
+            "annotations": {FENCING: "true"} if plan.fenced else {},
+        },
+        "spec": {"managedBy": RELAY, "backoffLimit": 1, "template": template},
+    }
+
+
+def _origin(mirror: Object, value: str | None) -> Any:
+    return merge_patch({"metadata": {"uid": mirror.uid, "labels": {ORIGIN: value}}})

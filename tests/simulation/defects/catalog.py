@@ -1,0 +1,258 @@
+"""Defects that the relay had, or that programs of its kind have had, each as a patch that puts it back.
+
+Numbers with a # are issues of Kueue, whose MultiKueue does the same job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from jobrelay.kube import Cache, KubeError, Object, merge_patch
+from jobrelay.kube.objects import Key, decode_list, decode_object
+from jobrelay.relay import mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
+from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.dispatcher import Dispatcher
+from jobrelay.relay.leader_transport import LeaderTransport
+from jobrelay.relay.mirror_controller import MirrorController
+from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.original_controller import OriginalController
+from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
+from jobrelay.relay.relay import Relay
+from jobrelay.relay.settings import Settings
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.workers.heartbeat import Heartbeat
+from jobrelay.relay.workers.unanswered import UnansweredRequests
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
+from jobrelay.workloads.names import ASSIGNMENT
+from tests.simulation.defects.finding import Defect
+
+Patch = pytest.MonkeyPatch
+
+
+def leader_unchecked(patch: Patch) -> None:
+    patch.setattr(Relay, "leads", lambda self: True)
+    patch.setattr(LeaderTransport, "_check", lambda self: None)
+
+
+def leader_checked_once(patch: Patch) -> None:
+    """The lease is looked at when a decision is made, and not when it is carried out."""
+    patch.setattr(LeaderTransport, "_check", lambda self: None)
+
+
+def epoch_kept(patch: Patch) -> None:
+    def same(cluster: str, epoch: int, *more: str) -> Assignment:
+        return Assignment(cluster, 1, *more)
+
+    patch.setattr(reconcile_original, "Assignment", same)
+
+
+def hung_worker_unnoticed(patch: Patch) -> None:
+    async def never(self: Heartbeat, within: float) -> bool:
+        import asyncio
+
+        await asyncio.Event().wait()
+        return False
+
+    patch.setattr(UnansweredRequests, "suspicious", property(lambda self: False))
+    patch.setattr(UnansweredRequests, "_watch", lambda self, seconds: None)
+    patch.setattr(Heartbeat, "_requested", never)
+
+
+def timeout_ignored(patch: Patch) -> None:
+    def at_once(
+        cluster: str,
+        workers: Mapping[str, WorkerFacts],
+        removed: Mapping[str, datetime],
+        settings: Settings,
+        grace: float | None,
+    ) -> datetime | None:
+        worker = workers.get(cluster)
+        return worker.lost_since if worker is not None else removed.get(cluster)
+
+    patch.setattr(reconcile_original, "lost_at", at_once)
+
+
+def lease_ignored(patch: Patch) -> None:
+    real = reconcile_original.lost_at
+    patch.setattr(reconcile_original, "lost_at", lambda *known: real(*known[:4], None))
+
+
+def freeze_missing(patch: Patch) -> None:
+    patch.setattr(snapshot, "frozen", lambda workers, window: False)
+
+
+def other_mirrors_ignored(patch: Patch) -> None:
+    real = reconcile_mirror._create
+
+    def create(known: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
+        return real(replace(known, mirrors={}), worker, name)
+
+    patch.setattr(reconcile_mirror, "_create", create)
+
+
+def pods_left_behind(patch: Patch) -> None:
+    real = reconcile_mirror.DeleteMirror
+    patch.setattr(reconcile_mirror, "DeleteMirror", lambda mirror, why, propagation="Background": real(mirror, why))
+
+
+def orphans_left(patch: Patch) -> None:
+    for module in (reconcile_mirror, mirror_controller):
+        patch.setattr(module, "orphaned", lambda mirror: NOTHING)
+
+
+def mirrors_kept(patch: Patch) -> None:
+    patch.setattr(reconcile_mirror, "_after_end", lambda *known, **more: NOTHING)
+
+
+def uid_not_compared(patch: Patch) -> None:
+    """A mirror belongs to whatever has the name of its original."""
+
+    def mirrors(self: WorkloadKind, uid: str) -> Mapping[str, Object]:
+        keys = [original.key for original in self.originals if original.uid == uid]
+        return self._mirrors.get(str(keys[0]), {}) if keys else {}
+
+    def decide(
+        self: MirrorController, ref: WorkloadRef, kind: WorkloadKind, known: WorkloadSnapshot | None
+    ) -> MirrorDecision:
+        name = mirror_controller.mirror_name(ref.key, own_cluster=False)
+        return reconcile_mirror.reconcile_mirror(known, self._worker.name, name) if known is not None else NOTHING
+
+    patch.setattr(workload_kind, "origin_uid", lambda mirror: str(origin_key(mirror)))
+    patch.setattr(WorkloadKind, "mirrors", mirrors)
+    patch.setattr(MirrorController, "_decide", decide)
+
+
+def stale_mirror_reported(patch: Patch) -> None:
+    """The status of any mirror is returned, whichever run it is of."""
+
+    def newest(self: WorkloadSnapshot) -> Mirror | None:
+        found = sorted(self.mirrors.values(), key=lambda mirror: (mirror.facts.end is None, mirror.epoch))
+        return found[0] if found and self.assignment is not None else None
+
+    patch.setattr(WorkloadSnapshot, "mirror", property(newest))
+
+
+def lost_update(patch: Patch) -> None:
+    """Originals are patched whatever version they have by now."""
+
+    async def blind(
+        self: OriginalController, known: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
+    ) -> Object:
+        original = known.original
+        return await self._client.patch(
+            known.adapter.resource, original.name, merge_patch(change), original.namespace, subresource=subresource
+        )
+
+    patch.setattr(OriginalController, "_patch", blind)
+
+
+def commit_assumed(patch: Patch) -> None:
+    """An assignment counts as written although the answer was an error."""
+    real = OriginalController._patch
+
+    async def assumed(
+        self: OriginalController, known: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
+    ) -> Object:
+        with suppress(KubeError):
+            return await real(self, known, change, subresource)
+        body = known.original.decode()
+        text = change.get("metadata", {}).get("annotations", {}).get(ASSIGNMENT)
+        if text is not None:
+            body["metadata"].setdefault("annotations", {})[ASSIGNMENT] = text
+            body["metadata"]["resourceVersion"] = str(int(known.original.resource_version) + 10**6)
+        return decode_object(msgspec.json.encode(body))
+
+    patch.setattr(OriginalController, "_patch", assumed)
+
+
+def events_lost_at_reconnect(patch: Patch) -> None:
+    """A watch that broke goes on at the newest version, and what happened meanwhile is never seen."""
+
+    async def skip(self: Cache) -> None:
+        if self._interrupted and self._version:
+            page = await self._client.call("GET", self.resource.path(self.namespace), {"limit": 1})
+            self._version = decode_list(page, self.resource).resource_version
+        self._interrupted = False
+
+    patch.setattr(Cache, "_check_version", skip)
+
+
+def restore_unnoticed(patch: Patch) -> None:
+    async def trust(self: Cache) -> None:
+        self._interrupted = False
+
+    patch.setattr(Cache, "_check_version", trust)
+
+
+def returned_worker_not_swept(patch: Patch) -> None:
+    patch.setattr(Dispatcher, "worker_connected", lambda self, worker: None)
+
+
+def refusals_for_ever(patch: Patch) -> None:
+    real = MirrorController._refused
+
+    def refused(self: MirrorController, known: WorkloadSnapshot, cause: Any, *, same_shape: bool, **more: Any) -> None:
+        real(self, known, cause, same_shape=same_shape, retry_after=timedelta(days=1).total_seconds())
+
+    patch.setattr(MirrorController, "_refused", refused)
+
+
+def leases_renewed_all_the_time(patch: Patch) -> None:
+    patch.setattr(reconcile_mirror, "renewal", lambda mirror, lease, now: 0.05 if lease is not None else None)
+    patch.setattr(
+        reconcile_mirror,
+        "deadline",
+        lambda job, mirror, lease, now: (
+            None
+            if lease is None
+            else 30
+            if mirror is None or mirror.started is None
+            else int((now - mirror.started).total_seconds() + lease + now.microsecond % 2)
+        ),
+    )
+
+
+def deletion_of_any_uid(patch: Patch) -> None:
+    """A mirror is deleted by its name, whatever has that name by now; and it is looked for by name only."""
+
+    async def delete(self: MirrorController, ref: WorkloadRef, action: Any) -> None:
+        mirror: Key = action.mirror.obj.key
+        with suppress(KubeError):
+            resource = self._state.kinds[ref.kind].adapter.resource
+            await self._worker.client.delete(resource, mirror.name, mirror.namespace, propagation=action.propagation)
+
+    patch.setattr(MirrorController, "_delete", delete)
+
+
+DEFECTS = (
+    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("drain", "pause")),
+    Defect(
+        "leader-checked-once", "a paused leader carries out what it decided", leader_checked_once, ("drain", "pause")
+    ),
+    Defect("epoch-kept", "a new run has the epoch of the one before", epoch_kept, ("isolate",)),
+    Defect("hung-worker", "a worker that hangs is taken for a quiet one (#11206)", hung_worker_unnoticed, ("isolate",)),
+    Defect("timeout-ignored", "Jobs move when a watch breaks (#11559, #12999)", timeout_ignored, ("isolate", "cut")),
+    Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("isolate", "lost")),
+    Defect("freeze-missing", "Jobs move although most workers vanished at once", freeze_missing, ("cut-off",)),
+    Defect("other-mirrors-ignored", "a mirror is created beside another one", other_mirrors_ignored, ("drain",)),
+    Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
+    Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
+    Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
+    Defect("uid-not-compared", "the mirror of a namesake is taken over", uid_not_compared, ("recreate-original",)),
+    Defect("stale-mirror-reported", "an earlier run is reported (#14521)", stale_mirror_reported, ("isolate",)),
+    Defect("lost-update", "originals are written without their version", lost_update, ("disturb", "drain")),
+    Defect("commit-assumed", "an assignment that was not written is followed", commit_assumed, ("disturb",)),
+    Defect("events-lost", "what happens while a watch is down is missed (#1787)", events_lost_at_reconnect, ("cut",)),
+    Defect("restore-unnoticed", "a cache waits for versions that are not there", restore_unnoticed, ("restore",)),
+    Defect("not-swept", "a worker that returns keeps stale mirrors (#12813)", returned_worker_not_swept, ("isolate",)),
+    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("disturb",)),
+    Defect("renewals", "leases are renewed all the time", leases_renewed_all_the_time),
+    Defect("any-uid-deleted", "a late deletion hits the next mirror", deletion_of_any_uid, ("disturb", "drain")),
+)
