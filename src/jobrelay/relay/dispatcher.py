@@ -157,20 +157,23 @@ class Dispatcher:
         mirror = new or old
         assert mirror is not None
         ref = WorkloadRef(kind.name, origin_key(mirror))
+        original = kind.originals.get(ref.key)
+        ended = original is not None and kind.adapter.read(original).end is not None
         if new is None:
             self._state.mirror_deleted(kind, worker.name, mirror)
-            self._mirror_deleted(ref, kind, worker.name, queue)
+            if not ended:
+                self._mirror_deleted(ref, original, worker.name, queue)
         else:
             self._state.mirror_changed(kind, worker.name, worker.capacity, old, new)
             if _concerns_mirror(kind, old, new):
                 queue.add(ref)
-        self.originals.add(ref)
+        if not ended:
+            self.originals.add(ref)
         if old is None or new is None:
             self.pending.retry_soon()
 
-    def _mirror_deleted(self, ref: WorkloadRef, kind: WorkloadKind, worker: str, queue: MirrorQueue) -> None:
+    def _mirror_deleted(self, ref: WorkloadRef, original: Object | None, worker: str, queue: MirrorQueue) -> None:
         """The worker of the next run may create its mirror now."""
-        original = kind.originals.get(ref.key)
         to = assignment_of(original) if original is not None else None
         queue.add(ref)
         if to is not None and to.cluster != worker:
