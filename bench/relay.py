@@ -9,19 +9,19 @@ from __future__ import annotations
 import pathlib
 import signal
 import statistics
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 from bench.process import Cluster, Helper, Server, helper
-from bench.relayfleet import RelayProcess, Writes, relay, servers
+from bench.relayfleet import RelayProcess, Writes, relay, servers, settle
 from bench.report import Figure
 
 WORKERS: Final = ("worker-1", "worker-2", "worker-3")
 WARM_UP: Final = 100
 JOBS: Final = 1_000
 CLIENTS: Final = 20
+KEEP: Final = "20s"  # longer than the Jobs of a measurement take, so that mirrors are removed after them
 LAG_JOBS: Final = 500
 LAG_RATE: Final = 50
 SHORT: Final = 0.3  # seconds that a pod runs
@@ -39,13 +39,23 @@ def delegated(folder: pathlib.Path) -> list[Figure]:
     """1,000 Jobs on three workers as fast as possible; then 50 a second, and how soon their changes are seen."""
     with servers(folder, [["management"], *([name] for name in WORKERS)]) as parts:
         management, workers = parts[0].clusters[0], [each.clusters[0] for each in parts[1:]]
-        with relay(management, workers) as ours:
+        with relay(management, workers, "--keep-finished", KEEP) as ours:
             with _load(management) as load:
+                before = ours.calls()
                 load.ask(prefix="warm-up", count=WARM_UP)
+                settle(ours, before, WARM_UP)
+                before, begin = ours.calls(), ours.cpu()
                 figures = _thousand(ours, parts, load)
+                made = settle(ours, before, JOBS)
+                whole = (ours.cpu() - begin) / JOBS * 1e3
             with _load(management, workers) as load:
                 done = load.ask(prefix="lag", count=LAG_JOBS, rate=LAG_RATE, run=SHORT)
-    return [*figures, _lag(done)]
+    return [*figures, _lag(done), _whole(whole, made)]
+
+
+def _whole(cpu: float, made: Writes) -> Figure:
+    note = f"{made.needed / JOBS:.2f} writes and {made.events / JOBS:.2f} Events; the rest is watching what they cause"
+    return Figure("relay CPU per Job until its mirror is removed", cpu, "ms", 6.0, note=note)
 
 
 def _thousand(ours: RelayProcess, parts: Sequence[Server], load: Helper) -> list[Figure]:
@@ -66,7 +76,7 @@ def _thousand(ours: RelayProcess, parts: Sequence[Server], load: Helper) -> list
     return [
         Figure("delegated Jobs from create to Complete, 3 workers", JOBS / done["seconds"], "/s", 100.0, at_least=True,
                note=note),
-        Figure("relay CPU per Job", own, "ms", 6.0, note="requests over TLS, watches, decisions"),
+        Figure("relay CPU per Job until it is Complete", own, "ms", 6.0, note="requests over TLS, watches, decisions"),
         Figure("CPU per Job of all processes", total, "ms", 20.0, note=f"{spent}; 20 ms are 100 Jobs/s on two cores"),
         Figure("relay writes per Job, its mirror kept", writes.needed / JOBS, "", 5.0,
                note=f"and {writes.events / JOBS:.2f} Events so far"),
@@ -98,7 +108,7 @@ def live(folder: pathlib.Path) -> list[Figure]:
 
 
 def many(folder: pathlib.Path) -> list[Figure]:
-    """The same Jobs on 2, 3, 20 and 50 workers: the relay's writes and its CPU."""
+    """The same Jobs on 2, 3, 20 and 50 workers: the relay's writes and its CPU until their mirrors are removed."""
     names = [f"worker-{number:02d}" for number in range(MANY)]
     with servers(folder, [["management"], names[::2], names[1::2]], "--memory") as parts:
         management, workers = parts[0].clusters[0], [each for part in parts[1:] for each in part.clusters]
@@ -115,25 +125,26 @@ def many(folder: pathlib.Path) -> list[Figure]:
 
 
 def _cost(management: Cluster, workers: Sequence[Cluster], load: Helper) -> float:
-    """Milliseconds of the relay's CPU per Job."""
-    with relay(management, workers) as ours:
+    """Milliseconds of the relay's CPU per Job, until its mirror is removed and its Events are written."""
+    with relay(management, workers, "--keep-finished", KEEP) as ours:
+        before = ours.calls()
         load.ask(prefix=f"warm-up-{len(workers)}", count=2 * WARM_UP)
-        return _each(ours, load, 2 * FEW, prefix=f"cost-{len(workers)}")
+        settle(ours, before, 2 * WARM_UP)
+        before, begin = ours.calls(), ours.cpu()
+        load.ask(prefix=f"cost-{len(workers)}", count=2 * FEW)
+        settle(ours, before, 2 * FEW)
+        return (ours.cpu() - begin) / (2 * FEW) * 1e3
 
 
 def _writes(management: Cluster, workers: Sequence[Cluster], load: Helper) -> Writes:
     """The writes for Jobs until their mirrors are deleted from the workers."""
     with relay(management, workers, "--keep-finished", "1s") as ours:
+        before = ours.calls()
         load.ask(prefix=f"writes-warm-up-{len(workers)}", count=WARM_UP)
-        time.sleep(3.0)
+        settle(ours, before, WARM_UP)
         before = ours.calls()
         load.ask(prefix=f"writes-{len(workers)}", count=FEW)
-        end = time.monotonic() + 30.0
-        while True:
-            time.sleep(0.5)
-            made = Writes(before, ours.calls())
-            if made.deletions >= FEW or time.monotonic() > end:
-                return made
+        return settle(ours, before, FEW)
 
 
 def hung(folder: pathlib.Path) -> list[Figure]:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections import defaultdict
@@ -23,6 +24,8 @@ _CALLS: Final = re.compile(
 )
 _BEGAN: Final = re.compile(r"^jobrelay_status_defects_created (\S+)$", re.MULTILINE)
 _WRITES: Final = ("POST", "PATCH", "DELETE")  # PUT is how the lease is renewed
+_PATIENCE: Final = 300.0
+_PAUSE: Final = 2.0  # seconds without an Event after which all are written
 
 
 class RelayProcess(Server):
@@ -71,6 +74,19 @@ class Writes:
         self.events = made.get(("management", "POST"), 0)  # nothing else is created there
         self.needed = sum(made.values()) - self.events
         self.deletions = sum(count for (_, verb), count in made.items() if verb == "DELETE")
+
+
+def settle(ours: RelayProcess, before: dict[tuple[str, str], int], jobs: int) -> Writes:
+    """Waits until the relay is done with so many Jobs: mirrors removed, Events written; returns all of its writes."""
+    end, last = time.monotonic() + _PATIENCE, -1
+    while True:
+        made = Writes(before, ours.calls())
+        if made.deletions >= jobs and made.events == last:
+            return made
+        if time.monotonic() > end:
+            raise RuntimeError(f"only {made.deletions} of {jobs} mirrors were removed in {_PATIENCE:g} s")
+        last = made.events
+        time.sleep(_PAUSE)
 
 
 @contextmanager

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import pathlib
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from bench.process import Cluster, Helper, compile_package, helper
 from bench.real.clusters import Measured, embedded, real
 from bench.real.runs import Creates, Lives, Runs, Start, Written
-from bench.relayfleet import RelayProcess, Writes, relay
+from bench.relayfleet import RelayProcess, Writes, relay, settle
 
 T = TypeVar("T")
 CLIENTS: Final = 20
@@ -27,7 +26,7 @@ PACED: Final = 60
 PACE: Final = 5.0  # Jobs a second
 WRITTEN: Final = 100
 WORKERS: Final = ("worker-1", "worker-2")
-SWEEP_SECONDS: Final = 60.0
+KEEP: Final = "20s"  # longer than the Jobs of a round take, so that mirrors are removed after them
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +108,15 @@ class _Relayed:
     load: Helper
 
     def live(self, number: int, jobs: int) -> Lives:
-        with self._relay() as ours:
+        """Jobs until they are Complete, and what the relay needs until nothing is left of them on the workers."""
+        with self._relay("--keep-finished", KEEP) as ours:
+            before = ours.calls()
             self.load.ask(prefix=f"warm-up-{number}", count=WARM_UP)
-            return self._lives(ours, prefix=f"fast-{number}", count=jobs)
+            settle(ours, before, WARM_UP)
+            before, begin = ours.calls(), ours.cpu()
+            lives = self._lives(ours, prefix=f"fast-{number}", count=jobs)
+            settle(ours, before, jobs)
+            return replace(lives, relay_cpu=ours.cpu() - begin)
 
     def paced(self) -> Lives:
         with self._relay() as ours:
@@ -123,13 +128,10 @@ class _Relayed:
         with self._relay("--keep-finished", "1s") as ours:
             before = ours.calls()
             self.load.ask(prefix="written-warm-up", count=WARM_UP)
-            _deletions(ours, before, WARM_UP)
-            time.sleep(2.0)  # the last Events
+            settle(ours, before, WARM_UP)
             before = ours.calls()
             self.load.ask(prefix="written", count=WRITTEN)
-            _deletions(ours, before, WRITTEN)
-            time.sleep(2.0)
-            made = Writes(before, ours.calls())
+            made = settle(ours, before, WRITTEN)
         return Written(WRITTEN, made.needed, made.events)
 
     @contextmanager
@@ -148,15 +150,6 @@ class _Relayed:
     def _cpu(self, ours: RelayProcess) -> dict[str, float]:
         of_fleet = {f"{each.cluster.name}/{name}": value for each in self.fleet for name, value in each.cpu().items()}
         return {"relay": ours.cpu(), **of_fleet}
-
-
-def _deletions(ours: RelayProcess, before: dict[tuple[str, str], int], wanted: int) -> None:
-    """Waits until so many mirrors are removed."""
-    end = time.monotonic() + SWEEP_SECONDS
-    while (made := Writes(before, ours.calls())).deletions < wanted:
-        if time.monotonic() > end:
-            raise RuntimeError(f"only {made.deletions} of {wanted} mirrors were removed in {SWEEP_SECONDS:g} s")
-        time.sleep(0.5)
 
 
 def _lives(

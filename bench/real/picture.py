@@ -45,7 +45,8 @@ def picture(runs: Runs, note: str) -> str:
             ],
             (f"{SHARE:g} of plain on a real cluster", SHARE * ceiling),
         ),
-        Panel("CPU per Job", "ms", [_cpu(plain, embedded), _cpu(alone, real), _cpu(delegated, relay)], legend=True),
+        Panel("CPU per Job until it is complete", "ms",
+              [_cpu(plain, embedded), _cpu(alone, real), _cpu(delegated, relay)], legend=True),
         _pair("Jobs that are only stored", "creates/s", *([each.rate for each in runs.creates if each.kind == kind]
               for kind in ("embedded", "real"))),
         _pair("Start-up of one cluster", "s", *([each.seconds for each in runs.starts if each.kind == kind]

@@ -47,6 +47,8 @@ class Lives:
     memory: Mapping[str, int]
     writes: int | None = None
     """Of the relay, without Events and while mirrors are kept."""
+    relay_cpu: float | None = None
+    """Seconds of the relay's CPU until all mirrors are removed and all Events written; `cpu` ends with the last Job."""
 
     @property
     def rate(self) -> float:

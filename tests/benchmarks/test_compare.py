@@ -18,6 +18,10 @@ def test_medians_are_compared() -> None:
     assert compare(before, after) == [Comparison("creates", "/s", 11, 12, at_least=False)]
 
 
+def test_a_figure_that_the_other_checkout_does_not_have_is_left_out() -> None:
+    assert compare([[figure(10)]], [[figure(10), figure(5)]]) == [Comparison("creates", "/s", 10, 10, at_least=False)]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "at_least", "worse"),
     [(100, 110, False, 0.1), (110, 100, True, 0.1), (100, 80, False, -0.2), (0, 5, False, 0.0)],

@@ -138,3 +138,11 @@ async def test_a_probe_is_taken_once(world: World) -> None:
     world.dispatcher.enqueue_probe(REF, "a")
     assert await world.queued() == {"a"}
     assert [world.queues["a"].take_probe(REF) for _ in range(2)] == [True, False]
+
+
+async def test_a_mirror_that_is_removed_after_the_end_queues_nothing(world: World) -> None:
+    world.originals.put(job(cluster="a", status=complete()))
+    world.mirrors["a"].put(mirror(status=complete()))
+    await world.queued()
+    world.mirrors["a"].discard(mirror().key)
+    assert await world.queued() == set()

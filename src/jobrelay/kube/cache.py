@@ -130,7 +130,7 @@ class Cache(ObjectIndex):
 
     def observe(self, obj: Object) -> None:
         """Take over the reply to an own write, unless the watch has already delivered a newer state."""
-        if is_newer(obj.resource_version, self._version) and not self._is_outdated(obj):
+        if is_newer(obj.resource_version, self._version) and not _is_outdated(obj, self.get(obj.key)):
             self.put(self._transform(obj))
 
     def start_over(self) -> None:
@@ -292,24 +292,16 @@ class Cache(ObjectIndex):
             return
         self._progress += 1
         self._version = obj.resource_version
-        if event.type is EventType.BOOKMARK or self._is_outdated(obj):
+        held = self.get(obj.key)
+        if event.type is EventType.BOOKMARK or _is_outdated(obj, held):
             return
         if event.type is EventType.DELETED:
             self.discard(obj.key, self._transform(obj))
-        elif not self._is_held(obj):
+        elif not _is_same(obj, held):
             kept = self._transform(obj)
             if self._budget is not None:
-                self._budget.admit(kept, self.get(kept.key))
+                self._budget.admit(kept, held)
             self.put(kept)
-
-    def _is_held(self, obj: Object) -> bool:
-        """Whether this version is already here, from `observe`."""
-        held = self.get(obj.key)
-        return held is not None and held.uid == obj.uid and held.resource_version == obj.resource_version
-
-    def _is_outdated(self, obj: Object) -> bool:
-        held = self.get(obj.key)
-        return held is not None and is_older(obj.resource_version, held.resource_version)
 
     def _mark_connected(self) -> None:
         """Note that the server has answered."""
@@ -317,6 +309,15 @@ class Cache(ObjectIndex):
             self.disconnected_since = None
             self.last_error = None
             self._on_connection_change()
+
+
+def _is_same(obj: Object, held: Object | None) -> bool:
+    """Whether this version is already held, from `observe`."""
+    return held is not None and held.resource_version == obj.resource_version and held.uid == obj.uid
+
+
+def _is_outdated(obj: Object, held: Object | None) -> bool:
+    return held is not None and is_older(obj.resource_version, held.resource_version)
 
 
 def _retry_after(error: KubeError) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,9 @@ from typing import Protocol
 __all__ = [
     "Clock", "FakeClock", "SystemClock", "Timer", "deadline", "idle_deadline", "sleep",
 ]  # fmt: skip
+
+_TICK = 0.0015
+"""Loops may count rounded milliseconds from the last full one. With this much more, no timer fires before its time."""
 
 
 class Timer(Protocol):
@@ -49,10 +53,10 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
+        return time.monotonic()
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        return asyncio.get_running_loop().call_later(seconds, callback)
+        return asyncio.get_running_loop().call_later(seconds + _TICK if seconds > 0 else 0, callback)
 
 
 async def sleep(clock: Clock, seconds: float) -> None:

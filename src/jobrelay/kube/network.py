@@ -92,8 +92,8 @@ class NetworkTransport:
                 server_hostname=self.connection.tls_server_name,
                 allow_redirects=False,
             )
-            headers = Headers([(name, value) for name, value in answer.headers.items()])
-            if not self._compress and headers.get("Content-Encoding", "identity") != "identity":
+            headers = Headers(list(answer.headers.items()))
+            if not self._compress and answer.headers.get("Content-Encoding", "identity") != "identity":
                 answer.close()
                 raise ProtocolError(f"{request}: the response is compressed, which was not asked for")
             if answer.content_length is not None and answer.content_length <= _LARGE and not self._compress:

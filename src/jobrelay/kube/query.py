@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypedDict
 from urllib.parse import urlencode
 
@@ -53,14 +53,25 @@ class LogQuery(TypedDict, total=False):
 
 def query_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are set, under their names in the API."""
-    given = {_camel(name): value for name, value in options.items() if value is not False}
-    return {name: _SWITCHED_ON.get(name, "true") if value is True else value for name, value in given.items()}
+    return {
+        (key := _camel(name)): _SWITCHED_ON.get(key, "true") if value is True else value
+        for name, value in options.items()
+        if value is not False
+    }
 
 
 def with_query(path: str, query: Mapping[str, Any] | None) -> str:
     """A path with the parameters that are set."""
-    pairs = {name: value for name, value in (query or {}).items() if value not in ("", None)}
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+    if not query:
+        return path
+    pairs = tuple([(name, str(value)) for name, value in query.items() if value not in ("", None)])
+    return f"{path}?{_encoded(pairs)}" if pairs else path
+
+
+@lru_cache(maxsize=256)
+def _encoded(pairs: tuple[tuple[str, str], ...]) -> str:
+    """The pairs as they are in a URL: most requests of a client have one of a few queries."""
+    return urlencode(pairs)
 
 
 @cache

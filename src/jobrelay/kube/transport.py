@@ -18,16 +18,22 @@ class Headers(Mapping[str, str]):
     """Header fields by case-insensitive name.
 
     For a field that was sent several times, such as `Warning`, `get_all` returns each value, and indexing returns them
-    joined by commas.
+    joined by commas. They are sorted by name when one is first read: of most responses nobody reads any.
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_pairs", "_sorted")
 
     def __init__(self, fields: Mapping[str, str] | list[tuple[str, str]] | None = None) -> None:
-        self._fields: dict[str, list[str]] = {}
-        pairs = fields.items() if isinstance(fields, Mapping) else fields or ()
-        for name, value in pairs:
-            self._fields.setdefault(name.lower(), []).append(value)
+        self._pairs = list(fields.items()) if isinstance(fields, Mapping) else fields or []
+        self._sorted: dict[str, list[str]] | None = None
+
+    @property
+    def _fields(self) -> dict[str, list[str]]:
+        if self._sorted is None:
+            self._sorted = {}
+            for name, value in self._pairs:
+                self._sorted.setdefault(name.lower(), []).append(value)
+        return self._sorted
 
     def __getitem__(self, name: str) -> str:
         return ", ".join(self._fields[name.lower()])

@@ -182,15 +182,19 @@ class Dispatcher:
         mirror = new or old
         assert mirror is not None
         ref = WorkloadRef(kind.name, origin_key(mirror))
+        original = kind.originals.get(ref.key)
+        ended = original is not None and kind.adapter.read(original).end is not None
         if new is None:
             self._state.mirror_deleted(kind, worker.name, mirror)
-            queue.add(ref)
-            self.enqueue_run(ref)  # its worker may create the mirror now
+            if not ended:
+                queue.add(ref)
+                self.enqueue_run(ref)  # its worker may create the mirror now
         else:
             self._state.mirror_changed(kind, worker.name, worker.capacity, old, new)
             if _concerns_mirror(kind, old, new):
                 queue.add(ref)
-        self.originals.add(ref)
+        if not ended:
+            self.originals.add(ref)
         if old is None or new is None:
             self.pending.retry_soon()
 

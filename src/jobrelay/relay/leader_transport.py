@@ -8,7 +8,6 @@ and once more right before it is sent.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from jobrelay.kube import KubeError, Request, Response, Transport
 
@@ -27,7 +26,8 @@ class LeaderTransport:
         if request.method == "GET":
             return await self._inner.send(request)
         self._check()
-        return await self._inner.send(replace(request, guard=self._check))
+        guarded = Request(request.method, request.path, request.headers, request.body, self._check)
+        return await self._inner.send(guarded)
 
     def _check(self) -> None:
         if not self._leads():

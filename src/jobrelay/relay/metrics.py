@@ -65,16 +65,24 @@ class MeteredTransport:
 
     def __init__(self, inner: Transport, cluster: str, metrics: RelayMetrics) -> None:
         self._inner, self._cluster, self._calls = inner, cluster, metrics.calls
+        self._counters: dict[tuple[str, int | str], Counter] = {}
 
     async def send(self, request: Request) -> Response:
         verb = "WATCH" if "watch=true" in request.path else request.method
         try:
             response = await self._inner.send(request)
         except KubeError:
-            self._calls.labels(self._cluster, verb, "none").inc()
+            self._counter(verb, "none").inc()
             raise
-        self._calls.labels(self._cluster, verb, str(response.status)).inc()
+        self._counter(verb, response.status).inc()
         return response
+
+    def _counter(self, verb: str, code: int | str) -> Counter:
+        """The counter of these labels, which takes long to look up in the metric itself."""
+        found = self._counters.get((verb, code))
+        if found is None:
+            found = self._counters[verb, code] = self._calls.labels(self._cluster, verb, str(code))
+        return found
 
     async def close(self) -> None:
         close: Callable[[], Awaitable[None]] | None = getattr(self._inner, "close", None)

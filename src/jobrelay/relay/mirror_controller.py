@@ -27,6 +27,7 @@ from jobrelay.kube import (
     Unauthorized,
     merge_patch,
 )
+from jobrelay.kube.events import ObjectReference
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.logs import get_logger
@@ -212,7 +213,8 @@ class MirrorController:
         self._metrics.mirrors.labels(self._worker.name, "create", "success").inc()
         self._worker.mirrors[resource].observe(created)
         note = f"Mirror created {'again ' if again else ''}on {self._worker.name}"
-        self._recorder.record(original, [EventNote("MirrorCreated", note, "Warning" if again else "Normal")])
+        told = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
+        self._recorder.record(ObjectReference.of(original, resource), [told])
 
     async def _send_creation(
         self, snapshot: WorkloadSnapshot, run: Run, body: dict[str, Any], *, releases: bool

@@ -8,6 +8,7 @@ from typing import Any
 
 from jobrelay.control import Controller, Result
 from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
+from jobrelay.kube.events import ObjectReference
 from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
@@ -209,7 +210,8 @@ class OriginalController:
             return
         record = self._state.record(original.uid)
         epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
-        self._recorder.record(original, [tell for tell in tells if record.first_report(tell.reason, epoch)])
+        about = ObjectReference.of(original, snapshot.adapter.resource)
+        self._recorder.record(about, [tell for tell in tells if record.first_report(tell.reason, epoch)])
         if any(tell.reason == "Finished" for tell in tells):
             self._state.forget_record(original.uid)
 

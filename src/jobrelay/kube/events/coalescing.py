@@ -28,9 +28,11 @@ class EventCoalescer:
     def add(self, message: EventMessage) -> None:
         """Pass a message on, now or when the rate allows it."""
         self._waiting.setdefault(message.regarding, []).append(message)
+        if self._timer is not None:
+            return  # others wait for the next token already
         if self._bucket.take(self._clock.monotonic()):
             self._release(message.regarding)
-        elif self._timer is None:
+        else:
             self._set_timer()
 
     def _set_timer(self) -> None:

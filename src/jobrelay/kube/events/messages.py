@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from jobrelay.kube.objects import Object
+from jobrelay.kube.resource import Resource
 
 __all__ = ["EventMessage", "EventNote", "ObjectReference"]
 
@@ -28,9 +29,9 @@ class ObjectReference(NamedTuple):
     field_path: str = ""
 
     @classmethod
-    def of(cls, obj: Object) -> ObjectReference:
-        """Refer to an object; raises `ProtocolError` if it does not name its kind."""
-        kind = obj.decode(_TypeMeta)
+    def of(cls, obj: Object, resource: Resource | None = None) -> ObjectReference:
+        """Refer to an object of `resource`. Without that it is decoded, and must name its kind (`ProtocolError`)."""
+        kind = obj.decode(_TypeMeta) if resource is None else resource
         return cls(kind.api_version, kind.kind, obj.name, obj.namespace, obj.uid)
 
     def encode(self) -> dict[str, str]:

@@ -68,11 +68,14 @@ def read_request(
 
 def _names(annotations: Mapping[str, str], annotation: str, problems: list[str]) -> tuple[str, ...]:
     """Worker names from a comma-separated list; one invalid name invalidates the list."""
-    names = tuple(dict.fromkeys(name for part in annotations.get(annotation, "").split(",") if (name := part.strip())))
+    text = annotations.get(annotation, "")
+    if not text:
+        return ()
+    names = tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
     bad = [name for name in names if name_is_dns_subdomain(name, False)]
     if bad:
         problems.append(f"annotation {annotation} must be worker names separated by commas, {bad[0]!r} is not one")
         return ()
-    if not names and annotations.get(annotation, "").strip():
-        problems.append(f"annotation {annotation} names no worker: {annotations[annotation]!r}")
+    if not names and text.strip():
+        problems.append(f"annotation {annotation} names no worker: {text!r}")
     return names

@@ -173,7 +173,7 @@ class WorkerConnection:
             pending=self.capacity.pending(self.mirrors.uids),
             backlog=backlog,
             stale=stale,
-            unanswered=self._transport.unanswered.silence if self.suspicious else 0.0,
+            unanswered=self._transport.unanswered.suspicion,
             namespaces=self.spec.namespaces,
             identity=self._identity,
             seen=self.seen,

@@ -16,30 +16,30 @@ from jobrelay.relay.placement.capacity import POD_OWNER
 
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
+_kind = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
 
 
 def strip_managed_fields(obj: Object) -> Object:
     """The object without `metadata.managedFields`."""
-    if b'"managedFields"' not in obj.raw:
-        return obj
-    parts = obj.decode(_Parts)
+    return _stripped(obj, obj.decode(_Parts)) if b'"managedFields"' in obj.raw else obj
+
+
+def _stripped(obj: Object, parts: _Parts) -> Object:
     metadata = _parts.decode(parts["metadata"])
-    metadata.pop("managedFields", None)
+    if metadata.pop("managedFields", None) is None:
+        return obj
     parts["metadata"] = msgspec.Raw(_encoder.encode(metadata))
     return Object(obj.metadata, _encoder.encode(parts))
 
 
 def checked_mirror(obj: Object, kind: str) -> Object:
     """A mirror for the cache; raises ProtocolError if the worker sent something else than an object of this kind."""
-    found = obj.decode(_Kind).kind
+    parts = obj.decode(_Parts)
+    found = _kind.decode(parts["kind"]) if "kind" in parts else ""
     if found != kind or not (obj.name and obj.uid and obj.resource_version):
         raise ProtocolError(f"{found or 'something'} {obj.key} where a {kind} with a name, a uid and a version was due")
-    return strip_managed_fields(obj)
-
-
-class _Kind(msgspec.Struct):
-    kind: str = ""
+    return _stripped(obj, parts)
 
 
 class _Container(msgspec.Struct, rename="camel", omit_defaults=True):

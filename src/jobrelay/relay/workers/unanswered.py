@@ -41,7 +41,13 @@ class UnansweredRequests:
 
     @property
     def suspicious(self) -> bool:
-        return self.silence >= self._after
+        return self._since is not None and self.silence >= self._after
+
+    @property
+    def suspicion(self) -> float:
+        """The silence, once it is suspicious; 0 before."""
+        silence = self.silence
+        return silence if silence >= self._after else 0.0
 
     def sent(self) -> None:
         """A request is sent."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED, JOB_NAME, SUSPENDED
 from jobrelay.kube import Object
-from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
 from jobrelay.workloads.adapter import Workload, WorkloadOutcome
 from jobrelay.workloads.job import demand as demands
@@ -16,13 +14,13 @@ from jobrelay.workloads.job import status
 from jobrelay.workloads.job.views import JobSummary, SummaryStatus
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
-_CACHED: Final = 512
+_CACHED: Final = 2048
 
 
 class JobAdapter:
     """batch/v1 Jobs, see `jobrelay.workloads.adapter.Adapter`.
 
-    One version of a Job is read many times on its way through the relay, so the last few hundred are kept decoded.
+    One version of a Job is read many times on its way through the relay, so the last few thousand are kept decoded.
     """
 
     resource = JOBS
@@ -38,10 +36,15 @@ class JobAdapter:
     urgency = staticmethod(status.urgency)
 
     def __init__(self) -> None:
-        self._read = lru_cache(maxsize=_CACHED)(_read)
+        self._known: dict[bytes, Workload] = {}
 
     def read(self, obj: Object) -> Workload:
-        return self._read(obj.raw)
+        found = self._known.get(obj.raw)
+        if found is None:
+            if len(self._known) >= _CACHED:
+                del self._known[next(iter(self._known))]  # the oldest
+            found = self._known[obj.raw] = _read(obj)
+        return found
 
     def pod_owner(self, pod: Object) -> str:
         return pod.metadata.labels.get(CONTROLLER_UID, "")
@@ -50,8 +53,7 @@ class JobAdapter:
         return f"{JOB_NAME}={mirror}"
 
 
-def _read(raw: bytes) -> Workload:
-    obj = decode_object(raw)
+def _read(obj: Object) -> Workload:
     summary = obj.decode(JobSummary)
     return Workload(
         key=obj.key,

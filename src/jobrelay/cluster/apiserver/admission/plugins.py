@@ -183,6 +183,10 @@ def pod_security(admission: AdmissionRequest) -> None:
     """Enforces the Pod Security Standards that the namespace's labels set."""
     if admission.subresource not in ("", "ephemeralcontainers"):
         return
+    namespace = _one(admission, "namespaces", "", admission.namespace)
+    labels = (namespace or {"metadata": {}})["metadata"].get("labels")
+    if not any(key.startswith("pod-security.kubernetes.io/") for key in labels or ()):
+        return
     from jobrelay.kinds.core.pod.podsecurity import admit_pod_security, is_significant_update, template_of
 
     if admission.served.key == "pods":
@@ -192,10 +196,6 @@ def pod_security(admission: AdmissionRequest) -> None:
     else:
         subject = template_of(admission.served.group, admission.served.plural, admission.new)
     if subject is None or not subject.get("spec"):
-        return
-    namespace = _one(admission, "namespaces", "", admission.namespace)
-    labels = (namespace or {"metadata": {}})["metadata"].get("labels")
-    if not any(key.startswith("pod-security.kubernetes.io/") for key in labels or ()):
         return
     why, warnings = admit_pod_security(
         labels, subject.get("metadata") or {}, subject["spec"], enforce=admission.served.key == "pods"
