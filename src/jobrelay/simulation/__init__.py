@@ -4,7 +4,11 @@
 """
 
 from jobrelay.simulation.playing import Outcome, play
-from jobrelay.simulation.schedules import DEFAULT, INCIDENTS, Incident, JobPlan, Schedule, draw
+from jobrelay.simulation.schedules import DEFAULT, INCIDENTS, ApiServerKind, Incident, JobPlan, Schedule, draw
+from jobrelay.simulation.series import run_all
 from jobrelay.simulation.shrinking import shrink
 
-__all__ = ["DEFAULT", "INCIDENTS", "Incident", "JobPlan", "Outcome", "Schedule", "draw", "play", "shrink"]
+__all__ = [
+    "DEFAULT", "INCIDENTS", "ApiServerKind", "Incident", "JobPlan", "Outcome", "Schedule", "draw", "play", "run_all",
+    "shrink",
+]  # fmt: skip

@@ -56,7 +56,13 @@ class _Play:
         self._schedule = schedule
         self._outcome = Outcome()
         self._digest = hashlib.sha256()
-        self.fleet = SimulatedFleet(schedule.seed, workers=schedule.workers, settings=SETTINGS, on_change=self._changed)
+        self.fleet = SimulatedFleet(
+            schedule.seed,
+            workers=schedule.workers,
+            settings=SETTINGS,
+            server=schedule.server,
+            on_change=self._changed,
+        )
         self._random = Random(f"incidents {schedule.seed}")
         self._pods = RunningPods(self.fleet.loop.time, self._double_run)
         self._actions: dict[str, Callable[[Incident], Awaitable[None]]] = {
