@@ -6,6 +6,7 @@ since they are the message of a 400 response.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -140,6 +141,7 @@ def selector_from_labels(labels: Mapping[str, str] | None) -> Selector:
     return Selector([Requirement(key, "=", [value]) for key, value in (labels or {}).items()])
 
 
+@functools.lru_cache(1024)
 def parse_label_selector(text: str) -> Selector:
     return Selector(_SelectorParser(text).selector()) if text else Selector()
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -18,20 +17,28 @@ from click.shell_completion import CompletionItem
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import CONTEXT, KUBECONFIG, Management
 from jobrelay.cli.options import SectionedCommand, duration_seconds
-from jobrelay.cli.output import print_data
+from jobrelay.cli.schedules import MIXED
 
-if TYPE_CHECKING:
-    from jobrelay.simulation import Schedule
-
-_BROKEN = 1
 _SCHEDULES, _PLANS, _RECORDINGS = "Schedules with faults", "Plans from traces", "Recordings"
 _SECTIONS: Final = {
-    _SCHEDULES: ("seeds", "first", "start", "incidents", "part", "listed"),
+    _SCHEDULES: ("seeds", "seed", "server", "processes", "incidents", "part", "listed"),
     _PLANS: ("fleet", "trace", "synthetic", "policies", "lost_timeout", "svg"),
     _RECORDINGS: ("record", "kubeconfig", "context", "namespace"),
 }
 _FORMATS: Final = {_SCHEDULES: ("text", "json"), _PLANS: ("table", "json"), _RECORDINGS: ()}
 _FILE: Final = click.Path(path_type=pathlib.Path, dir_okay=False)
+
+
+def _seeds(ctx: click.Context, param: click.Parameter, value: str) -> range:
+    """The seeds that a number of them, or the first and the last one, stand for."""
+    first, dash, last = value.partition("-")
+    try:
+        found = range(int(first), int(last) + 1) if dash else range(int(first))
+    except ValueError:
+        found = range(0)
+    if not found:
+        raise click.BadParameter(f"{value!r} is neither a number of seeds nor two of them, as in 100-199.")
+    return found
 
 
 def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -48,10 +55,19 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     cls=SectionedCommand, sections=_SECTIONS, short_help="Run a fleet on virtual time: with faults, or for a plan."
 )
 @click.option(
-    "--seeds", metavar="NUMBER", type=click.IntRange(1), default=100, show_default=True, help="How many runs."
-)
-@click.option("--seed", "first", metavar="SEED", type=int, help="Run this seed alone, and tell what happened.")
-@click.option("--from", "start", metavar="SEED", type=int, default=0, show_default=True, help="The first seed.")
+    "--seeds", metavar="NUMBER|A-B", callback=_seeds, default="100", show_default=True,
+    help="How many runs, from seed 0 on, or the first and the last seed.",
+)  # fmt: skip
+@click.option("--seed", metavar="SEED", type=click.IntRange(0), help="Run this seed alone, and tell what happened.")
+@click.option(
+    "--server", type=click.Choice([MIXED, "model", "embedded"]), default=MIXED, show_default=True,
+    help="The API server of the clusters: the embedded cluster's, a faster model of it, or the model except for every "
+    "tenth seed.",
+)  # fmt: skip
+@click.option(
+    "--processes", metavar="NUMBER", type=click.IntRange(1), default=lambda: os.cpu_count() or 1,
+    show_default="one per processor", help="How many processes run schedules.",
+)  # fmt: skip
 @click.option(
     "--incident", "incidents", metavar="KIND", multiple=True,
     help="Draw incidents of this kind; may be repeated. `all` means every kind.  [default: those without *]",
@@ -105,7 +121,8 @@ def simulate(ctx: click.Context, /, output: str | None, **given: Any) -> None:
     jobrelay simulate --fleet fleet.yaml --trace jobs.csv --policy least-loaded --policy pack
     jobrelay simulate --fleet fleet.yaml --synthetic jobs=10000,load=0.9 --svg plan.svg
     jobrelay simulate --record jobs.csv
-    jobrelay simulate --seeds 1000
+    jobrelay simulate --seeds 2000
+    jobrelay simulate --seeds 5000-5999 --server embedded
     jobrelay simulate --seed 85 --incident all
     jobrelay simulate --incident wipe --incident cut
     """
@@ -123,7 +140,7 @@ def simulate(ctx: click.Context, /, output: str | None, **given: Any) -> None:
             raise Failure("a recording needs a file", "write for example --record jobs.csv")
         record(given["record"], Management(given["kubeconfig"], given["context"]), given["namespace"])
     else:
-        _schedules(output or formats[0], **{name: given[name] for name in _SECTIONS[_SCHEDULES]})
+        _schedules(output or formats[0], given)
 
 
 def _section(ctx: click.Context) -> str:
@@ -158,86 +175,10 @@ def _plan(output: str, given: dict[str, Any]) -> None:
     run_plans(PlanOptions(**{name: given[name] for name in _SECTIONS[_PLANS]}), output)
 
 
-def _schedules(
-    output: str,
-    seeds: int,
-    first: int | None,
-    start: int,
-    incidents: tuple[str, ...],
-    part: str | None,
-    listed: bool,
-) -> None:
-    from jobrelay.simulation import DEFAULT, INCIDENTS
+def _schedules(output: str, given: dict[str, Any]) -> None:
+    from jobrelay.cli.schedules import ScheduleOptions, list_incidents, run_schedules
 
-    if listed:
-        _list_incidents(output)
+    if given["listed"]:
+        list_incidents(output)
         return
-    _fix_hashes()
-    kinds = tuple(INCIDENTS) if "all" in incidents else incidents or DEFAULT
-    if unknown := sorted(set(kinds) - set(INCIDENTS)):
-        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(INCIDENTS)}.", param_hint="--incident")
-    if part is not None and first is None:
-        raise click.UsageError("--part is a part of the schedule of one --seed.")
-    chosen = range(start, start + seeds) if first is None else range(first, first + 1)
-    replay = " ".join(f"--incident {kind}" for kind in incidents)
-    told = []
-    for number, seed in enumerate(chosen):
-        if number and number % 100 == 0:
-            click.echo(f"{number} of {len(chosen)} runs", err=True)
-        told.append(_run(seed, kinds, part, replay, tell=first is not None, quiet=output == "json"))
-    broken = [each for each in told if each["broken"]]
-    if output == "json":
-        print_data({"runs": len(told), "broken": broken}, output)
-    else:
-        click.echo(f"{len(told)} runs, {len(broken)} of them broke a promise")
-    sys.exit(_BROKEN if broken else 0)
-
-
-def _list_incidents(output: str) -> None:
-    from jobrelay.simulation import DEFAULT, INCIDENTS
-
-    if output == "json":
-        rows = [{"kind": kind, "text": text, "default": kind in DEFAULT} for kind, text in INCIDENTS.items()]
-        print_data({"incidents": rows}, output)
-        return
-    for kind, text in INCIDENTS.items():
-        click.echo(f"{kind + ('' if kind in DEFAULT else '*'):20}{text}")
-
-
-def _fix_hashes() -> None:
-    """Start again with fixed hashes of texts, on which the order of sets depends: a seed means the same everywhere."""
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606
-
-
-def _run(
-    seed: int, kinds: tuple[str, ...], part: str | None, replay: str, *, tell: bool, quiet: bool
-) -> dict[str, Any]:
-    from jobrelay.cli.logging_setup import configure_logging
-    from jobrelay.simulation import draw, name_part, play, shrink
-
-    configure_logging("critical", "text")
-    whole = draw(seed, kinds)
-    schedule = _part(whole, part) if part is not None else whole
-    outcome = play(schedule)
-    if outcome.broken and not tell:
-        schedule, outcome = shrink(schedule, outcome)
-    command = f"jobrelay simulate --seed {seed} --part {name_part(whole, schedule)} {replay}".rstrip()
-    if (outcome.broken or tell) and not quiet:
-        click.echo("\n".join([f"seed {seed}:", *outcome.story, f"replay: {command}", ""]))
-    return {
-        "seed": seed,
-        "broken": outcome.broken,
-        "story": outcome.story,
-        "replay": command,
-        "digest": outcome.digest,
-    }
-
-
-def _part(whole: Schedule, name: str) -> Schedule:
-    from jobrelay.simulation import take_part
-
-    try:
-        return take_part(whole, name)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--part") from None
+    run_schedules(ScheduleOptions(**{name: given[name] for name in _SECTIONS[_SCHEDULES] if name != "listed"}), output)

@@ -1,4 +1,5 @@
-"""A cluster of a simulated fleet: the embedded cluster's API server, controllers and nodes, on virtual time.
+"""A cluster of a simulated fleet: the embedded cluster's API server or a model of it, controllers and nodes, on virtual
+time.
 
 Its parts are processes: the API server with its store, the controllers, and the nodes. Each can stand still or crash
 alone, as the machines of a real cluster can. Committed objects outlive crashes, and can be backed up, restored and
@@ -17,7 +18,6 @@ import msgspec
 
 from jobrelay.cluster.apiserver.access import Access, Tokens
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.request import UserInfo
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.bootstrap import bootstrap
@@ -32,13 +32,14 @@ from jobrelay.cluster.store import Store
 from jobrelay.cluster.store.backend import Row
 from jobrelay.cluster.store.store import Change
 from jobrelay.kube.transport import Request, Transport
-from jobrelay.simulation.clock import SimulatedClock
+from jobrelay.simulation.clock import START, SimulatedClock
 from jobrelay.simulation.loop import Process, VirtualLoop
+from jobrelay.simulation.model_server import ADMIN, ModelServer
 from jobrelay.simulation.network import Network
+from jobrelay.simulation.schedules import ApiServerKind
 
-_ADMIN = UserInfo("kubernetes-admin", ("system:masters", "system:authenticated"))
 _STORE_CONTROLLERS = frozenset({NAMESPACE, "garbage-collector-controller"})
-_NEEDED = frozenset({"namespaces", "serviceaccounts", "priorityclasses.scheduling.k8s.io"})
+_NEEDED = frozenset({"namespaces", "serviceaccounts", "configmaps", "priorityclasses.scheduling.k8s.io"})
 _PORT = 6443
 
 
@@ -83,13 +84,15 @@ class SimulatedCluster:
         network: Network,
         random: Random,
         *,
+        server: ApiServerKind = ApiServerKind.EMBEDDED,
         nodes: bool = True,
         on_change: Callable[[str, str, Change], None] | None = None,
     ) -> None:
         self.name, self.clock = name, SimulatedClock(loop)
         self._loop, self._network, self._random = loop, network, random
         self._nodes, self._on_change = nodes, on_change
-        self._api: ApiServer | None = None
+        self._server = server
+        self._entrance: Transport | None = None
         self._disk = _Disk(_new_cluster(self._uid))
         self.process = Process(f"{name}/apiserver")
         self.controllers = Process(f"{name}/controllers")
@@ -105,10 +108,10 @@ class SimulatedCluster:
 
     @property
     def serving(self) -> bool:
-        return self._api is not None
+        return self._entrance is not None
 
     def entrance(self, request: Request) -> Transport | None:
-        return InProcessTransport(lambda: self._api, _ADMIN) if self._api is not None else None
+        return self._entrance
 
     def start_api(self) -> None:
         self.process = Process(self.process.name)
@@ -117,20 +120,29 @@ class SimulatedCluster:
     def crash_api(self) -> None:
         """What is not committed is lost, and every connection breaks."""
         self._loop.kill(self.process)
-        self._api = None
+        self._entrance = None
         for (_, server), link in self._network.links().items():
             if server == self.name:
                 link.reset()
 
     async def _serve(self) -> None:
         store = Store(self._disk)
-        context = ServerContext(store, ResourceTable(), now=self.clock.now, suffix=self._suffix, uid=self._uid)
+        context = ServerContext(
+            store,
+            ResourceTable(),
+            now=self.clock.now,
+            suffix=self._suffix,
+            uid=self._uid,
+            random=Random(self._random.random()),
+        )
         tokens = Tokens(_signing_key(), lambda key, namespace, name: None, self.clock.now)
-        self._api = ApiServer(context, Access(context.authorizer, tokens), f"127.0.0.1:{_PORT}")
+        api = ApiServer(context, Access(context.authorizer, tokens), f"127.0.0.1:{_PORT}")
         if self._on_change is not None:
             for resource in ("jobs.batch", "pods"):
                 store.subscribe(resource, functools.partial(self._on_change, self.name, resource))
         StoreControllers(context, b"", _STORE_CONTROLLERS).start()
+        embedded = self._server is ApiServerKind.EMBEDDED
+        self._entrance = InProcessTransport(lambda: api, ADMIN) if embedded else ModelServer(api)
         await asyncio.Event().wait()
 
     # Controllers and nodes
@@ -149,7 +161,8 @@ class SimulatedCluster:
         self._loop.start(self.kubelets, context.manager.run())
 
     def _context(self, process: Process) -> ControllerContext:
-        return ControllerContext(self._network.transport(process.name, lambda: self), clock=self.clock)
+        transport = self._network.transport(process.name, lambda: self)
+        return ControllerContext(transport, clock=self.clock, random=Random(self._random.random()))
 
     def start(self) -> None:
         """Start all parts."""
@@ -211,7 +224,9 @@ def _template() -> Backup:
 
     async def fill() -> None:
         store = Store(disk)
-        bootstrap(ServerContext(store, ResourceTable()), _PORT)
+        context = ServerContext(store, ResourceTable(), now=lambda: START)
+        bootstrap(context, _PORT)
+        StoreControllers(context, b"", _STORE_CONTROLLERS).start()
         await store.settled()
 
     loop = VirtualLoop(Random(0))

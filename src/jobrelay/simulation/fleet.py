@@ -19,6 +19,7 @@ from jobrelay.simulation.clock import SimulatedClock
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.loop import Process, VirtualLoop
 from jobrelay.simulation.network import Network
+from jobrelay.simulation.schedules import ApiServerKind
 
 NAMESPACE = "jobrelay-system"
 
@@ -147,10 +148,12 @@ class SimulatedFleet:
         workers: int,
         settings: Settings,
         spare: bool = False,
+        server: ApiServerKind = ApiServerKind.EMBEDDED,
         on_change: Callable[[str, str, Change], None] | None = None,
         on_step: Callable[[], None] | None = None,
     ) -> None:
         self.random = Random(seed)
+        self._server = server
         self.loop = VirtualLoop(Random(self.random.random()), on_step)
         self.network = Network(self.loop, Random(self.random.random()))
         self.registrations = Registrations(self.loop)
@@ -166,7 +169,9 @@ class SimulatedFleet:
         self, name: str, *, nodes: bool = True, on_change: Callable[[str, str, Change], None] | None = None
     ) -> SimulatedCluster:
         random = Random(self.random.random())
-        return SimulatedCluster(name, self.loop, self.network, random, nodes=nodes, on_change=on_change)
+        return SimulatedCluster(
+            name, self.loop, self.network, random, server=self._server, nodes=nodes, on_change=on_change
+        )
 
     def client(self, who: str = "user", cluster: SimulatedCluster | None = None) -> Client:
         target = cluster or self.management

@@ -61,7 +61,12 @@ class _Play:
         self._digest = hashlib.sha256()
         spare = any(incident.kind == "repoint" for incident in schedule.incidents)
         self.fleet = SimulatedFleet(
-            schedule.seed, workers=schedule.workers, settings=SETTINGS, spare=spare, on_change=self._changed
+            schedule.seed,
+            workers=schedule.workers,
+            settings=SETTINGS,
+            spare=spare,
+            server=schedule.server,
+            on_change=self._changed,
         )
         random = Random(f"incidents {schedule.seed}")
         self._promises = Promises(self.fleet.loop.time, SETTINGS, self._broken)

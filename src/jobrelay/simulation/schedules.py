@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 from random import Random
 from typing import Final
 
@@ -54,7 +55,15 @@ INCIDENTS: Final = {
 DEFAULT: Final = ("cut", "isolate", "disturb", "pause", "crash", "drain", "lost")
 """The kinds that are drawn unless others are asked for."""
 
+_EMBEDDED_EVERY: Final = 10
 _PARTS: Final = ("apiserver", "controllers", "nodes")
+
+
+class ApiServerKind(StrEnum):
+    """Which API server the clusters have: that of embedded clusters, or a faster model of it."""
+
+    EMBEDDED = "embedded"
+    MODEL = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +100,11 @@ class Schedule:
     workers: int
     jobs: tuple[JobPlan, ...]
     incidents: tuple[Incident, ...] = ()
+    server: ApiServerKind = ApiServerKind.EMBEDDED
 
 
-def draw(seed: int, kinds: Collection[str] = DEFAULT) -> Schedule:
-    """The schedule of a seed, with incidents of some kinds."""
+def draw(seed: int, kinds: Collection[str] = DEFAULT, server: ApiServerKind | None = None) -> Schedule:
+    """The schedule of a seed, with incidents of some kinds; unless it is given, every tenth has the embedded server."""
     random = Random(f"schedule {seed}")
     workers, fenced = random.choice((2, 2, 3)), random.random() < 0.5
     jobs = tuple(
@@ -105,7 +115,9 @@ def draw(seed: int, kinds: Collection[str] = DEFAULT) -> Schedule:
     )
     count = random.choice((0, 1, 2, 2, 3, 4, 6))
     incidents = (_incident(random, random.choice(sorted(kinds)), workers) for _ in range(count))
-    return Schedule(seed, workers, jobs, tuple(sorted(incidents, key=lambda incident: incident.at)))
+    if server is None:
+        server = ApiServerKind.MODEL if seed % _EMBEDDED_EVERY else ApiServerKind.EMBEDDED
+    return Schedule(seed, workers, jobs, tuple(sorted(incidents, key=lambda incident: incident.at)), server)
 
 
 def _incident(random: Random, kind: str, workers: int) -> Incident:

@@ -8,9 +8,10 @@ that kind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Final
 
+from jobrelay.extensions import installed
 from jobrelay.logs import get_logger
 from jobrelay.workloads.adapter import Adapter
 from jobrelay.workloads.job import JobAdapter
@@ -27,7 +28,7 @@ class AdapterConflict(ValueError):
 def load_adapters(points: Iterable[EntryPoint] | None = None) -> tuple[Adapter, ...]:
     """A new set of adapters, one per kind; `points` are those of the installed packages if not given."""
     found: dict[str, tuple[str, Adapter]] = {}
-    for source, adapter in _adapters(entry_points(group=GROUP) if points is None else points):
+    for source, adapter in _adapters(installed(GROUP) if points is None else points):
         kind = str(adapter.resource)
         if kind in found:
             raise AdapterConflict(f"two workload adapters are for {kind}: {found[kind][0]} and {source}")

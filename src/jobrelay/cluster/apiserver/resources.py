@@ -104,8 +104,9 @@ class ServedResource:
 
         return self.custom.apply_schema if self.custom is not None else built_in_schema(self.api_version, self.kind)
 
+    @functools.cached_property
     def blank(self) -> Obj:
-        """An object of this kind with nothing set, as bookmarks carry it."""
+        """An object of this kind with nothing set, as bookmarks carry it; not to be changed."""
         if self.custom is not None:
             return {"kind": self.kind, "apiVersion": self.api_version}
         return {"kind": self.kind, "apiVersion": self.api_version, **decode({}, self.type)}
@@ -122,8 +123,8 @@ class ResourceTable:
         self._by_path: dict[tuple[str, str, str], ServedResource] = {}
         self.groups: dict[str, list[str]] = {}
         self.changed = 0
-        for entry in registry.resources():
-            self.add(_built_in(entry))
+        for served in _built_in_resources():
+            self.add(served)
 
     def add(self, served: ServedResource) -> None:
         self._by_path[served.group, served.version, served.plural] = served
@@ -166,6 +167,12 @@ _STORED_AS = {  # the versions that a real server of this release stores, where 
     "volumeattributesclasses.storage.k8s.io": "v1beta1",
     "customresourcedefinitions.apiextensions.k8s.io": "v1beta1",
 }
+
+
+@functools.lru_cache(1)
+def _built_in_resources() -> tuple[ServedResource, ...]:
+    """They are the same in all tables, since nothing changes them."""
+    return tuple(map(_built_in, registry.resources()))
 
 
 def _built_in(entry: dict[str, Any]) -> ServedResource:

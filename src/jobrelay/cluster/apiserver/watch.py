@@ -217,9 +217,7 @@ class _Watch:
         if self.out.transform == "Table":
             item = Item("", "", version, represent.encode({"metadata": metadata}))
             return frame("BOOKMARK", self._table(item))
-        empty = self.served.blank()
-        empty["metadata"] = metadata
-        return frame("BOOKMARK", represent.encode(empty))
+        return frame("BOOKMARK", represent.encode({**self.served.blank, "metadata": metadata}))
 
     def _bookmark_later(self) -> None:
         if self.server.store.committed >= self._after:

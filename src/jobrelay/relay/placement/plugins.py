@@ -12,9 +12,10 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Final, TypeAlias
 
+from jobrelay.extensions import installed
 from jobrelay.logs import get_logger
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.workloads import WorkloadDemand
@@ -89,7 +90,7 @@ class PolicyPlugins:
     """The plugins of the installed packages, each loaded once, when a policy first names it."""
 
     def __init__(self, points: Iterable[EntryPoint] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        found = entry_points(group=GROUP) if points is None else points
+        found = installed(GROUP) if points is None else points
         self._points = {point.name: point for point in found}
         self._clock = clock
         self._loaded: dict[str, PolicyPlugin] = {}

@@ -1,0 +1,52 @@
+"""Many runs: in the order of seeds on any number of processes, and one summary of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from jobrelay.simulation import ApiServerKind, Incident, JobPlan, Schedule, draw, play, run_all
+
+
+def square(seed: int) -> tuple[int, int]:
+    return seed * seed, os.getpid()
+
+
+def test_results_come_in_the_order_of_seeds() -> None:
+    found = list(run_all(square, range(100, 140), 2))
+    assert [result for result, _ in found] == [seed * seed for seed in range(100, 140)]
+    assert os.getpid() not in {process for _, process in found}
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "jobrelay", "simulate", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_summary_does_not_depend_on_processes() -> None:
+    one, two = (simulate("--seeds", "20-31", "--processes", number, "-o", "json") for number in "12")
+    assert one.stdout == two.stdout
+    assert msgspec.json.decode(one.stdout)["runs"] == 12
+
+
+@pytest.mark.parametrize("seeds", ["0", "9-3", "few"])
+def test_seeds_are_a_number_or_a_range(seeds: str) -> None:
+    found = simulate("--seeds", seeds)
+    assert found.returncode == 2
+    assert "neither a number of seeds nor two of them" in found.stderr
+
+
+def test_every_tenth_seed_has_the_embedded_server() -> None:
+    assert [seed for seed in range(30) if draw(seed).server is ApiServerKind.EMBEDDED] == [0, 10, 20]
+
+
+@pytest.mark.parametrize("server", ApiServerKind)
+def test_a_run_is_the_same_when_it_is_played_again(server: ApiServerKind) -> None:
+    crash = Incident(8, "crash", "worker-1/apiserver", 20)
+    schedule = Schedule(4, 2, (JobPlan("job-1", at=5, seconds=30, fenced=False),), (crash,), server)
+    first, second = play(schedule), play(schedule)
+    assert (first.digest, first.steps) == (second.digest, second.steps)
