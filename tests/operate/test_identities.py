@@ -110,7 +110,18 @@ async def test_what_the_relay_may_not_do_on_the_management_cluster(fleet: MakeFl
         await _refused(client.list(SECRETS))
         await _refused(client.list(SECRETS, "default"))
         await _refused(client.create(SECRETS, {"metadata": {"name": "s"}}, NAMESPACE))
+        await _refused(client.apply(SECRETS, _secret("s"), field_manager="m"))
         await _refused(client.create(ROLEBINDINGS, {"metadata": {"name": "p"}}, NAMESPACE))
+
+
+async def test_the_relay_may_create_the_secret_with_its_keys(fleet: MakeFleet) -> None:
+    async with fleet(0, start=False) as it, connect(await install(it)) as client:
+        made = await client.apply(SECRETS, _secret("jobrelay-proof"), field_manager="m")
+        assert made.key == Key(NAMESPACE, "jobrelay-proof")
+
+
+def _secret(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE}}
 
 
 async def _refused(work: Any) -> None:

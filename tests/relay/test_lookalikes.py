@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.kube import Object, merge_patch
 from jobrelay.kube.objects import Key
-from jobrelay.kube.resource import EVENTS, JOBS, NAMESPACES, SECRETS
+from jobrelay.kube.resource import EVENTS, JOBS, SECRETS
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.lookalikes import LookAlike, LookAlikes
@@ -19,7 +19,7 @@ from jobrelay.relay.reconcile_original import Stage, reconcile_original
 from jobrelay.relay.workers.proof_secret import NAME
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads.names import EPOCH, ORIGIN_UID, PROOF
-from tests.relay.fleets import NAMESPACE, Fleet, fleet
+from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet
 from tests.relay.snapshots import job, mirror, running, snapshot, worker
 
 PLACE = ("a", Key("team", "train"))
@@ -102,13 +102,14 @@ async def lose_key(it: Fleet) -> None:
     await it.start()
 
 
-async def test_a_tenant_of_another_namespace_cannot_take_over_a_job() -> None:
-    async with fleet(2) as it:
+async def test_a_tenant_of_another_namespace_cannot_take_over_a_job(fleet: MakeFleet) -> None:
+    async with fleet(2, start=False) as it:
+        await it.open_namespace("evil", *it.workers)
+        await it.start()
         await it.submit(seconds=1000)
         where = await it.runs()
         (real,) = (await it.mirrors()).values()
         for name in it.workers:
-            await it.on(name).create(NAMESPACES, {"metadata": {"name": "evil"}})
             await copy(it, name, real, "evil", **{EPOCH: "5"})
 
         async def told() -> bool:
@@ -124,7 +125,7 @@ async def test_a_tenant_of_another_namespace_cannot_take_over_a_job() -> None:
         assert b'jobrelay_lookalikes{worker="worker-1"} 1.0' in it.relay.metrics_text()
 
 
-async def test_a_whole_mirror_copied_to_another_worker_is_not_believed() -> None:
+async def test_a_whole_mirror_copied_to_another_worker_is_not_believed(fleet: MakeFleet) -> None:
     async with fleet(2) as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -135,7 +136,7 @@ async def test_a_whole_mirror_copied_to_another_worker_is_not_believed() -> None
         assert (await it.mirrors())[other].uid == forged.uid
 
 
-async def test_changed_annotations_of_a_mirror_are_put_back() -> None:
+async def test_changed_annotations_of_a_mirror_are_put_back(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -152,7 +153,23 @@ async def test_changed_annotations_of_a_mirror_are_put_back() -> None:
         assert to.epoch == 1
 
 
-async def test_a_mirror_whose_key_was_lost_is_neither_deleted_nor_started_again() -> None:
+@pytest.mark.parametrize(("mark", "reason"), [(PROOF, "LookAlike"), (ORIGIN_UID, "MirrorUnmarked")])
+async def test_a_mirror_that_lost_a_mark_while_no_relay_ran_is_left_alone(
+    fleet: MakeFleet, mark: str, reason: str
+) -> None:
+    async with fleet(2) as it:
+        await it.submit(seconds=1000)
+        where = await it.runs()
+        real = (await it.mirrors())[where]
+        await it.kill()
+        await it.on(where).patch(JOBS, "train", merge_patch({"metadata": {"annotations": {mark: None}}}), "default")
+        await it.start()
+        await it.until(lambda: notes(it, reason))
+        assert await it.place() == where
+        assert {name: each.uid for name, each in (await it.mirrors()).items()} == {where: real.uid}
+
+
+async def test_a_mirror_whose_key_was_lost_is_neither_deleted_nor_started_again(fleet: MakeFleet) -> None:
     async with fleet(2) as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -164,7 +181,7 @@ async def test_a_mirror_whose_key_was_lost_is_neither_deleted_nor_started_again(
         assert {name: each.uid for name, each in (await it.mirrors()).items()} == {where: real.uid}
 
 
-async def test_the_restored_key_gives_the_run_back() -> None:
+async def test_the_restored_key_gives_the_run_back(fleet: MakeFleet) -> None:
     async with fleet(2) as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -181,7 +198,7 @@ async def test_the_restored_key_gives_the_run_back() -> None:
         assert await it.place() == where
 
 
-async def test_deleting_what_is_in_the_way_starts_the_job_again() -> None:
+async def test_deleting_what_is_in_the_way_starts_the_job_again(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
         await it.submit(seconds=1000)
         where = await it.runs()
@@ -198,7 +215,7 @@ async def test_deleting_what_is_in_the_way_starts_the_job_again() -> None:
 
 
 @pytest.mark.parametrize("keep_old", [True, False])
-async def test_mirrors_get_a_proof_by_a_new_first_key(keep_old: bool) -> None:
+async def test_mirrors_get_a_proof_by_a_new_first_key(fleet: MakeFleet, keep_old: bool) -> None:
     async with fleet(1) as it:
         await it.submit(seconds=1000)
         where = await it.runs()

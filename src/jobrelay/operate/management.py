@@ -13,6 +13,7 @@ from jobrelay.kube.resource import DEPLOYMENTS, NAMESPACES, PODDISRUPTIONBUDGETS
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
 from jobrelay.relay.workers.install import crds
 from jobrelay.relay.workers.loss import NAME as LOSSES
+from jobrelay.relay.workers.proof_secret import NAME as PROOF
 
 __all__ = ["IMAGE", "NAME", "PORT", "Installation", "management_manifests"]
 
@@ -69,14 +70,15 @@ def _cluster_rules() -> list[Manifest]:
 def _namespace_rules() -> list[Manifest]:
     """In its own namespace: its Lease, its record of lost workers, and Secrets.
 
-    Those are workers' kubeconfigs, of any name, to renew their tokens, and the keys of proofs, which it creates.
+    Those are workers' kubeconfigs, of any name, to renew their tokens, and the one with the keys of proofs.
     """
     return [
         rule("coordination.k8s.io", "leases", "create"),
         rule("coordination.k8s.io", "leases", "get update", NAME),
         rule("", "configmaps", "create"),
         rule("", "configmaps", "get patch", LOSSES),
-        rule("", "secrets", "create get list watch patch"),
+        rule("", "secrets", "get list watch patch"),
+        rule("", "secrets", "create", PROOF),
     ]
 
 

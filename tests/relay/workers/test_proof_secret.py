@@ -114,5 +114,5 @@ async def test_an_invalid_secret_is_not_overwritten_but_ends_the_relay(
 async def test_without_permission_the_error_says_which_to_grant(clock: FakeClock) -> None:
     async with Cluster(controllers="none") as made:
         client = Client(made.transport("nobody", ["system:authenticated"]))
-        with pytest.raises(KeysUnavailable, match="hint: grant the relay the verbs get and create on secrets in"):
+        with pytest.raises(KeysUnavailable, match="hint: grant the relay the verbs get, patch and create on Secret"):
             await ProofSecret(client, "default", Proofs(ORIGIN_HERE), clock=clock).run()

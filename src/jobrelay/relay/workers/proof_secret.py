@@ -1,7 +1,10 @@
 """The Secret with the keys of proofs, in the relay's namespace on the management cluster.
 
-Every replica reads it before it looks at any worker. The leader creates it if there is none; where two try, the API
-server accepts one, and the other reads that. It is read again every half minute:
+Every replica reads it before it looks at any worker. The leader creates it if there is none. It does so by server-side
+apply, because only that lets a role say which name may be created. Each process applies as another field manager and
+never by force, so where two try, the API server accepts the first one, and the other gets a conflict and reads that.
+
+It is read again every half minute:
 
 - If it was deleted, the leader writes it again with the keys that it has in memory, and says so.
 - If it has other keys, these are used. Mirrors that were proven already stay so, and get proofs by the first key.
@@ -24,7 +27,7 @@ from typing import Final
 
 import msgspec
 
-from jobrelay.kube import AlreadyExists, Client, Clock, Forbidden, KubeError, NotFound
+from jobrelay.kube import Client, Clock, Conflict, Forbidden, KubeError, NotFound
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import SECRETS
@@ -38,7 +41,8 @@ NAME: Final = "jobrelay-proof"
 ENTRY: Final = "keys"
 _INTERVAL: Final = 30.0
 _KEY_LENGTH: Final = 32
-_GRANT: Final = "grant the relay the verbs get and create on secrets in namespace"
+_MARK_LENGTH: Final = 4
+_GRANT: Final = f"grant the relay the verbs get, patch and create on Secret {NAME} in namespace"
 _MEND: Final = "restore it from a backup, or delete it if no mirrors run"
 
 
@@ -67,7 +71,10 @@ class ProofSecret:
         random: Random | None = None,
         new_key: Callable[[int], bytes] = token_bytes,
     ) -> None:
-        self._client, self._namespace, self._proofs, self._new_key = client, namespace, proofs, new_key
+        self._client, self._namespace, self._proofs = client, namespace, proofs
+        self._manager = f"jobrelay-{new_key(_MARK_LENGTH).hex()}"
+        self._fresh = ProofKeys([new_key(_KEY_LENGTH)])
+        """What is written if there never was a key; the same again if the reply was lost."""
         self._clock, self._writes, self._random = clock, writes, random or Random()
 
     async def run(self) -> None:
@@ -119,7 +126,7 @@ class ProofSecret:
             raise InvalidKeys(f"its entry {ENTRY} is not text") from None
 
     async def _write(self) -> ProofKeys:
-        keys = self._proofs.keys or ProofKeys([self._new_key(_KEY_LENGTH)])
+        keys = self._proofs.keys or self._fresh
         body = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -128,8 +135,8 @@ class ProofSecret:
             "data": {ENTRY: b64encode(keys.text().encode()).decode()},
         }
         try:
-            await self._client.create(SECRETS, body)
-        except AlreadyExists:
+            await self._client.apply(SECRETS, body, field_manager=self._manager)
+        except Conflict:
             return await self._read()
         if self._proofs.keys:
             log.warning("the Secret with the keys of proofs was deleted; it is written again", secret=self._where)
