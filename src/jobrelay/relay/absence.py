@@ -13,11 +13,10 @@ import msgspec
 
 from jobrelay.kube import Forbidden, NotFound, Object
 from jobrelay.kube.resource import PODS
-from jobrelay.relay.assignment import Run, epoch_of
 from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workers import WorkerConnection
-from jobrelay.relay.workload_kind import origin_uid
+from jobrelay.workloads.names import ORIGIN
 
 _ENDED = ("Succeeded", "Failed")
 _SHOWN = 3
@@ -52,8 +51,8 @@ def settles_in(known: KnownRun, leading_since: float, connected_since: float, se
     return max(*sent, connected_since) + settle - now if sent else 0.0
 
 
-async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: Run, name: str, waited: float) -> None:
-    """Raise Doubt unless the mirror of a run and its pods are gone from a worker.
+async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, name: str, waited: float) -> None:
+    """Raise Doubt unless every mirror of a workload, and their pods, are gone from a worker.
 
     `name` is the mirror's name, `waited` for how many seconds it has been found absent before.
     """
@@ -62,8 +61,8 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: 
         found = await worker.client.get(resource, name, original.namespace)
     except NotFound:
         found = None
-    if found is not None and origin_uid(found) == original.uid and epoch_of(found) == run.epoch:
-        raise Doubt(f"its mirror is still on {worker.name}", 0.0, found)
+    if found is not None and found.metadata.labels.get(ORIGIN) == snapshot.settings.origin:
+        raise Doubt(f"what may be its mirror is still on {worker.name}", 0.0, found)
     await _check_pods(worker, snapshot, name, found.uid if found is not None else "", waited)
     await worker.check_identity()
 
