@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from typing import Any
 
@@ -32,10 +33,8 @@ def self_type() -> CelType:
 def spent(source: str, value: Any) -> int:
     """What an evaluation costs, whatever comes out."""
     meter = CostMeter()
-    try:
+    with contextlib.suppress(CelError):
         build(compile_expression(source, {"self": self_type()}))({"self": decls.view(value, NODE)}, meter)
-    except CelError:
-        pass
     return meter.spent
 
 
@@ -61,12 +60,6 @@ def test_what_costs_too_much_is_refused_as_on_the_real_server(case: dict[str, An
     kind = kind_of({"type": "object", "properties": {"spec": spec}})
     found = causes(kind.validate_create(made(kind, rig({"l": list(range(case["items"]))}))))
     assert found == case["causes"]
-
-
-def test_an_error_matters_less_than_the_limit() -> None:
-    rule = "self.l.all(x, self.l.all(y, y >= 0)) && self.void > 0"
-    with pytest.raises(CostExceeded):
-        spent(rule, {"l": [1] * 500})
 
 
 @pytest.mark.parametrize(
