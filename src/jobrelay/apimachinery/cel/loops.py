@@ -16,6 +16,7 @@ from jobrelay.apimachinery.cel.texts import sort_by
 from jobrelay.apimachinery.cel.values import CelError, CelOptional, kind_of, no_overload
 
 Make = Callable[[Step, list[int], list[Step]], Step]
+_CHECKED: Final = 64  # rounds
 _APPEND: Final = LIST + 2  # read the accumulator, make a list of one, add the two
 
 
@@ -38,7 +39,10 @@ def _rounds(items: Any, slots: list[int], cost: int, frame: Frame) -> Iterator[A
     """Sets the loop variables and charges the round, for each in turn."""
     first, second = slots[0], slots[-1]
     single = len(slots) == 1
-    for found in items:
+    interrupt = frame[1]
+    for at, found in enumerate(items):
+        if interrupt is not None and not at % _CHECKED:
+            interrupt()
         if single:
             frame[first] = found
         else:

@@ -15,7 +15,7 @@ from jobrelay.apimachinery.cel.checker import Checked, qualified
 from jobrelay.apimachinery.cel.functions import FUNCTIONS, Overload, dispatch
 from jobrelay.apimachinery.cel.loops import LOOPS, optional_map
 from jobrelay.apimachinery.cel.runtimecost import LIST, MAP, call_cost
-from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Eval, Frame, Step, as_bool, constant
+from jobrelay.apimachinery.cel.steps import CALL_LIMIT, INTERRUPT, CostExceeded, Eval, Frame, Step, as_bool, constant
 from jobrelay.apimachinery.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
 from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, kind_of, no_overload
 
@@ -40,11 +40,14 @@ def build(checked: Checked) -> Callable[..., Any]:
     builder = _Builder(checked)
     root = builder.make(checked.expr)
     run, cost, names = root.run, root.cost, sorted(checked.variables)
-    rest = [None] * (builder.slots - len(names))
+    rest = [None] * (builder.slots - 1 - len(names))
 
     def program(variables: Mapping[str, Any], meter: CostMeter | None = None) -> Any:
-        frame: Frame = [cost, *map(variables.get, names), *rest]
+        interrupt = INTERRUPT.get()
+        frame: Frame = [cost, interrupt, *map(variables.get, names), *rest]
         try:
+            if interrupt is not None:
+                interrupt()
             return run(frame)
         finally:
             if meter is not None:
@@ -59,7 +62,7 @@ class _Builder:
     def __init__(self, checked: Checked) -> None:
         self.types, self.overloads = checked.types, checked.overloads
         self.scope: dict[str, Step] = {}
-        self.slots = 0
+        self.slots = 1  # the last slot that is taken
         for name in sorted(checked.variables):
             self._declare(name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import math
 import operator
 import re
@@ -211,16 +212,14 @@ def double_text(value: float) -> str:
     """A float as CEL's string() writes it: Go's shortest 'g' form."""
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-    digits = repr(value)
-    if value != 0 and not 1e-4 <= abs(value) < 1e21:
-        mantissa, _, exponent = f"{value:.17e}".partition("e") if "e" not in digits else digits.partition("e")
-        power = int(exponent)
-        if "e" not in digits:
-            mantissa = f"{value / 10.0**power!r}"
-        return f"{mantissa.removesuffix('.0')}e{'-' if power < 0 else '+'}{abs(power):02d}"
-    if "e" in digits:
-        return f"{int(value)}" if value.is_integer() else f"{value:.20f}".rstrip("0")
-    return digits.removesuffix(".0")
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return repr(value).removesuffix(".0")
+    sign, digits, power = decimal.Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(power, int)
+    first, *rest = map(str, digits)
+    power += len(rest)
+    mantissa = f"{'-' if sign else ''}{first}{'.' if rest else ''}{''.join(rest)}"
+    return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
 
 
 def parse_timestamp(text: str) -> Timestamp:

@@ -5,18 +5,23 @@ error is a value too, and what follows an error is still computed and charged. H
 `Step.cost` is what a step costs whatever the values are, and whoever runs the step charges it, for a whole expression
 at once where nothing is conditional. A step adds what depends on values itself, and takes back what an error has
 skipped.
+
+Cost does not bound time: some work is free, such as the rounds of a filter that is always false. Who evaluates can set
+`INTERRUPT`, which is called at the start of a program and every now and then in loops, and raises what is to end it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.values import CelError
 
-Frame = list[Any]  # the cost so far, then the variables
+Frame = list[Any]  # the cost so far, the interrupt, then the variables
 Eval = Callable[[Frame], Any]
 CALL_LIMIT: Final = 1_000_000
+INTERRUPT: Final[ContextVar[Callable[[], None] | None]] = ContextVar("INTERRUPT", default=None)
 
 
 class CostExceeded(Exception):

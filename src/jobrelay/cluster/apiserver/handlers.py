@@ -18,6 +18,7 @@ from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namesp
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.errors import OPTIMISTIC_LOCK, conflict
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -138,13 +139,22 @@ class ResourceHandlers:
 
     async def perform(self, request: ApiRequest, served: ServedResource, compute: heavy.Compute) -> tuple[bytes, bool]:
         """Computes a write, stores it and waits for the commit."""
-        item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
-        size = len(request.body) + (len(item.raw) if item is not None else 0)
         if served.custom is not None and served.custom.rules is not None:
-            size += heavy.HEAVY  # rules may take a second for a few kilobytes
-        written = await heavy.perform(self.server, size, compute)
+            written = await self._perform_with_rules(request, served, compute)
+        else:
+            item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
+            size = len(request.body) + (len(item.raw) if item is not None else 0)
+            written = await heavy.perform(self.server, size, compute)
         await self.server.store.settled()
         return written
+
+    async def _perform_with_rules(
+        self, request: ApiRequest, served: ServedResource, compute: heavy.Compute
+    ) -> tuple[bytes, bool]:
+        try:
+            return await heavy.perform_with_rules(self.server, compute)
+        except heavy.Outpaced:
+            raise conflict(served.group, served.plural, request.info.name, OPTIMISTIC_LOCK) from None
 
     def read(self, request: ApiRequest, served: ServedResource, directive: str) -> ProposedObject:
         """The object in a request's body, canonical and defaulted."""

@@ -5,6 +5,10 @@ some milliseconds, by the size of the body and of the stored object, it runs in 
 keeps its writes back. Back on the loop they are stored, if nothing that the computation has read was changed meanwhile;
 else it starts again, the last time on the loop. There is one thread for all of these, so that they take at most half of
 the processor from the loop.
+
+The CEL rules of a custom resource can take long for an object of any size. So a write with rules is computed in the
+same thread, or in the end on the loop, but only for a moment: if the rules take longer, it starts again in a thread for
+these alone, where nothing but writes like it wait for it. It ends there when a real server would end it.
 """
 
 from __future__ import annotations
@@ -13,10 +17,13 @@ import asyncio
 import contextvars
 import copy
 import functools
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+from jobrelay.apimachinery.cel.steps import INTERRUPT
+from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.store.staged import StagedStore
@@ -24,15 +31,30 @@ from jobrelay.cluster.store.staged import StagedStore
 HEAVY: Final = 64 * 1024  # bytes
 _ATTEMPTS: Final = 3
 _THREAD: Final = ThreadPoolExecutor(1, "large-requests")
+_RULES_THREAD: Final = ThreadPoolExecutor(1, "long-rules")
+MOMENT: Final = 0.03  # seconds of processor time
+_TIMEOUT: Final = 34.0  # seconds
 _Result = TypeVar("_Result")
 Written = tuple[bytes, bool]  # the stored JSON, and whether it was created
 Compute = Callable[[ServerContext], Written]
 
 
+class Outpaced(Exception):
+    """Whenever a write was computed, what it had read was changed meanwhile."""
+
+
+class _RulesTakeLong(Exception):
+    """The rules of an object take more than a moment."""
+
+
 async def beside(compute: Callable[[], _Result]) -> _Result:
     """What a computation gives, without holding up the loop."""
+    return await _run(_THREAD, compute)
+
+
+async def _run(thread: ThreadPoolExecutor, compute: Callable[[], _Result]) -> _Result:
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, context.run, compute)
+    return await asyncio.get_running_loop().run_in_executor(thread, context.run, compute)
 
 
 async def read(size: int, compute: Callable[[], _Result]) -> _Result:
@@ -44,12 +66,60 @@ async def perform(server: ServerContext, size: int, compute: Compute) -> Written
     """Computes a write of `size` bytes and stores it; the caller waits for the commit."""
     if size < HEAVY:
         return compute(server)
+    return await _attempt(server, compute, beside) or compute(server)
+
+
+async def perform_with_rules(server: ServerContext, compute: Compute) -> Written:
+    """Computes a write that evaluates CEL rules and stores it; raises Outpaced."""
+    briefly = functools.partial(_interruptible, compute, _a_moment)
+    try:
+        return await _attempt(server, briefly, beside) or briefly(server)
+    except _RulesTakeLong:
+        patiently = functools.partial(_interruptible, compute, _a_request)
+        written = await _attempt(server, patiently, functools.partial(_run, _RULES_THREAD))
+    if written is None:
+        raise Outpaced
+    return written
+
+
+async def _attempt(
+    server: ServerContext, compute: Compute, run: Callable[[Callable[[], Written]], Awaitable[Written]]
+) -> Written | None:
+    """Computes a write in a thread and stores it; None when others were faster each time."""
     for _ in range(_ATTEMPTS):
         staged = StagedStore(server.store)
-        raw, created = await beside(functools.partial(compute, _with_store(server, staged)))
+        raw, created = await run(functools.partial(compute, _with_store(server, staged)))
         if staged.is_current():
             return _store(server, staged, raw), created
-    return compute(server)
+    return None
+
+
+def _interruptible(compute: Compute, interrupt: Callable[[], Callable[[], None]], server: ServerContext) -> Written:
+    token = INTERRUPT.set(interrupt())
+    try:
+        return compute(server)
+    finally:
+        INTERRUPT.reset(token)
+
+
+def _a_moment() -> Callable[[], None]:
+    end = time.thread_time() + MOMENT
+
+    def check() -> None:
+        if time.thread_time() > end:
+            raise _RulesTakeLong
+
+    return check
+
+
+def _a_request() -> Callable[[], None]:
+    end = time.monotonic() + _TIMEOUT
+
+    def check() -> None:
+        if time.monotonic() > end:
+            raise CelError("operation interrupted")
+
+    return check
 
 
 def _with_store(server: ServerContext, store: StagedStore) -> ServerContext:
