@@ -229,11 +229,11 @@ _WIRE_WORDS: Final = (
 
 
 def _body(name: str, method: str, target: str, media: str) -> Target:
-    return Target(name, _bodies(method, target, media), (), _PATCH_WORDS, per_byte=3000, at_least=3_000_000)
+    return Target(name, _bodies(method, target, media), (), _PATCH_WORDS, per_byte=1000, at_least=3_000_000)
 
 
 SERVER: Final = (
-    Target("request", _requests, (), _REQUEST_WORDS, _generated, per_byte=3000, at_least=5_000_000),
+    Target("request", _requests, (), _REQUEST_WORDS, _generated, per_byte=1000, at_least=5_000_000),
     _body("json-patch", "PATCH", f"{JOBS}/j?", JSON_PATCH),
     _body("merge-patch", "PATCH", f"{JOBS}/j?", MERGE),
     _body("strategic-patch", "PATCH", f"{PODS}/p?", STRATEGIC),

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Metadata, Object, ProtocolError
 from jobrelay.relay.placement.capacity import POD_OWNER
 
@@ -24,7 +25,10 @@ def strip_managed_fields(obj: Object) -> Object:
     if b'"managedFields"' not in obj.raw:
         return obj
     parts = obj.decode(_Parts)
-    metadata = _parts.decode(parts["metadata"])
+    try:
+        metadata = _parts.decode(parts["metadata"])
+    except UNREADABLE as error:
+        raise ProtocolError(f"{obj.key} has no metadata that can be read: {error}") from error
     metadata.pop("managedFields", None)
     parts["metadata"] = msgspec.Raw(_encoder.encode(metadata))
     return Object(obj.metadata, _encoder.encode(parts))
