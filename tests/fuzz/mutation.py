@@ -21,7 +21,7 @@ class Mutator:
     """Makes inputs of those that are known, all from one source of random numbers."""
 
     def __init__(self, source: random.Random, words: Sequence[bytes]) -> None:
-        self._random, self._words = source, [*words, *_NUMBERS, *_BYTES]
+        self._random, self._words = source, [*filter(None, words), *_NUMBERS, *_BYTES]
         self._changes: list[Callable[[bytes, bytes], bytes]] = [
             self._flip, self._delete, self._repeat, self._insert, self._insert, self._replace_number,
             self._replace_word, self._splice, self._swap, self._cut, self._nest,

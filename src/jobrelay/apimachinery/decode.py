@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery import quantity, times
 from jobrelay.apimachinery.field import go_quote
-from jobrelay.apimachinery.gojson import Float, Pairs, plain
+from jobrelay.apimachinery.gojson import Float, Pairs, as_float, number_text, plain
 from jobrelay.apimachinery.types import Field, Type
 
 _LIMITS: Final = {"i32": 31, "i64": 63, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
@@ -144,10 +144,13 @@ def _go_numbers(value: Any) -> Any:
         return {key: _go_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_go_numbers(item) for item in value]
-    if isinstance(value, float):
-        if math.isinf(value):
-            raise DecodeError(f"number {value.text if isinstance(value, Float) else value}", "float64")
-        return int(value) if value.is_integer() and abs(value) < 1e21 else float(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = as_float(value)
+        if math.isinf(number):
+            raise DecodeError(f"number {number_text(value)}", "float64")
+        if isinstance(value, int) and -(2**63) <= value < 2**63:
+            return value
+        return int(number) if number.is_integer() and abs(number) < 1e21 else number
     return value
 
 
@@ -364,9 +367,10 @@ def _float(go: str) -> Decoder:
     def decode_float(value: Any, trail: Trail, notes: Notes) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise DecodeError(json_kind(value), go)
-        if math.isinf(value):
-            raise DecodeError(f"number {value.text if isinstance(value, Float) else value}", go)
-        return int(value) if float(value).is_integer() else float(value)
+        number = as_float(value)
+        if math.isinf(number):
+            raise DecodeError(f"number {number_text(value)}", go)
+        return int(value) if number.is_integer() else number
 
     return decode_float
 

@@ -8,6 +8,7 @@ pays for neither.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, Final, Self
 
@@ -42,6 +43,19 @@ class Float(float):
         made = super().__new__(cls, text)
         made.text = text
         return made
+
+
+def as_float(value: float) -> float:
+    """A number as Go's float64, infinite if it does not fit in one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def number_text(value: float) -> str:
+    """A number as it was written."""
+    return value.text if isinstance(value, Float) else str(value)
 
 
 class Pairs:

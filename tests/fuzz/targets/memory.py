@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from jobrelay.cluster.apiserver import heavy
+from jobrelay.cluster.apiserver import heavy, server
 
 _TURNS = 400  # of the loop, in which a connection that was closed must have ended
 
@@ -112,10 +112,17 @@ def quiet(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def on_the_loop() -> Iterator[None]:
-    """Has large requests computed where they can be traced: on the loop."""
+    """Has large requests computed where they can be traced, on the loop, and no exception kept from us."""
 
     async def here(compute: Callable[[], Any]) -> Any:
         return compute()
 
-    with mock.patch.object(heavy, "beside", here):
+    with mock.patch.object(heavy, "beside", here), mock.patch.object(server, "log", _RaisingLog()):
         yield
+
+
+class _RaisingLog:
+    """The log of the API server: an exception that it would log becomes the finding."""
+
+    def exception(self, event: str, **fields: Any) -> None:
+        raise

@@ -66,6 +66,5 @@ RELAY: Final = (
     Target("mirror", plain(_mirror), (KubeError,), _WORDS),
     Target("worker-objects", plain(_capacity), (KubeError,), _WORDS),
     Target("worker-credentials", plain(_credentials), (ValueError,),
-           (b".", b"eyJ", b"users:\n", b"current-context: c\n",
-    b"contexts:\n")),
+           (b".", b"eyJ", b"users:\n", b"current-context: c\n", b"contexts:\n")),
 )  # fmt: skip

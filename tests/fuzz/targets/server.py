@@ -110,6 +110,26 @@ def _bodies(method: str, target: str, media: str) -> Any:
     return opened
 
 
+def _twice(target: str, media: str) -> Any:
+    """Input: a patch that changes nothing when it is sent again."""
+
+    @contextlib.contextmanager
+    def opened() -> Iterator[Check]:
+        served = Served()
+        with strict_runner() as runner, on_the_loop():
+
+            async def check(data: bytes) -> None:
+                server = await served.get()
+                first = await server.call("PATCH", target, data, media=media)
+                if first.code == 200:
+                    second = await server.call("PATCH", target, data, media=media)
+                    assert (second.code, second.raw) == (200, first.raw)
+
+            yield lambda data: runner.run(check(data))
+
+    return opened
+
+
 def _generated(source: random.Random) -> bytes:
     """A request of those that `tests.cluster.apiserver.fuzzing` makes by the type table."""
     method, target, body, headers = Requests(source.randrange(10**9)).request()
@@ -229,11 +249,11 @@ _WIRE_WORDS: Final = (
 
 
 def _body(name: str, method: str, target: str, media: str) -> Target:
-    return Target(name, _bodies(method, target, media), (), _PATCH_WORDS, per_byte=3000, at_least=3_000_000)
+    return Target(name, _bodies(method, target, media), (), _PATCH_WORDS, per_byte=1000, at_least=3_000_000)
 
 
 SERVER: Final = (
-    Target("request", _requests, (), _REQUEST_WORDS, _generated, per_byte=3000, at_least=5_000_000),
+    Target("request", _requests, (), _REQUEST_WORDS, _generated, per_byte=1000, at_least=5_000_000),
     _body("json-patch", "PATCH", f"{JOBS}/j?", JSON_PATCH),
     _body("merge-patch", "PATCH", f"{JOBS}/j?", MERGE),
     _body("strategic-patch", "PATCH", f"{PODS}/p?", STRATEGIC),
@@ -241,6 +261,9 @@ SERVER: Final = (
     _body("apply-custom", "PATCH", f"{GADGET_PATH}/g?fieldManager=m&", APPLY),
     _body("create-job", "POST", f"{JOBS}?fieldValidation=Strict&", JSON),
     _body("create-crd", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?", JSON),
+    Target("merge-patch-twice", _twice(f"{CONFIGMAPS}/a", MERGE), (), _PATCH_WORDS, at_least=5_000_000),
+    Target("apply-twice", _twice(f"{CONFIGMAPS}/a?fieldManager=m&force=true", APPLY), (), _PATCH_WORDS,
+           at_least=5_000_000),
     Target("connection", _connection, (), _WIRE_WORDS, at_least=5_000_000),
     Target("websocket", _websocket, (), (b"\x82\x80", b"\x88\x80", b"\x89\x80", b"\0\0\0\0", b"\x04{",
     b"\xff"), _frames),

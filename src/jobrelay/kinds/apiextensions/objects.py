@@ -6,10 +6,12 @@ defaults follow. Errors here are answered with 400, before anything is validated
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from jobrelay.apimachinery.decode import DecodeError, json_kind
 from jobrelay.apimachinery.field import Path
+from jobrelay.apimachinery.gojson import as_float, number_text
 from jobrelay.kinds.apiextensions import embedded, pruning
 from jobrelay.kinds.apiextensions.paths import go_print
 from jobrelay.kinds.apiextensions.structural import StructuralSchema
@@ -25,15 +27,19 @@ class CustomDecodeError(ValueError):
 
 
 def plain_numbers(value: Any) -> Any:
-    """Numbers as Go keeps them: whole ones as integers when they fit in 64 bits, others as floats."""
+    """Numbers as Go keeps them: whole ones as integers when they fit in 64 bits, others as floats.
+
+    Raises CustomDecodeError for a number that is neither.
+    """
     if isinstance(value, dict):
         return {key: plain_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [plain_numbers(item) for item in value]
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 2**63 else float(value)
-    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
-        return float(value)
+    if isinstance(value, float) or (type(value) is int and not -(2**63) <= value < 2**63):
+        number = as_float(value)
+        if math.isinf(number):
+            raise CustomDecodeError(f"json: cannot unmarshal number {number_text(value)} into Go value of type float64")
+        return int(number) if number.is_integer() and abs(number) < 2**63 else number
     return value
 
 

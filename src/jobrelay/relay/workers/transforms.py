@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Metadata, Object, ProtocolError
 from jobrelay.relay.placement.capacity import POD_OWNER
 
@@ -26,7 +27,10 @@ def strip_managed_fields(obj: Object) -> Object:
 
 
 def _stripped(obj: Object, parts: _Parts) -> Object:
-    metadata = _parts.decode(parts["metadata"])
+    try:
+        metadata = _parts.decode(parts["metadata"])
+    except UNREADABLE as error:
+        raise ProtocolError(f"{obj.key} has no metadata that can be read: {error}") from error
     if metadata.pop("managedFields", None) is None:
         return obj
     parts["metadata"] = msgspec.Raw(_encoder.encode(metadata))
