@@ -28,7 +28,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(DEMANDS, REQUESTS, FLEETS, CHANGES, POLICIES)
 def test_a_kept_pool_answers_as_a_fresh_one(
     wanted: WorkloadDemand,

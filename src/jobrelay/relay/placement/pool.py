@@ -10,8 +10,8 @@ scores, but not whether all pods fit. That is found out when it comes first.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
-from heapq import nlargest
 
 from jobrelay.relay.model import WorkerFacts
 
@@ -41,6 +41,8 @@ class CandidatePool:
         self._fitting: dict[int, Candidate] = {}
         self._totals: dict[int, float] = {}
         """By position: the weighted sums of the scores of those that fit, or may fit, if they are kept."""
+        self._order: list[tuple[float, int]] = []
+        """The same, the lowest sum first."""
         self._estimated: dict[int, WorkerFacts] = {}
         """By position: workers that have to be evaluated before they are used."""
         self._scores: Sequence[WeightedScore] | None = None
@@ -68,19 +70,15 @@ class CandidatePool:
 
     def best(self) -> list[Candidate]:
         """Those of `fitting` with the highest sum of scores; none if sums are not kept."""
-        some = 1
-        while self._totals:
-            least = max(self._totals.values()) - EQUAL
-            equal = [position for position, total in self._totals.items() if total >= least]
+        while self._order:
+            least = self._order[-1][0] - EQUAL
+            first = bisect_left(self._order, (least, -1))
+            equal = [position for _, position in self._order[first:]]
             doubtful = [position for position in equal if position in self._estimated]
             if not doubtful:
                 return [self._candidates[position] for position in equal]
-            if len(doubtful) < some:
-                known = (position for position in self._estimated if position in self._totals)
-                doubtful = nlargest(some, known, key=self._totals.__getitem__)
             for position in doubtful:
                 self._evaluate(position, self._estimated[position])
-            some *= 4
         return []
 
     def could_fit(self) -> bool:
@@ -105,10 +103,10 @@ class CandidatePool:
         self._estimated[position] = worker
         candidate = Candidate(position, worker, self._requirements, self._request)
         if not estimate.room or any(one.rejects(candidate) for one in self._filters):
-            self._totals.pop(position, None)
+            self._rank(position, None)
             return True
         candidate.fit, candidate.load = _SOME_FIT, estimate.load
-        self._totals[position] = self._total(candidate, self._scores or ())
+        self._rank(position, self._total(candidate, self._scores or ()))
         return True
 
     def _evaluate_all(self) -> None:
@@ -128,11 +126,23 @@ class CandidatePool:
             return
         self._fitting[position] = candidate
         if self._scores is not None:
-            self._totals[position] = self._total(candidate, self._scores)
+            self._rank(position, self._total(candidate, self._scores))
 
     def _remove_fitting(self, position: int) -> None:
         self._fitting.pop(position, None)
-        self._totals.pop(position, None)
+        self._rank(position, None)
+
+    def _rank(self, position: int, total: float | None) -> None:
+        """Keep the sum of a worker's scores; None if it cannot be chosen."""
+        known = self._totals.get(position)
+        if known == total:
+            return
+        if known is not None:
+            del self._order[bisect_left(self._order, (known, position))]
+            del self._totals[position]
+        if total is not None:
+            insort(self._order, (total, position))
+            self._totals[position] = total
 
     def _total(self, candidate: Candidate, scores: Sequence[WeightedScore]) -> float:
         total, applying, alone = 0.0, [], [candidate]
