@@ -10,7 +10,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from jobrelay.planning import read_trace
+from tests.relay.fleets import MakeFleet
+
 from .command import COMMAND, ENVIRONMENT, ROOT, run
+from .fleets import answering_fleet, call
 
 EXAMPLE = ROOT / "examples" / "planning"
 PLAN = ("simulate", "--fleet", EXAMPLE / "fleet.yaml", "--trace", EXAMPLE / "jobs.csv")
@@ -80,3 +84,16 @@ def test_policies_are_completed_after_a_comma() -> None:
     words = {"COMP_WORDS": "jobrelay simulate --policy least-loaded,sp", "COMP_CWORD": "3"}
     shown = run(_JOBRELAY_COMPLETE="bash_complete", **words).stdout
     assert "least-loaded,spread" in shown
+
+
+async def test_what_a_relay_has_done_is_recorded_as_a_trace(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
+    async with answering_fleet(fleet) as it:
+        await it.submit()
+        await it.finished()
+        await it.submit("waiting", annotations={"jobrelay.dev/clusters": "nowhere"})
+        result = await call(it, "simulate", "--record", str(tmp_path / "jobs.csv"))
+        worker = await it.place()
+    assert result.stderr == "recorded 1 Jobs; 1 that have not run to their end are left out\n"
+    (job,) = read_trace(tmp_path / "jobs.csv")
+    assert (job.name, job.submit, job.shape.namespace) == ("train", 0, "default")
+    assert f",{worker}," in (tmp_path / "jobs.csv").read_text()

@@ -109,6 +109,12 @@ def test_nothing_moves_when_most_workers_are_lost_at_once() -> None:
     assert (found.moves, found.makespan) == (0, 500)
 
 
+def test_jobs_move_when_no_longer_most_workers_are_lost() -> None:
+    outages = [{"worker": "a", "from": 10, "to": 1000}, {"worker": "b", "from": 10, "to": 100}]
+    found = plan(fleet("a", "b", "c", outages=outages), "0,500,4,1", policy="ordered", lost_timeout=50)
+    assert (found.moves, found.makespan) == (1, 100 + 15 + 500)
+
+
 def test_a_drained_worker_is_emptied_where_there_is_room() -> None:
     drains = [{"worker": "a", "from": 10, "to": 500}]
     found = plan(fleet("a", "b", drains=drains), "0,100,4,1", "0,50,4,1", policy="ordered")

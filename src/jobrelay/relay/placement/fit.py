@@ -127,8 +127,11 @@ class _WorkerNodes:
         for name, amount in pods.requests:
             allocatable, free = self._sums.get(name, (0, 0))
             requested = amount * pods.count
-            room = room and requested <= free
-            load = max(load, (allocatable - free + requested) / allocatable if allocatable else 1.0)
+            if requested > free:
+                room = False
+            share = (allocatable - free + requested) / allocatable if allocatable else 1.0
+            if share > load:
+                load = share
         return FitEstimate(room, min(load, 1.0))
 
 

@@ -101,13 +101,18 @@ class CandidatePool:
         if estimate is None:
             return False
         self._estimated[position] = worker
-        candidate = Candidate(position, worker, self._requirements, self._request)
-        if not estimate.room or any(one.rejects(candidate) for one in self._filters):
-            self._rank(position, None)
-            return True
-        candidate.fit, candidate.load = _SOME_FIT, estimate.load
-        self._rank(position, self._total(candidate, self._scores or ()))
+        total = self._estimated_total(position, worker, estimate.load) if estimate.room else None
+        self._rank(position, total)
         return True
+
+    def _estimated_total(self, position: int, worker: WorkerFacts, load: float) -> float | None:
+        """The sum of a worker's scores; None if a filter rejects it."""
+        candidate = Candidate(position, worker, self._requirements, self._request)
+        for one in self._filters:
+            if one.rejects(candidate):
+                return None
+        candidate.fit, candidate.load = _SOME_FIT, load
+        return self._total(candidate, self._scores or ())
 
     def _evaluate_all(self) -> None:
         for position, worker in list(self._estimated.items()):
