@@ -31,6 +31,7 @@ PACKAGES = (
     "jobrelay.operate",
     "jobrelay.fleet",
     "jobrelay.simulation",
+    "jobrelay.planning",
 )
 INTRODUCTION = """\
 # Python

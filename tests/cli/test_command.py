@@ -40,6 +40,7 @@ def imported_by(*arguments: str) -> set[str]:
         ["get", "--help"],
         ["explain", "--help"],
         ["logs", "--help"],
+        ["simulate", "--help"],
         ["worker", "drain", "--help"],
     ],
 )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _EVERY: Final = 10.0
 """Seconds between two lines about the progress."""
+_FIRST: Final = 2.0
+"""Seconds until the first one."""
 _MOST_NAMESPACES: Final = 20
 
 
@@ -81,7 +83,7 @@ def _run(fleet: FleetPlan, trace: Trace, policy: str, lost_timeout: float) -> Pl
 
 
 def _progress(policy: str, jobs: int) -> Callable[[int], None]:
-    told = time.monotonic()
+    told = time.monotonic() - _EVERY + _FIRST
 
     def progress(done: int) -> None:
         nonlocal told

@@ -23,7 +23,7 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.worker_load import WorkerLoad
 
 _FROZEN_AGAIN = 15.0
-"""When the relay looks again whether most workers are still lost."""
+"""How long it may take the relay to see that no longer most workers are lost."""
 
 
 class PlannedJob:
@@ -54,7 +54,10 @@ class PlannedRelay:
         """The Jobs that have not ended, by number."""
         self._unreported: dict[PlannedWorker, list[Run]] = {}
         """Runs that completed while their worker was out of reach."""
-        self._positions = {worker.name: worker for worker in workers}
+        self._by_name = {worker.name: worker for worker in workers}
+        self._frozen: bool | None = None
+        self._held: dict[PlannedJob, None] = {}
+        """Jobs of lost workers that are not started elsewhere because most workers were lost at once."""
 
     @property
     def unfinished(self) -> Iterable[PlannedJob]:
@@ -104,11 +107,18 @@ class PlannedRelay:
         if left > 0:
             self._pending.placed(job)
             self._clock.call_later(left, partial(self._enqueue, job))
-        elif frozen(map(self._chooser.facts, range(len(self._workers))), self._settings.freeze_window):
+        elif self._is_frozen():
             self._pending.placed(job)
-            self._clock.call_later(_FROZEN_AGAIN, partial(self._enqueue, job))
+            self._held[job] = None
         elif not self._move(job, "it is lost"):
             self._pending.add(job, job.trace.shape.demand.shape)
+
+    def _is_frozen(self) -> bool:
+        """Whether most workers were lost at once; that changes only when a worker is lost or returns."""
+        if self._frozen is None:
+            facts = map(self._chooser.facts, range(len(self._workers)))
+            self._frozen = frozen(facts, self._settings.freeze_window)
+        return self._frozen
 
     def _place(self, job: PlannedJob) -> None:
         shape = job.trace.shape
@@ -117,7 +127,7 @@ class PlannedRelay:
             self._pending.add(job, shape.demand.shape)
             return
         self._pending.placed(job)
-        self._assign(job, self._positions[chosen])
+        self._assign(job, self._by_name[chosen])
 
     def _move(self, job: PlannedJob, why: str) -> bool:
         """Start a Job elsewhere; returns whether there is a worker for it."""
@@ -128,7 +138,7 @@ class PlannedRelay:
             return False
         self._pending.placed(job)
         self._measures.moved(old)
-        self._assign(job, self._positions[chosen])
+        self._assign(job, self._by_name[chosen])
         if old.worker.connected:
             self._runs.stop(old)
             self._pending.retry_soon()
@@ -185,7 +195,7 @@ class PlannedRelay:
     # Incidents
 
     def begin_outage(self, outage: Incident) -> None:
-        worker = self._positions[outage.worker]
+        worker = self._by_name[outage.worker]
         worker.lost_since = self._clock.now()
         if outage.stops:
             self._runs.halt(worker)
@@ -193,7 +203,7 @@ class PlannedRelay:
 
     def end_outage(self, outage: Incident) -> None:
         """The worker answers: runs that were moved away are stopped there, the others are reported."""
-        worker = self._positions[outage.worker]
+        worker = self._by_name[outage.worker]
         worker.lost_since = None
         for run in self._runs.on(worker):
             if self._job_of(run) is None:
@@ -205,15 +215,19 @@ class PlannedRelay:
         self._contact_changed(worker)
 
     def begin_drain(self, drain: Incident) -> None:
-        self._positions[drain.worker].state = State.DRAINING
-        self._contact_changed(self._positions[drain.worker])
+        self._by_name[drain.worker].state = State.DRAINING
+        self._contact_changed(self._by_name[drain.worker])
 
     def end_drain(self, drain: Incident) -> None:
-        self._positions[drain.worker].state = State.OPEN
-        self._contact_changed(self._positions[drain.worker])
+        self._by_name[drain.worker].state = State.OPEN
+        self._contact_changed(self._by_name[drain.worker])
 
     def _contact_changed(self, worker: PlannedWorker) -> None:
         self._worker_changed(worker)
+        self._frozen = None
+        held, self._held = self._held, {}
+        for each in held:
+            self._clock.call_later(_FROZEN_AGAIN, partial(self._enqueue, each))
         for run in self._runs.on(worker):
             if (job := self._job_of(run)) is not None:
                 self._enqueue(job)

@@ -6,6 +6,7 @@ happen. That is two additions for a step however long it lasts. The intervals do
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 from typing import Final
 
@@ -24,17 +25,18 @@ class UseTimeline:
 
     def step(self, worker: int, time: float, amount: float) -> None:
         """The level of a worker changes by an amount."""
-        index = int(time / self.width)
-        while index >= _INTERVALS:
+        while time >= _INTERVALS * self.width:
             self._double()
-            index = int(time / self.width)
+        index = int(time / self.width)
         self._steps[worker][index] += amount
         self._moments[worker][index] += amount * time
 
     def means(self, worker: int, until: float) -> list[float]:
         """The mean level in each interval until a time, the last one up to that time."""
+        while until > _INTERVALS * self.width:
+            self._double()
         steps, moments, width = self._steps[worker], self._moments[worker], self.width
-        count = min(int(until / width) + (until % width > 0), _INTERVALS)
+        count = math.ceil(until / width)
         before = accumulate(steps[:count], initial=0.0)
         means = []
         for index, level in zip(range(count), before, strict=False):

@@ -19,7 +19,7 @@ from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.workloads import WorkloadDemand
 
 from .amounts import floor_milli
-from .nodetotals import NodeResources, NodeTotals
+from .nodetotals import NodeResources, NodeTotals, sum_nodes
 from .requirements import WorkloadRequirements, requirements_of
 
 _MOST_FITS: Final = 512
@@ -87,18 +87,20 @@ class WorkerFit(NamedTuple):
 class _WorkerNodes:
     """The nodes of one worker as of its last capacity, and the fits computed from them."""
 
-    __slots__ = ("capacity", "fits", "nodes")
+    __slots__ = ("_sums", "capacity", "fits", "nodes")
 
     def __init__(self) -> None:
         self.capacity: Capacity | None = None
         self.nodes: list[NodeResources] = []
         self.fits: dict[bytes, tuple[NodeTotals, WorkerFit]] = {}
+        self._sums: Mapping[str, tuple[int, int]] | None = None
 
     def update(self, capacity: Capacity) -> None:
         """Take over a new capacity; nodes that are the same objects as before are not read again."""
         known = {id(info.node): info for info in self.nodes}
         self.nodes = [known.get(id(node)) or NodeResources(node) for node in capacity.nodes]
         self.capacity = capacity
+        self._sums = None
 
     def fit(self, requirements: WorkloadRequirements) -> WorkerFit:
         found = self.fits.get(requirements.key)
@@ -111,6 +113,35 @@ class _WorkerNodes:
         fresh = _fit(requirements, totals)
         self.fits[requirements.key] = (totals, fresh)
         return fresh
+
+    def estimate(self, requirements: WorkloadRequirements) -> FitEstimate | None:
+        """What the sums over all nodes tell about a workload; None if some nodes may not take its pods."""
+        if len(requirements.pod_sets) != 1 or requirements.pod_sets[0].selects_nodes:
+            return None
+        if self._sums is None:
+            self._sums = sum_nodes(self.nodes)
+        if not self._sums:
+            return None
+        (pods,) = requirements.pod_sets
+        room, load = True, 0.0
+        for name, amount in pods.requests:
+            allocatable, free = self._sums.get(name, (0, 0))
+            requested = amount * pods.count
+            if requested > free:
+                room = False
+            share = (allocatable - free + requested) / allocatable if allocatable else 1.0
+            if share > load:
+                load = share
+        return FitEstimate(room, min(load, 1.0))
+
+
+class FitEstimate(NamedTuple):
+    """What is known of a fit without looking at single nodes."""
+
+    room: bool
+    """Whether all pods may fit now; if not, they certainly do not."""
+    load: float
+    """The load of the fit."""
 
 
 class FitCache:
@@ -132,6 +163,16 @@ class FitCache:
 
     def fit(self, requirements: WorkloadRequirements, worker: WorkerFacts) -> WorkerFit | None:
         """How a workload fits on a worker; None if the worker's nodes are not known."""
+        known = self._known(worker)
+        return known.fit(requirements) if known is not None else None
+
+    def estimate(self, requirements: WorkloadRequirements, worker: WorkerFacts) -> FitEstimate | None:
+        """A part of the fit that is quickly found; None if it is not that easy."""
+        known = self._known(worker) if not worker.reserved else None
+        return known.estimate(requirements) if known is not None else None
+
+    def _known(self, worker: WorkerFacts) -> _WorkerNodes | None:
+        """The nodes of a worker, up to date."""
         capacity = worker.capacity
         if capacity.unknown or not capacity.nodes:
             return None
@@ -140,7 +181,7 @@ class FitCache:
             known = self._workers[worker.name] = _WorkerNodes()
         if known.capacity is not capacity:
             known.update(capacity)
-        return known.fit(requirements)
+        return known
 
     def retain(self, workers: Sequence[WorkerFacts]) -> None:
         """Forget workers that are gone, once more are cached than there are."""

@@ -34,6 +34,18 @@ class NodeResources:
         self.free = {name: max(amount - used.get(name, 0), 0) for name, amount in self.allocatable.items()}
 
 
+def sum_nodes(nodes: Sequence[NodeResources]) -> dict[str, tuple[int, int]]:
+    """By resource: allocatable and free on all nodes together; empty if some node does not take every pod."""
+    sums: dict[str, tuple[int, int]] = {}
+    for info in nodes:
+        if info.node.taints or not info.node.schedulable:
+            return {}
+        for name, amount in info.allocatable.items():
+            allocatable, free = sums.get(name, (0, 0))
+            sums[name] = allocatable + amount, free + info.free[name]
+    return sums
+
+
 class NodeTotals:
     """Sums over the nodes of one worker for one set of requirements."""
 
@@ -70,10 +82,12 @@ class NodeTotals:
         total, at, least, fewest = self._total, _HEAD, _MANY, _MANY
         for name, each, _ in self.resources:
             was, now = old.free.get(name, 0), new.free.get(name, 0)
-            held, holds = was // each, now // each
+            held = holds = was // each
+            if was != now:
+                holds = now // each
+                total[at + 1] += now - was
+                total[at + 2] += holds - held
             least, fewest = min(least, held), min(fewest, holds)
-            total[at + 1] += now - was
-            total[at + 2] += holds - held
             at += 4
         total[2] += fewest - least
         return True

@@ -88,11 +88,12 @@ class Placer:
 
         The request may differ from that of the pool in its seed only.
         """
-        if (totals := pool.totals) and not policy.relative:
-            best = max(totals.values()) - EQUAL
-            equal = [pool.at(position) for position, total in totals.items() if total >= best]
-            if all(one.certain for one in equal):
+        if not policy.relative:
+            equal = pool.best()
+            if equal and all(one.certain for one in equal):
                 return _take_turns(equal, request.seed).worker.name
+            if not equal and policy.waits and pool.could_fit():
+                return None
         return self._place(pool, demand, request, policy).chosen
 
     def _place(
