@@ -92,7 +92,7 @@ class Incidents:
             self._promises.unreachable(worker, incident.seconds)
         links = self._links(lambda client, server: client.startswith("relay") and self._random.random() < 0.5)
         for link in links:
-            link.sever(self._random.choice(list(Cut)))
+            link.sever(self._random.choice((Cut.REFUSED, Cut.SILENT, Cut.UNANSWERED)))
         await asyncio.sleep(incident.seconds)
         for link in links:
             link.mend()
