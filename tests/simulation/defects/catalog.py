@@ -26,7 +26,7 @@ from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.unanswered import UnansweredRequests
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
@@ -129,14 +129,9 @@ def uid_not_compared(patch: Patch) -> None:
     patch.setattr(MirrorController, "_decide", decide)
 
 
-def stale_mirror_reported(patch: Patch) -> None:
-    """The status of any mirror is returned, whichever run it is of."""
-
-    def newest(self: WorkloadSnapshot) -> Mirror | None:
-        found = sorted(self.mirrors.values(), key=lambda mirror: (mirror.facts.end is None, mirror.epoch))
-        return found[0] if found and self.assignment is not None else None
-
-    patch.setattr(WorkloadSnapshot, "mirror", property(newest))
+def lease_end_reported(patch: Patch) -> None:
+    """The deadline by which the relay fences a mirror is taken for one of the user."""
+    patch.setattr(reconcile_original, "stopped_by_lease", lambda job, mirror: False)
 
 
 def lost_update(patch: Patch) -> None:
@@ -246,7 +241,7 @@ DEFECTS = (
     Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
     Defect("uid-not-compared", "the mirror of a namesake is taken over", uid_not_compared, ("recreate-original",)),
-    Defect("stale-mirror-reported", "an earlier run is reported (#14521)", stale_mirror_reported, ("isolate",)),
+    Defect("lease-end-reported", "a Job fails by a deadline that it does not have", lease_end_reported, ("isolate",)),
     Defect("lost-update", "originals are written without their version", lost_update, ("disturb", "drain")),
     Defect("commit-assumed", "an assignment that was not written is followed", commit_assumed, ("disturb",)),
     Defect("events-lost", "what happens while a watch is down is missed (#1787)", events_lost_at_reconnect, ("cut",)),
