@@ -6,7 +6,7 @@ Numbers with a # are issues of Kueue, whose MultiKueue does the same job.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobrelay.kube import Cache, KubeError, Object, merge_patch
+from jobrelay.kube import Cache, KubeError, Object, cache, merge_patch
 from jobrelay.kube.objects import Key, decode_list, decode_object
 from jobrelay.relay import mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
 from jobrelay.relay.assignment import Assignment
@@ -26,7 +26,7 @@ from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.unanswered import UnansweredRequests
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
@@ -226,6 +226,35 @@ def deletion_of_any_uid(patch: Patch) -> None:
     patch.setattr(MirrorController, "_delete", delete)
 
 
+def changes_not_reverted(patch: Patch) -> None:
+    """What somebody changes on a mirror stays, and what changes on the original is not forwarded."""
+    real = reconcile_mirror._keep
+
+    def keep(known: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
+        decision = real(known, mirror, name)
+        return NOTHING if isinstance(decision.action, reconcile_mirror.UpdateMirror) else decision
+
+    patch.setattr(reconcile_mirror, "_keep", keep)
+
+
+def silence_trusted(patch: Patch) -> None:
+    """A watch that says nothing is taken for one without news, however long it lasts."""
+    for name in ("idle_deadline", "deadline"):
+        patch.setattr(cache, name, lambda *known: nullcontext())
+
+
+def runs_again(patch: Patch) -> None:
+    """A mirror that is missing is created, also if its original has ended."""
+    real = reconcile_mirror.reconcile_mirror
+
+    def decide(known: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
+        if worker not in known.mirrors:
+            known = replace(known, workload=replace(known.workload, end=None))
+        return real(known, worker, name)
+
+    patch.setattr(mirror_controller, "reconcile_mirror", decide)
+
+
 DEFECTS = (
     Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("drain", "pause")),
     Defect(
@@ -248,6 +277,9 @@ DEFECTS = (
     Defect("restore-unnoticed", "a cache waits for versions that are not there", restore_unnoticed, ("restore",)),
     Defect("not-swept", "a worker that returns keeps stale mirrors (#12813)", returned_worker_not_swept, ("isolate",)),
     Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("disturb",)),
+    Defect("not-reverted", "a mirror that somebody suspends stays so", changes_not_reverted, ("edit-mirror",)),
+    Defect("silence-trusted", "a dead watch is never opened anew (#9968)", silence_trusted, ("disturb",)),
+    Defect("runs-again", "a Job runs again when its mirror is gone (#14734)", runs_again),
     Defect("renewals", "leases are renewed all the time", leases_renewed_all_the_time),
     Defect("any-uid-deleted", "a late deletion hits the next mirror", deletion_of_any_uid, ("disturb", "drain")),
 )
