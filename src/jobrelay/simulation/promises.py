@@ -22,7 +22,7 @@ from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_UID
 _ENDS = frozenset({"Complete", "Failed"})
 _MARGIN = 30.0
 """How much shorter than the timeout an absence may be and still count: more than one may join to a longer one."""
-_NOTICED, _SOON = 20.0, 20.0
+_NOTICED, _SOON = 20.0, 10.0
 """How soon the relay knows that a worker is silent, and how soon a Job starts elsewhere then."""
 
 

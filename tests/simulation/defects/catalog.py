@@ -256,14 +256,14 @@ def runs_again(patch: Patch) -> None:
 
 
 DEFECTS = (
-    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("drain", "pause")),
+    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("stale-leader",)),
     Defect(
         "leader-checked-once", "a paused leader carries out what it decided", leader_checked_once, ("drain", "pause")
     ),
     Defect("epoch-kept", "a new run has the epoch of the one before", epoch_kept, ("isolate",)),
     Defect("hung-worker", "a worker that hangs is taken for a quiet one (#11206)", hung_worker_unnoticed, ("isolate",)),
     Defect("timeout-ignored", "Jobs move when a watch breaks (#11559, #12999)", timeout_ignored, ("isolate", "cut")),
-    Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("isolate", "lost")),
+    Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("write-off",)),
     Defect("freeze-missing", "Jobs move although most workers vanished at once", freeze_missing, ("cut-off",)),
     Defect("other-mirrors-ignored", "a mirror is created beside another one", other_mirrors_ignored, ("drain",)),
     Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
@@ -276,9 +276,9 @@ DEFECTS = (
     Defect("events-lost", "what happens while a watch is down is missed (#1787)", events_lost_at_reconnect, ("cut",)),
     Defect("restore-unnoticed", "a cache waits for versions that are not there", restore_unnoticed, ("restore",)),
     Defect("not-swept", "a worker that returns keeps stale mirrors (#12813)", returned_worker_not_swept, ("isolate",)),
-    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("disturb",)),
+    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("partition",)),
     Defect("not-reverted", "a mirror that somebody suspends stays so", changes_not_reverted, ("edit-mirror",)),
-    Defect("silence-trusted", "a dead watch is never opened anew (#9968)", silence_trusted, ("disturb",)),
+    Defect("silence-trusted", "a dead watch is never opened anew (#9968)", silence_trusted, ("cut",)),
     Defect("runs-again", "a Job runs again when its mirror is gone (#14734)", runs_again),
     Defect("renewals", "leases are renewed all the time", leases_renewed_all_the_time),
     Defect("any-uid-deleted", "a late deletion hits the next mirror", deletion_of_any_uid, ("disturb", "drain")),
