@@ -17,15 +17,10 @@ def drawn(kind: str) -> Incident:
 
 
 @pytest.mark.parametrize("kind", sorted(INCIDENTS))
-def test_an_incident_happens_and_is_told(kind: str) -> None:
+def test_an_incident_happens_and_breaks_nothing_if_it_is_in_the_default_mix(kind: str) -> None:
     outcome = play(Schedule(2, 2, (JOB,), (drawn(kind),)))
     assert any(f"  {kind} " in line for line in outcome.story)
-
-
-@pytest.mark.parametrize("kind", sorted(DEFAULT))
-def test_one_incident_of_the_default_mix_breaks_nothing(kind: str) -> None:
-    outcome = play(Schedule(3, 2, (JOB,), (drawn(kind),)))
-    assert outcome.broken == [], "\n".join(outcome.story)
+    assert kind not in DEFAULT or outcome.broken == [], "\n".join(outcome.story)
 
 
 @pytest.mark.parametrize("worker", ["worker-1", "worker-2"])

@@ -21,6 +21,8 @@ from jobrelay.simulation.schedules import Incident
 
 _LATE = 8.0
 _SLOW = 5.0
+_TAKEOVER = 20.0
+"""How soon another relay leads."""
 
 
 class Incidents:
@@ -45,7 +47,9 @@ class Incidents:
             "crash": self._crash,
             "drain": self._drain,
             "drain-late": self._drain_late,
+            "stale-leader": self._stale_leader,
             "lost": self._lost,
+            "write-off": self._write_off,
             "unregister": self._unregister,
             "repoint": self._repoint,
             "second-name": self._second_name,
@@ -92,7 +96,7 @@ class Incidents:
             self._promises.unreachable(worker, incident.seconds)
         links = self._links(lambda client, server: client.startswith("relay") and self._random.random() < 0.5)
         for link in links:
-            link.sever(self._random.choice(list(Cut)))
+            link.sever(self._random.choice((Cut.REFUSED, Cut.SILENT, Cut.UNANSWERED)))
         await asyncio.sleep(incident.seconds)
         for link in links:
             link.mend()
@@ -215,9 +219,30 @@ class Incidents:
         for link in links:
             link.disturbance = link.create_sent = None
 
+    async def _stale_leader(self, incident: Incident) -> None:
+        holders = [
+            lease["spec"]["holderIdentity"] for lease in self._fleet.management.read("leases.coordination.k8s.io")
+        ]
+        leader = self._fleet.relays.get(holders[0] if holders else "")
+        if leader is None:
+            return
+        self._fleet.loop.pause(leader.process)
+        await asyncio.sleep(_TAKEOVER)
+        self._fleet.registrations.set_state(incident.target, State.DRAINING)
+        await asyncio.sleep(incident.seconds)
+        self._fleet.loop.resume(leader.process)
+        await asyncio.sleep(_TAKEOVER)
+        self._fleet.registrations.set_state(incident.target, State.OPEN)
+
     async def _lost(self, incident: Incident) -> None:
         self._promises.declared_lost(incident.target)
         await self._state(incident, State.LOST)
+
+    async def _write_off(self, incident: Incident) -> None:
+        isolated = asyncio.create_task(self._isolate(incident))
+        await asyncio.sleep(min(self._random.uniform(1.0, 15.0), incident.seconds / 2))
+        await self._lost(incident)
+        await isolated
 
     async def _state(self, incident: Incident, state: State) -> None:
         self._fleet.registrations.set_state(incident.target, state)

@@ -16,13 +16,13 @@ import msgspec
 from jobrelay.cluster.store.store import Change
 from jobrelay.relay.settings import Settings
 from jobrelay.simulation.running import DoubleRun, RunningPods
-from jobrelay.simulation.schedules import Schedule
+from jobrelay.simulation.schedules import Incident, Schedule
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_UID
 
 _ENDS = frozenset({"Complete", "Failed"})
 _MARGIN = 30.0
 """How much shorter than the timeout an absence may be and still count: more than one may join to a longer one."""
-_NOTICED, _SOON = 20.0, 20.0
+_NOTICED, _SOON = 20.0, 10.0
 """How soon the relay knows that a worker is silent, and how soon a Job starts elsewhere then."""
 
 
@@ -70,15 +70,20 @@ _assignments = msgspec.json.Decoder(_Committed)
 
 
 def _hindered_by_workers_only(schedule: Schedule, at: float) -> bool:
-    """Whether some workers had been silent for long at a moment and stayed so, and at least one was never touched."""
-    touched = {incident.target.partition("/")[0] for incident in schedule.incidents}
-    silent = [each for each in schedule.incidents if each.kind == "isolate" or each.target.endswith("/apiserver")]
+    """Whether some workers, but not all, had been silent for long at a moment and stayed so, and nothing else went
+    wrong until then or soon after."""
+    begun = [each for each in schedule.incidents if each.at < at + _SOON]
+    silent = {each.target.partition("/")[0] for each in begun if _is_silent(each, at)}
     return (
-        len(silent) == len(schedule.incidents) > 0
-        and len(touched) < schedule.workers
-        and "management" not in touched
-        and all(each.at + _NOTICED < at and at + _SOON < each.at + each.seconds for each in silent)
+        all(_is_silent(each, at) for each in begun)
+        and 0 < len(silent) < schedule.workers
+        and "management" not in silent
     )
+
+
+def _is_silent(incident: Incident, at: float) -> bool:
+    silences = incident.kind == "isolate" or incident.target.endswith("/apiserver")
+    return silences and incident.at + _NOTICED < at and at + _SOON < incident.at + incident.seconds
 
 
 class Promises:

@@ -6,7 +6,7 @@ Numbers with a # are issues of Kueue, whose MultiKueue does the same job.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobrelay.kube import Cache, KubeError, Object, merge_patch
+from jobrelay.kube import Cache, KubeError, Object, cache, merge_patch
 from jobrelay.kube.objects import Key, decode_list, decode_object
 from jobrelay.relay import mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
 from jobrelay.relay.assignment import Assignment
@@ -129,14 +129,9 @@ def uid_not_compared(patch: Patch) -> None:
     patch.setattr(MirrorController, "_decide", decide)
 
 
-def stale_mirror_reported(patch: Patch) -> None:
-    """The status of any mirror is returned, whichever run it is of."""
-
-    def newest(self: WorkloadSnapshot) -> Mirror | None:
-        found = sorted(self.mirrors.values(), key=lambda mirror: (mirror.facts.end is None, mirror.epoch))
-        return found[0] if found and self.assignment is not None else None
-
-    patch.setattr(WorkloadSnapshot, "mirror", property(newest))
+def lease_end_reported(patch: Patch) -> None:
+    """The deadline by which the relay fences a mirror is taken for one of the user."""
+    patch.setattr(reconcile_original, "stopped_by_lease", lambda job, mirror: False)
 
 
 def lost_update(patch: Patch) -> None:
@@ -231,28 +226,60 @@ def deletion_of_any_uid(patch: Patch) -> None:
     patch.setattr(MirrorController, "_delete", delete)
 
 
+def changes_not_reverted(patch: Patch) -> None:
+    """What somebody changes on a mirror stays, and what changes on the original is not forwarded."""
+    real = reconcile_mirror._keep
+
+    def keep(known: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
+        decision = real(known, mirror, name)
+        return NOTHING if isinstance(decision.action, reconcile_mirror.UpdateMirror) else decision
+
+    patch.setattr(reconcile_mirror, "_keep", keep)
+
+
+def silence_trusted(patch: Patch) -> None:
+    """A watch that says nothing is taken for one without news, however long it lasts."""
+    for name in ("idle_deadline", "deadline"):
+        patch.setattr(cache, name, lambda *known: nullcontext())
+
+
+def runs_again(patch: Patch) -> None:
+    """A mirror that is missing is created, also if its original has ended."""
+    real = reconcile_mirror.reconcile_mirror
+
+    def decide(known: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
+        if worker not in known.mirrors:
+            known = replace(known, workload=replace(known.workload, end=None))
+        return real(known, worker, name)
+
+    patch.setattr(mirror_controller, "reconcile_mirror", decide)
+
+
 DEFECTS = (
-    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("drain", "pause")),
+    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("stale-leader",)),
     Defect(
         "leader-checked-once", "a paused leader carries out what it decided", leader_checked_once, ("drain", "pause")
     ),
     Defect("epoch-kept", "a new run has the epoch of the one before", epoch_kept, ("isolate",)),
     Defect("hung-worker", "a worker that hangs is taken for a quiet one (#11206)", hung_worker_unnoticed, ("isolate",)),
     Defect("timeout-ignored", "Jobs move when a watch breaks (#11559, #12999)", timeout_ignored, ("isolate", "cut")),
-    Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("isolate", "lost")),
+    Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("write-off",)),
     Defect("freeze-missing", "Jobs move although most workers vanished at once", freeze_missing, ("cut-off",)),
     Defect("other-mirrors-ignored", "a mirror is created beside another one", other_mirrors_ignored, ("drain",)),
     Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
     Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
     Defect("uid-not-compared", "the mirror of a namesake is taken over", uid_not_compared, ("recreate-original",)),
-    Defect("stale-mirror-reported", "an earlier run is reported (#14521)", stale_mirror_reported, ("isolate",)),
+    Defect("lease-end-reported", "a Job fails by a deadline that it does not have", lease_end_reported, ("isolate",)),
     Defect("lost-update", "originals are written without their version", lost_update, ("disturb", "drain")),
     Defect("commit-assumed", "an assignment that was not written is followed", commit_assumed, ("disturb",)),
     Defect("events-lost", "what happens while a watch is down is missed (#1787)", events_lost_at_reconnect, ("cut",)),
     Defect("restore-unnoticed", "a cache waits for versions that are not there", restore_unnoticed, ("restore",)),
     Defect("not-swept", "a worker that returns keeps stale mirrors (#12813)", returned_worker_not_swept, ("isolate",)),
-    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("disturb",)),
+    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("partition",)),
+    Defect("not-reverted", "a mirror that somebody suspends stays so", changes_not_reverted, ("edit-mirror",)),
+    Defect("silence-trusted", "a dead watch is never opened anew (#9968)", silence_trusted, ("cut",)),
+    Defect("runs-again", "a Job runs again when its mirror is gone (#14734)", runs_again),
     Defect("renewals", "leases are renewed all the time", leases_renewed_all_the_time),
     Defect("any-uid-deleted", "a late deletion hits the next mirror", deletion_of_any_uid, ("disturb", "drain")),
 )
