@@ -290,3 +290,8 @@ async def test_a_lease_is_renewed_at_its_version_only() -> None:
         assert (await sides.ask("PUT", f"{path}/relay", last))[1] == last
         for change in ({"leaseDurationSeconds": 0}, {"holderIdentity": 7}, {"strategy": "x"}, {"holderIdentity": None}):
             await sides.ask("PUT", f"{path}/relay", last | {"spec": spec | change})
+        await sides.ask("PATCH", f"{path}/relay", {"spec": {"renewTime": "2026-01-01T00:00:00.000001Z"}}, MERGE)
+        for time in ("2026-01-01T00:00:00.000002Z", "2026-02-30T00:00:00.000000Z", "2026-01-01T01:00:00+01:00", "soon"):
+            _, last = await sides.ask("GET", f"{path}/relay")
+            await sides.ask("PUT", f"{path}/relay", last | {"spec": spec | {"renewTime": time}})
+        await sides.ask("PUT", f"{path}/relay", last | {"spec": spec | {"leaseTransitions": 2**31}})

@@ -50,3 +50,9 @@ def test_a_run_is_the_same_when_it_is_played_again(server: ApiServerKind) -> Non
     schedule = Schedule(4, 2, (JobPlan("job-1", at=5, seconds=30, fenced=False),), (crash,), server)
     first, second = play(schedule), play(schedule)
     assert (first.digest, first.steps) == (second.digest, second.steps)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_schedule_takes_the_same_course_on_both_servers(seed: int) -> None:
+    model, embedded = (play(draw(seed, server=server)) for server in (ApiServerKind.MODEL, ApiServerKind.EMBEDDED))
+    assert (model.story, model.seconds, model.steps) == (embedded.story, embedded.seconds, embedded.steps)

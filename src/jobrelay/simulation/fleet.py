@@ -22,6 +22,8 @@ from jobrelay.simulation.network import Network
 from jobrelay.simulation.schedules import ApiServerKind
 
 NAMESPACE = "jobrelay-system"
+RETRY_PERIOD = 4.0
+"""Of the election: twice the usual one, since renewals would be half of all requests."""
 
 
 class Registrations:
@@ -112,6 +114,7 @@ class RelayReplica:
                 "jobrelay",
                 NAMESPACE,
                 self.name,
+                retry_period=RETRY_PERIOD,
                 clock=self.clock,
                 random=Random(fleet.random.random()),
             )

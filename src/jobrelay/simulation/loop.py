@@ -30,6 +30,9 @@ class Process:
         self.paused = False
         self.ended = False
         self.ready: deque[asyncio.Handle] = deque()
+        self.context = Context()
+        """What callbacks of this process run in that are not part of a task."""
+        self.context.run(_process.set, self)
 
     def __repr__(self) -> str:
         return f"<Process {self.name}>"
@@ -79,9 +82,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def call_in(self, process: Process, seconds: float, callback: Callable[[], object]) -> None:
         """Call something as part of a process, after a while."""
-        context = Context()
-        context.run(_process.set, process)
-        self.call_later(seconds, callback, context=context)
+        self.call_later(seconds, callback, context=process.context)
 
     def pause(self, process: Process) -> None:
         """Let it stand still, between any two of its steps; timers that fall due wait for it."""
@@ -165,11 +166,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
         process.ready.append(handle)
 
     def _run_once(self) -> None:
+        while not self._stopping:  # type: ignore[attr-defined]
+            if self._runnable:
+                self._step()
+            else:
+                self._advance()
+
+    def _step(self) -> None:
+        """Run the next callback of one of the processes that can run."""
         runnable = self._runnable
-        if not runnable:
-            self._advance()
-            return
-        at = self._random.randrange(len(runnable)) if len(runnable) > 1 else 0
+        at = int(self._random.random() * len(runnable)) if len(runnable) > 1 else 0
         process = runnable[at]
         handle = process.ready.popleft()
         if not process.ready:

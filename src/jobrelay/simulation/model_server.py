@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import re
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from jobrelay.cluster.apiserver import body, errors, patching, represent, storage, writes
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
@@ -32,13 +36,16 @@ _TEXT: Final = Headers({"Cache-Control": "no-cache, private", "Content-Type": "t
 _LEASES: Final = "leases.coordination.k8s.io"
 _MODELLED: Final = frozenset({"jobs.batch", "pods", "nodes", "events", "configmaps", "secrets", _LEASES})
 """The kinds whose writes take the short way."""
-_LEASE_SPEC: Final = {
-    "holderIdentity": str,
-    "leaseDurationSeconds": int,
-    "acquireTime": str,
-    "renewTime": str,
-    "leaseTransitions": int,
+_MERGE: Final = "application/merge-patch+json"
+_TIME: Final = re.compile(r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z")
+_LEASE_SPEC: Final[dict[str, Callable[[Any], bool]]] = {
+    "holderIdentity": lambda value: type(value) is str,
+    "leaseDurationSeconds": lambda value: type(value) is int and 0 < value < 2**31,
+    "acquireTime": lambda value: type(value) is str and _TIME.fullmatch(value) is not None,
+    "renewTime": lambda value: type(value) is str and _TIME.fullmatch(value) is not None,
+    "leaseTransitions": lambda value: type(value) is int and 0 <= value < 2**31,
 }
+"""What the fields of a Lease look like in an election; other values are left to the embedded server."""
 _REQUESTER: Final = context.RequestUser(ADMIN.name, ADMIN.uid, ADMIN.groups, ADMIN.extra)
 
 
@@ -88,7 +95,7 @@ class ModelServer:
             case "PUT":
                 return bool(route.name)
             case "PATCH":
-                return bool(route.name) and _media(request) in (patching.STRATEGIC, "application/merge-patch+json")
+                return bool(route.name) and _media(request) in (patching.STRATEGIC, _MERGE)
         return False
 
     def _get(self, route: Route) -> Response:
@@ -102,7 +109,7 @@ class ModelServer:
     # Writes
 
     def _write(self, route: Route, request: Request) -> tuple[bytes, bool]:
-        if request.method == "PUT" and route.served.key == _LEASES and (renewed := self._renew(route, request)):
+        if route.served.key == _LEASES and (renewed := self._renew(route, request)):
             return renewed, False
         context.current.set(context.RequestContext(self._context.now(), _REQUESTER))
         headers = {"content-type": (_media(request),)}
@@ -138,16 +145,32 @@ class ModelServer:
     def _renew(self, route: Route, request: Request) -> bytes | None:
         """Store a Lease in which nothing but its spec is changed, at its version; None if this is not all."""
         item = self._store.get(_LEASES, route.namespace, route.name)
-        if item is None or "?" in request.path:
+        if item is None or "?" in request.path or not request.body:
             return None
-        old, new = represent.stored(item.raw), represent.stored(request.body or b"{}")
-        spec = new.get("spec")
-        if new.get("metadata") != old["metadata"] or "deletionTimestamp" in old["metadata"] or not _is_plain(spec):
+        old = represent.stored(item.raw)
+        spec = _renewed_spec(request, old)
+        if spec is None or "deletionTimestamp" in old["metadata"]:
             return None
         if spec == old["spec"]:
             return item.raw
         changed = {"metadata": old["metadata"], "spec": spec}
         return storage.put(self._store, _LEASES, route.namespace, route.name, changed)
+
+
+def _renewed_spec(request: Request, old: Obj) -> Obj | None:
+    """The spec of a Lease after a request that changes only its spec, to values that need no second look."""
+    try:
+        sent = msgspec.json.decode(request.body or b"")
+    except msgspec.DecodeError:
+        return None
+    spec = sent.get("spec") if isinstance(sent, dict) else None
+    if not isinstance(spec, dict) or not all(name in _LEASE_SPEC and _LEASE_SPEC[name](spec[name]) for name in spec):
+        return None
+    if request.method == "PUT" and sent.get("metadata") == old["metadata"]:
+        return spec
+    if request.method == "PATCH" and _media(request) == _MERGE and set(sent) == {"spec"}:
+        return {**old["spec"], **spec}
+    return None
 
 
 def _media(request: Request) -> str:
@@ -159,16 +182,6 @@ def _read(request: ApiRequest, served: ServedResource) -> ProposedObject:
     proposed = body.read(request, served, "Ignore")
     served.strategy.default(proposed.obj)
     return proposed._replace(tracked=True)
-
-
-def _is_plain(spec: Any) -> bool:
-    """Whether the spec of a Lease has fields of an election only, with values that need no second look."""
-    return (
-        isinstance(spec, dict)
-        and all(type(value) is _LEASE_SPEC.get(name) for name, value in spec.items())
-        and spec.get("leaseDurationSeconds", 0) > 0
-        and spec.get("leaseTransitions", -1) >= 0
-    )
 
 
 @functools.lru_cache(4096)

@@ -17,7 +17,7 @@ def run_all(run: Callable[[int], _Result], seeds: Sequence[int], processes: int)
     if processes == 1 or len(seeds) <= _RUNS_AT_ONCE:
         yield from map(run, seeds)
         return
-    with multiprocessing.Pool(processes, _leave_interrupts_to_parent) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, _leave_interrupts_to_parent) as pool:
         yield from pool.imap(run, seeds, _RUNS_AT_ONCE)
 
 

@@ -14,7 +14,7 @@ from jobrelay.apimachinery.times import format_micro_time, format_time
 from jobrelay.cluster.node.settings import NodeSettings
 from jobrelay.kube import Client
 from jobrelay.kube.clock import Clock, sleep
-from jobrelay.kube.errors import AlreadyExists, KubeError
+from jobrelay.kube.errors import AlreadyExists, KubeError, NotFound
 from jobrelay.kube.objects import Object
 from jobrelay.kube.patch import merge_patch, strategic_patch
 from jobrelay.kube.resource import LEASES, NODES
@@ -126,8 +126,8 @@ class NodeRegistrar:
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}
         try:
             try:
-                await self._client.create(LEASES, lease, _LEASES)
-            except AlreadyExists:
                 await self._client.patch(LEASES, name, merge_patch({"spec": spec}), _LEASES)
+            except NotFound:
+                await self._client.create(LEASES, lease, _LEASES)
         except KubeError:
             return  # the next heartbeat tries again
