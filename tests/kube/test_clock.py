@@ -65,6 +65,21 @@ async def test_system_clock_sleeps_and_reads_utc() -> None:
     assert clock.now().tzinfo is UTC
 
 
+def test_no_timer_of_uvloop_fires_before_its_time() -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def early() -> list[float]:
+        clock, found = SystemClock(), []
+        for seconds in (0.0006, 0.0014, 0.0026) * 5:
+            due = clock.monotonic() + seconds
+            await sleep(clock, seconds)
+            found.append(clock.monotonic() - due)
+        return [late for late in found if late < 0]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(early()) == []
+
+
 def test_times_are_written_as_kubernetes_reads_them() -> None:
     moment = datetime(2026, 1, 2, 4, 4, 5, tzinfo=timezone(timedelta(hours=1)))
     assert format_time(moment) == "2026-01-02T03:04:05Z"

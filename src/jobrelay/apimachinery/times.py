@@ -122,7 +122,13 @@ def canonical_micro_time(text: str) -> str:
 
 def format_time(time: dt.datetime) -> str:
     utc = time if time.tzinfo is UTC else time.astimezone(UTC)
-    return _WRITTEN % (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
+    return _written(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
+
+
+@functools.lru_cache(maxsize=64)
+def _written(*parts: int) -> str:
+    """Most times that are written are of the present second."""
+    return _WRITTEN % parts
 
 
 def shifted(moment: dt.datetime, seconds: int) -> dt.datetime:

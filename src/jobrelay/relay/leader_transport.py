@@ -26,8 +26,7 @@ class LeaderTransport:
         if request.method == "GET":
             return await self._inner.send(request)
         self._check()
-        guarded = Request(request.method, request.path, request.headers, request.body, self._check)
-        return await self._inner.send(guarded)
+        return await self._inner.send(request.guarded(self._check))
 
     def _check(self) -> None:
         if not self._leads():
