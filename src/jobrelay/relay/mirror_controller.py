@@ -128,12 +128,12 @@ class MirrorController:
 
     async def _carry_out(self, ref: WorkloadRef, snapshot: WorkloadSnapshot | None, decision: MirrorDecision) -> None:
         match decision.action:
-            case CreateMirror(body, releases):
+            case CreateMirror(body, releases=releases):
                 assert snapshot is not None
                 if releases:
                     self._state.record(snapshot.original.uid).release_sent()
                 await self._create(ref, snapshot, dict(body))
-            case UpdateMirror(mirror, patch, releases):
+            case UpdateMirror(mirror, patch, releases=releases):
                 assert snapshot is not None
                 await self._update(ref, snapshot, mirror, dict(patch), releases=releases)
             case DeleteMirror():
