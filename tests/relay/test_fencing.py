@@ -20,7 +20,7 @@ from jobrelay.relay.reconcile_original import (
     WriteStatus,
     reconcile_original,
 )
-from tests.relay.snapshots import ADAPTER, NOW, ago, failed, job, mirror, running, snapshot, worker
+from tests.relay.snapshots import ADAPTER, NOW, ago, complete, failed, job, mirror, running, snapshot, worker
 
 FENCED = {"jobrelay.dev/fencing": "true"}
 A, B, C = worker("a"), worker("b"), worker("c")
@@ -178,6 +178,18 @@ class TestClock:
         act = on_a(fenced(), mirror(status=running(50), activeDeadlineSeconds=170), worker("a", clock=back), lease=120)
         assert isinstance(act.action, UpdateMirror)
         assert act.action.patch == {"spec": {"activeDeadlineSeconds": 130}}
+
+    def test_what_is_left_of_the_users_deadline_is_reckoned_in_the_workers_clock(self) -> None:
+        hours = worker("a", clock=ClockReading(ago(7200)))
+        original = job(cluster="a", epoch=2, status=running(7400), activeDeadlineSeconds=1000)
+        act = on_a(original, None, hours).action
+        assert isinstance(act, CreateMirror)
+        assert act.body["spec"]["activeDeadlineSeconds"] == 800
+
+    def test_a_finished_mirror_is_kept_by_the_workers_clock(self) -> None:
+        hours = worker("a", clock=ClockReading(ago(7200)))
+        original = job(cluster="a", status=complete(7300))
+        assert on_a(original, mirror(status=complete(7300)), hours, keep_finished=600).requeue_after == 500
 
     def test_without_a_clock_nothing_is_renewed(self) -> None:
         found = mirror(status=running(250), activeDeadlineSeconds=300)

@@ -260,6 +260,14 @@ async def test_a_finished_job_costs_at_most_five_writes_or_seven_if_it_is_fenced
         assert len([each for each in writes if "/events" not in each]) <= most, writes
 
 
+async def test_a_release_that_the_worker_refuses_is_told_and_tried_again(fleet: MakeFleet) -> None:
+    async with fleet(1, fencing=True, ask_again=0.5) as it:
+        it.links[ONE].add(FORBIDDEN, "PATCH *", times=2)
+        await it.submit(seconds=0.1)
+        assert (await it.finished())["succeeded"] == 1
+        await it.until(lambda: told(it, frozenset({"ForwardRefused"})))
+
+
 async def test_a_cordoned_worker_gets_nothing_new(fleet: MakeFleet) -> None:
     async with fleet() as it:
         specs = it.source.specs
