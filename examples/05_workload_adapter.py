@@ -98,6 +98,9 @@ class RenderAdapter:
     def pod_owner(self, pod: Object) -> str:
         return ""  # this controller runs no pods; most give them an owner reference to the workload
 
+    def pod_selector(self, mirror: str) -> str:
+        return ""  # nor has it a label for them
+
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
         return Urgency.SOON if status.get("phase") == _status(original).get("phase") else Urgency.NOW
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -81,6 +83,13 @@ async def test_refusals_come_with_their_reasons(client: Client) -> None:
         await client.update(CONFIGMAPS, stale.raw)
     with pytest.raises(Invalid, match=r"spec\.managedBy"):
         await client.create(JOBS, job(managedBy="not a path"))
+
+
+async def test_every_answer_tells_the_time(transport: Transport) -> None:
+    for path in ("/readyz", "/apis/batch/v1/jobs", "/nowhere"):
+        async with await transport.send(Request("GET", path)) as response:
+            told = parsedate_to_datetime(response.headers["date"])
+            assert abs((datetime.now(UTC) - told).total_seconds()) < 60
 
 
 async def test_warnings_come_through(transport: Transport) -> None:

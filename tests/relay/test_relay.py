@@ -332,10 +332,36 @@ async def test_the_lease_of_a_fenced_job_is_renewed(fleet: MakeFleet) -> None:
         assert "activeDeadlineSeconds" not in (await it.job())["spec"]
 
 
+async def test_a_fenced_job_shows_no_suspension_but_its_users(fleet: MakeFleet) -> None:
+    async with fleet(1, lease=30.0) as it:
+        seen: list[Any] = []
+        watching = asyncio.create_task(_conditions(it, seen))
+        await it.submit(template=fenced_template(), annotations=FENCED)
+        where = await it.runs()
+        mirror = (await it.mirrors())[where].decode()
+        assert [(one["type"], one["status"]) for one in mirror["status"]["conditions"]] == [("Suspended", "False")]
+        assert seen == []
+        await it.client.patch(JOBS, "train", merge_patch({"spec": {"suspend": True}}), "default")
+        await it.until(lambda: has(it, "Suspended", "True"))
+        await it.client.patch(JOBS, "train", merge_patch({"spec": {"suspend": False}}), "default")
+        await it.until(lambda: has(it, "Suspended", "False"))
+        await it.until(lambda: counts(it, active=1))
+        watching.cancel()
+        assert (await it.place(), len(await it.mirrors())) == (where, 1)
+
+
+async def _conditions(it: Fleet, seen: list[Any]) -> None:
+    """Collect the conditions that an original ever has."""
+    async with it.client.watch(JOBS, "default") as events:
+        async for event in events:
+            if event.object is not None:
+                seen += event.object.decode().get("status", {}).get("conditions", ())
+
+
 async def test_a_fenced_job_on_a_worker_that_is_cut_off_stops_there_before_it_starts_elsewhere(
     fleet: MakeFleet,
 ) -> None:
-    async with fleet(3, lost_timeout=0.5, lease=3.0, margin=1.0) as it:
+    async with fleet(3, lost_timeout=0.5, lease=3.0, margin=4.0) as it:
         await it.submit(template=fenced_template(), annotations=FENCED)
         lost = await it.runs()
         it.links[lost].partition()

@@ -233,8 +233,11 @@ def _listen(link: FaultyTransport, seen: list[str]) -> None:
     link._inner = Listening()
 
 
-async def test_a_finished_job_costs_at_most_five_writes(fleet: MakeFleet) -> None:
-    async with fleet(keep_finished=0.5) as it:
+@pytest.mark.parametrize(("fencing", "most"), [(False, 5), (True, 7)])
+async def test_a_finished_job_costs_at_most_five_writes_or_seven_if_it_is_fenced(
+    fencing: bool, most: int, fleet: MakeFleet
+) -> None:
+    async with fleet(keep_finished=0.5, fencing=fencing) as it:
         for number in range(8):  # so that both workers have taken one of that shape
             await it.submit(f"job-{number}", seconds=0.5)
         for number in range(8):
@@ -254,7 +257,15 @@ async def test_a_finished_job_costs_at_most_five_writes(fleet: MakeFleet) -> Non
             for each in seen
             if (not each.startswith("GET") and "train" in each) or ("POST" in each and "/jobs" in each)
         ]
-        assert len([each for each in writes if "/events" not in each]) <= 5, writes
+        assert len([each for each in writes if "/events" not in each]) <= most, writes
+
+
+async def test_a_release_that_the_worker_refuses_is_told_and_tried_again(fleet: MakeFleet) -> None:
+    async with fleet(1, fencing=True, ask_again=0.5) as it:
+        it.links[ONE].add(FORBIDDEN, "PATCH *", times=2)
+        await it.submit(seconds=0.1)
+        assert (await it.finished())["succeeded"] == 1
+        await it.until(lambda: told(it, frozenset({"ForwardRefused"})))
 
 
 async def test_a_cordoned_worker_gets_nothing_new(fleet: MakeFleet) -> None:

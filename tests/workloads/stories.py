@@ -129,9 +129,11 @@ class Story:
         else:
             worker.move(self.chance, failures=self.failures)
 
-    def _parameters(self) -> MirrorParameters:
+    def _parameters(self, mirror: Obj | None = None) -> MirrorParameters:
+        """A fenced mirror is created suspended and released later."""
         lease = self.chance.randint(20, 600) if self.fenced else None
-        return MirrorParameters("manager", self.epoch, self.original["metadata"]["name"], lease)
+        held = self.fenced and (mirror is None or (mirror["spec"]["suspend"] and self.chance.random() < 0.5))
+        return MirrorParameters("manager", self.epoch, self.original["metadata"]["name"], lease, held)
 
     def _return(self, worker: Worker) -> None:
         self.seen = self.chance.randint(self.seen, len(worker.versions) - 1) if self.chance.random() < 0.3 else -1
@@ -151,7 +153,7 @@ class Story:
         self.original = new
 
     def _forward(self, worker: Worker) -> None:
-        patch = ADAPTER.mirror_patch(as_object(self.original), as_object(worker.job), self._parameters())
+        patch = ADAPTER.mirror_patch(as_object(self.original), as_object(worker.job), self._parameters(worker.job))
         if patch is not None and not worker.finished:
             assert worker.patch(patch) == []
 

@@ -101,6 +101,9 @@ class TestMirror:
         body = mirror(job(activeDeadlineSeconds=100), MirrorParameters("manager", 1, "j", given))
         assert body["spec"]["activeDeadlineSeconds"] == wanted
 
+    def test_it_is_suspended_if_the_relay_holds_it_back(self) -> None:
+        assert mirror(job(), MirrorParameters("manager", 1, "j", 60, suspend=True))["spec"]["suspend"]
+
 
 class TestForward:
     def test_a_fresh_mirror_is_in_line(self) -> None:
@@ -149,6 +152,15 @@ class TestForward:
         original = job(activeDeadlineSeconds=100)
         assert forward(original, mirror_of(original), MirrorParameters("manager", 3, "j", 60)) == {
             "spec": {"activeDeadlineSeconds": 60}
+        }
+
+    def test_a_mirror_that_is_held_back_stays_as_it_is_until_it_is_released(self) -> None:
+        original = job(template=LABELLED)
+        copy = mirror_of(original, suspend=True, activeDeadlineSeconds=60)
+        original["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+        assert forward(original, copy, MirrorParameters("manager", 3, "j", 60, suspend=True)) is None
+        assert forward(original, copy, MirrorParameters("manager", 3, "j", 60)) == {
+            "spec": {"suspend": False, "template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
         }
 
     def test_scaling_completions_and_then_parallelism_takes_two_steps(self) -> None:

@@ -85,7 +85,10 @@ class Lease:
 def deadline(
     job: Workload, mirror: Workload | None, lease: Lease | None, now: datetime, *, rests: bool = False
 ) -> int | None:
-    """The deadline that a mirror should have now, in seconds after its start; None for no deadline."""
+    """The deadline that a mirror should have now, in seconds after its start; None for no deadline.
+
+    `now` is the time by its worker's clock.
+    """
     own = _own_deadline(job, mirror, now)
     leased = lease.renewed(mirror, rests=rests) if lease is not None else None
     return min((each for each in (own, leased) if each is not None), default=None)

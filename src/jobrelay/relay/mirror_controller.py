@@ -318,7 +318,7 @@ class MirrorController:
     ) -> None:
         record = self._state.record(snapshot.original.uid)
         generations = f"{snapshot.original.metadata.generation}/{mirror.obj.metadata.generation}"
-        if record.unforwarded == generations:
+        if record.unforwarded == generations and not releases:
             return
         resource, name = snapshot.adapter.resource, mirror.obj.name
         change = {**patch, "metadata": {**patch.get("metadata", {}), "uid": mirror.obj.uid}}
@@ -340,6 +340,8 @@ class MirrorController:
             self._metrics.mirrors.labels(self._worker.name, "update", "refused").inc()
             note = f"{self._worker.name} refused a change of the mirror: {error}"
             self._recorder.record(snapshot.original, [EventNote("ForwardRefused", note, "Warning")])
+            if releases:
+                self._queue.queue.add_after(ref, self._state.settings.ask_again)
             return
         self._metrics.mirrors.labels(self._worker.name, "update", "success").inc()
         self._worker.mirrors[resource].observe(new)

@@ -128,7 +128,8 @@ def _until_let_go(snapshot: WorkloadSnapshot) -> float | None:
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
     if mirror.facts.end is not None:
-        return _after_end(mirror, snapshot.settings, snapshot.now, reported=snapshot.workload.end is not None)
+        now = snapshot.time_on(mirror.worker)
+        return _after_end(mirror, snapshot.settings, now, reported=snapshot.workload.end is not None)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
     parameters = mirror_parameters(snapshot, mirror, name, snapshot.proof(mirror.worker, name))
@@ -164,5 +165,6 @@ def mirror_parameters(
     held = snapshot.lease is not None and (
         mirror is None or (mirror.facts.suspended and snapshot.obstacle(mirror) != "")
     )
-    ends = deadline(snapshot.workload, facts, snapshot.lease, snapshot.now, rests=held)
+    now = snapshot.time_on(snapshot.runs_on)
+    ends = deadline(snapshot.workload, facts, snapshot.lease, now, rests=held)
     return MirrorParameters(snapshot.settings.origin, epoch, name, ends, held, proof)

@@ -374,8 +374,9 @@ def _return(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     """Write the status back: at once if more than counts changed, otherwise together with the next change."""
     facts = mirror.facts
     if snapshot.lease is not None and facts.suspended and facts.end is None and not snapshot.workload.suspended:
-        why = snapshot.obstacle(mirror)
-        sentence = f"Its mirror on {mirror.worker} is held back{f': {why}' if why else ', and is being released'}."
+        failed = f"; the last attempt failed: {snapshot.last_error}" if snapshot.last_error else ""
+        why = f": {found}" if (found := snapshot.obstacle(mirror)) else f", and is being released{failed}"
+        sentence = f"Its mirror on {mirror.worker} is held back{why}."
         return OriginalDecision(Stage.MIRRORING, sentence)
     status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)
     stage, sentence = Stage.RUNNING, _where(snapshot, mirror)

@@ -116,6 +116,11 @@ class WorkloadSnapshot:
             return "the record of its start has to be removed first"
         return self.clock_problem(mirror.worker)
 
+    def time_on(self, worker: str) -> datetime:
+        """The time by a worker's clock, which its mirrors are dated by; by our own if that is unknown."""
+        facts = self.workers.get(worker)
+        return facts.clock.earliest if facts is not None and facts.clock is not None else self.now
+
     def clock_problem(self, worker: str) -> str:
         """Why a worker's clock does not allow leases there; empty if it does."""
         return clock_problem(self.workers[worker].clock if worker in self.workers else None, self.settings.margin)

@@ -139,6 +139,27 @@ async def test_a_loss_from_before_goes_on_until_the_worker_answers(clock: FakeCl
         assert w.link.lost_since is None
 
 
+async def test_silence_counts_from_when_this_process_could_not_reach_the_worker(clock: FakeClock) -> None:
+    began = clock.now()
+    refused = WorkerSpec("w1", RejectedKubeconfig("BadKubeConfig", "load client config failed: no Secret"))
+    async with worker(clock, spec=refused, loss=Loss(began - timedelta(hours=1), "gone")) as w:
+        await advance(clock, 30)
+        assert w.link.facts().silent_since == began
+        w.link.update_spec(WorkerSpec("w1", kubeconfig_access()))
+        await settle(clock)
+        assert w.link.facts().silent_since is None
+        w.faults.add(Hang(), times=None)
+        await advance(clock, 20.5)
+        assert w.link.facts().silent_since == w.link.lost_since == clock.now() - timedelta(seconds=5.5)
+
+
+async def test_the_time_there_is_known(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        found = w.link.facts().clock
+        assert found is not None
+        assert found.uncertain < 1.5
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

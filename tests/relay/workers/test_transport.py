@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
@@ -71,6 +72,21 @@ async def test_an_error_of_a_gateway_is_no_sign_of_life(clock: FakeClock) -> Non
     await clock.advance(5)
     await (await made.send(LIST)).close()
     assert made.heard_at == 0
+
+
+async def test_the_time_there_is_read_from_answers_but_not_from_those_of_a_gateway(clock: FakeClock) -> None:
+    class Dated(Canned):
+        async def send(self, request: Request) -> Response:
+            return Response(self.status, {"Date": "Thu, 01 Jan 2026 00:02:00 GMT"}, b"{}")
+
+    made = WorkerTransport(clock)
+    await made.switch(Dated(status=502))
+    await made.send(LIST)
+    assert made.worker_clock.reading is None
+    await made.switch(Dated())
+    await made.send(LIST)
+    assert made.worker_clock.reading is not None
+    assert made.worker_clock.reading.earliest == clock.now() + timedelta(seconds=120)
 
 
 async def test_a_way_is_closed_when_its_last_answer_was_read(clock: FakeClock) -> None:
