@@ -7,7 +7,7 @@ depends on the result is told apart, since it can only be charged afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.functions import Overload
@@ -63,15 +63,14 @@ def _regex(text: int, pattern: int) -> int:
 
 def _traversal(value: Any) -> int:
     """What it takes to visit everything inside a value."""
-    if isinstance(value, str):
+    kind = kind_of(value)
+    if kind == "string":
         return len(value.encode("utf-8", "surrogatepass")) // 10
-    if isinstance(value, bytes):
+    if kind == "bytes":
         return len(value) // 10
-    if isinstance(value, Mapping):
+    if kind == "map":
         return sum(_traversal(key) + _traversal(value[key]) for key in value)
-    if isinstance(value, Sequence):
-        return sum(map(_traversal, value))
-    return 1
+    return sum(map(_traversal, value)) if kind == "list" else 1
 
 
 def _smaller(a: Any, b: Any) -> int:
