@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from jobrelay.planning import SyntheticTrace, parse_synthetic, run_plan
 from jobrelay.planning.measures import jain
-from jobrelay.relay.placement import PolicyError
+from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.placement import PlacementRequest, PolicyError, Rejection
+from jobrelay.workloads import WorkloadDemand
 
 from .making import NODE, fleet, plan
 
@@ -148,6 +151,17 @@ def test_the_same_seed_gives_the_same_plan() -> None:
 def test_an_unknown_policy_is_an_error() -> None:
     with pytest.raises(PolicyError, match="did you mean spread"):
         plan(fleet("a"), "0,1,1,1", policy="spred")
+
+
+def only_b(demand: WorkloadDemand, request: PlacementRequest, worker: WorkerFacts) -> float | Rejection:
+    return 1.0 if worker.name == "b" else Rejection("it is not b")
+
+
+def test_policies_of_other_packages_decide_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("only-b", f"{__name__}:only_b", "jobrelay.placement")
+    monkeypatch.setattr("jobrelay.relay.placement.plugins.entry_points", lambda group: [point])
+    found = plan(fleet("a", "b"), "0,10,4,1", "0,10,4,1", policy="only-b")
+    assert (sum(found.workers["a"]), found.waits) == (0, pytest.approx([0, 10 + RETRY]))
 
 
 def test_namespaces_that_a_worker_does_not_serve_go_elsewhere() -> None:

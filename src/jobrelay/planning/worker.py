@@ -107,16 +107,16 @@ class PlannedWorker:
             self._changed = False
         plan = self.plan
         return WorkerFacts(
-            self.name,
-            self.connected,
-            self.lost_since,
-            "an outage of the plan" if self.lost_since else "",
-            self.state,
-            plan.labels,
-            plan.cost,
-            plan.weight,
-            self._capacity,
-            live,
+            name=self.name,
+            connected=self.connected,
+            lost_since=self.lost_since,
+            reason="an outage of the plan" if self.lost_since else "",
+            state=self.state,
+            labels=plan.labels,
+            cost=plan.cost,
+            weight=plan.weight,
+            capacity=self._capacity,
+            live=live,
             pending=self.pending,
             namespaces=plan.namespaces,
         )
