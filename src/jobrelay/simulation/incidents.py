@@ -44,6 +44,7 @@ class Incidents:
             "expire": self._expire,
             "slow-disk": self._slow_disk,
             "pause": self._pause,
+            "hang": self._pause,
             "crash": self._crash,
             "drain": self._drain,
             "drain-late": self._drain_late,

@@ -25,6 +25,7 @@ INCIDENTS: Final = {
     "slow-disk": "every write to a cluster takes up to 5 seconds",
     "expire": "the credentials of a relay for a cluster are refused",
     "pause": "a relay, the management cluster's API server or a part of a worker stands still",
+    "hang": "the API server of a worker accepts connections and answers nothing",
     "crash": "a relay, the management cluster's API server or a part of a worker ends without clean-up, "
     "and is started again",
     "drain": "an operator drains a worker for a while",
@@ -152,6 +153,8 @@ def _incident(random: Random, kind: str, workers: int) -> Incident:
         case "clock" | "skew":
             amount = random.choice((-120.0, -20.0, 5.0, 60.0, 120.0))
             return Incident(at if kind == "clock" else 0.0, kind, random.choice((relay, worker)), amount=amount)
+        case "hang":
+            return Incident(at, kind, f"{worker}/apiserver", lasts)
         case "slow-disk":
             return Incident(at, kind, cluster, lasts)
         case "partition":

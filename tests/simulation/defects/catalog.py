@@ -5,26 +5,25 @@ Numbers with a # are issues of Kueue, whose MultiKueue does the same job.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 import pytest
 
-from jobrelay.kube import Cache, KubeError, Object, cache, merge_patch
-from jobrelay.kube.objects import Key, decode_list, decode_object
+from jobrelay.kube import Cache, KubeError, Object
+from jobrelay.kube.objects import decode_list, decode_object
 from jobrelay.relay import mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
-from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.mirror_controller import MirrorController
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
-from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.workers.heartbeat import Heartbeat
@@ -36,16 +35,6 @@ from tests.simulation.defects.finding import Defect
 Patch = pytest.MonkeyPatch
 
 
-def leader_unchecked(patch: Patch) -> None:
-    patch.setattr(Relay, "leads", lambda self: True)
-    patch.setattr(LeaderTransport, "_check", lambda self: None)
-
-
-def leader_checked_once(patch: Patch) -> None:
-    """The lease is looked at when a decision is made, and not when it is carried out."""
-    patch.setattr(LeaderTransport, "_check", lambda self: None)
-
-
 def epoch_kept(patch: Patch) -> None:
     def same(cluster: str, epoch: int, *more: str) -> Assignment:
         return Assignment(cluster, 1, *more)
@@ -55,8 +44,6 @@ def epoch_kept(patch: Patch) -> None:
 
 def hung_worker_unnoticed(patch: Patch) -> None:
     async def never(self: Heartbeat, within: float) -> bool:
-        import asyncio
-
         await asyncio.Event().wait()
         return False
 
@@ -134,20 +121,6 @@ def lease_end_reported(patch: Patch) -> None:
     patch.setattr(reconcile_original, "stopped_by_lease", lambda job, mirror: False)
 
 
-def lost_update(patch: Patch) -> None:
-    """Originals are patched whatever version they have by now."""
-
-    async def blind(
-        self: OriginalController, known: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
-    ) -> Object:
-        original = known.original
-        return await self._client.patch(
-            known.adapter.resource, original.name, merge_patch(change), original.namespace, subresource=subresource
-        )
-
-    patch.setattr(OriginalController, "_patch", blind)
-
-
 def commit_assumed(patch: Patch) -> None:
     """An assignment counts as written although the answer was an error."""
     real = OriginalController._patch
@@ -190,15 +163,6 @@ def returned_worker_not_swept(patch: Patch) -> None:
     patch.setattr(Dispatcher, "worker_connected", lambda self, worker: None)
 
 
-def refusals_for_ever(patch: Patch) -> None:
-    real = MirrorController._refused
-
-    def refused(self: MirrorController, known: WorkloadSnapshot, cause: Any, *, same_shape: bool, **more: Any) -> None:
-        real(self, known, cause, same_shape=same_shape, retry_after=timedelta(days=1).total_seconds())
-
-    patch.setattr(MirrorController, "_refused", refused)
-
-
 def leases_renewed_all_the_time(patch: Patch) -> None:
     patch.setattr(reconcile_mirror, "renewal", lambda mirror, lease, now: 0.05 if lease is not None else None)
     patch.setattr(
@@ -214,18 +178,6 @@ def leases_renewed_all_the_time(patch: Patch) -> None:
     )
 
 
-def deletion_of_any_uid(patch: Patch) -> None:
-    """A mirror is deleted by its name, whatever has that name by now; and it is looked for by name only."""
-
-    async def delete(self: MirrorController, ref: WorkloadRef, action: Any) -> None:
-        mirror: Key = action.mirror.obj.key
-        with suppress(KubeError):
-            resource = self._state.kinds[ref.kind].adapter.resource
-            await self._worker.client.delete(resource, mirror.name, mirror.namespace, propagation=action.propagation)
-
-    patch.setattr(MirrorController, "_delete", delete)
-
-
 def changes_not_reverted(patch: Patch) -> None:
     """What somebody changes on a mirror stays, and what changes on the original is not forwarded."""
     real = reconcile_mirror._keep
@@ -235,12 +187,6 @@ def changes_not_reverted(patch: Patch) -> None:
         return NOTHING if isinstance(decision.action, reconcile_mirror.UpdateMirror) else decision
 
     patch.setattr(reconcile_mirror, "_keep", keep)
-
-
-def silence_trusted(patch: Patch) -> None:
-    """A watch that says nothing is taken for one without news, however long it lasts."""
-    for name in ("idle_deadline", "deadline"):
-        patch.setattr(cache, name, lambda *known: nullcontext())
 
 
 def runs_again(patch: Patch) -> None:
@@ -256,12 +202,8 @@ def runs_again(patch: Patch) -> None:
 
 
 DEFECTS = (
-    Defect("leader-unchecked", "a replica acts although its lease has run out", leader_unchecked, ("stale-leader",)),
-    Defect(
-        "leader-checked-once", "a paused leader carries out what it decided", leader_checked_once, ("drain", "pause")
-    ),
     Defect("epoch-kept", "a new run has the epoch of the one before", epoch_kept, ("isolate",)),
-    Defect("hung-worker", "a worker that hangs is taken for a quiet one (#11206)", hung_worker_unnoticed, ("isolate",)),
+    Defect("hung-worker", "a worker that hangs is taken for a quiet one (#11206)", hung_worker_unnoticed, ("hang",)),
     Defect("timeout-ignored", "Jobs move when a watch breaks (#11559, #12999)", timeout_ignored, ("isolate", "cut")),
     Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("write-off",)),
     Defect("freeze-missing", "Jobs move although most workers vanished at once", freeze_missing, ("cut-off",)),
@@ -271,15 +213,11 @@ DEFECTS = (
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
     Defect("uid-not-compared", "the mirror of a namesake is taken over", uid_not_compared, ("recreate-original",)),
     Defect("lease-end-reported", "a Job fails by a deadline that it does not have", lease_end_reported, ("isolate",)),
-    Defect("lost-update", "originals are written without their version", lost_update, ("disturb", "drain")),
     Defect("commit-assumed", "an assignment that was not written is followed", commit_assumed, ("disturb",)),
     Defect("events-lost", "what happens while a watch is down is missed (#1787)", events_lost_at_reconnect, ("cut",)),
     Defect("restore-unnoticed", "a cache waits for versions that are not there", restore_unnoticed, ("restore",)),
     Defect("not-swept", "a worker that returns keeps stale mirrors (#12813)", returned_worker_not_swept, ("isolate",)),
-    Defect("refused-for-ever", "a worker is never asked again (#8089, #8143)", refusals_for_ever, ("partition",)),
     Defect("not-reverted", "a mirror that somebody suspends stays so", changes_not_reverted, ("edit-mirror",)),
-    Defect("silence-trusted", "a dead watch is never opened anew (#9968)", silence_trusted, ("cut",)),
     Defect("runs-again", "a Job runs again when its mirror is gone (#14734)", runs_again),
     Defect("renewals", "leases are renewed all the time", leases_renewed_all_the_time),
-    Defect("any-uid-deleted", "a late deletion hits the next mirror", deletion_of_any_uid, ("disturb", "drain")),
 )
