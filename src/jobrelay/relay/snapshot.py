@@ -226,7 +226,7 @@ class WorkloadSnapshot:
             for mirror in self.mirrors.values()
             if mirror.worker != self.runs_on and mirror.facts.end is None and mirror.worker in self.workers
         ]
-        found = {run.key: run for run in (*self.runs, *(to.held if to is not None else ()), *others)}
+        found = {run.key: run for run in (*others, *(to.held if to is not None else ()), *self.runs)}
         if to is not None:
             found.pop(to.run.key, None)
         return tuple(run for run in found.values() if self.runs.may_exist(run) and not self.lets_go(run))
