@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from jobrelay.relay.model import ClockReading
@@ -127,7 +127,7 @@ def stopped_by_lease(job: Workload, mirror: Workload) -> bool:
     started = job.started or mirror.started
     if started is None or end.at is None:
         return False
-    return end.at < started + timedelta(seconds=job.deadline - 1)
+    return (end.at - started).total_seconds() < job.deadline - 1
 
 
 @dataclass(frozen=True, slots=True)
