@@ -88,20 +88,6 @@ async def test_a_second_candidate_waits_while_the_lease_is_renewed(clock: FakeCl
     await two.stop()
 
 
-async def test_a_leader_knows_since_when_it_leads(clock: FakeClock) -> None:
-    server = MiniServer()
-    one = Candidate(server, clock, "one")
-    await clock.settle()
-    two = Candidate(server, clock, "two")
-    await clock.advance(100)
-    assert one.election.leading_since == 0
-    await one.stop()
-    await clock.advance(10)
-    assert two.leading
-    assert 100 <= two.election.leading_since <= 103
-    await two.stop()
-
-
 async def test_a_clean_stop_hands_over_at_once(clock: FakeClock) -> None:
     server = MiniServer()
     one = Candidate(server, clock, "one")

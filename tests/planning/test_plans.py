@@ -159,7 +159,7 @@ def only_b(demand: WorkloadDemand, request: PlacementRequest, worker: WorkerFact
 
 def test_policies_of_other_packages_decide_too(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("only-b", f"{__name__}:only_b", "jobrelay.placement")
-    monkeypatch.setattr("jobrelay.relay.placement.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("jobrelay.relay.placement.plugins.installed", lambda group: [point])
     found = plan(fleet("a", "b"), "0,10,4,1", "0,10,4,1", policy="only-b")
     assert (sum(found.workers["a"]), found.waits) == (0, pytest.approx([0, 10 + RETRY]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jobrelay.simulation import DEFAULT, INCIDENTS, Incident, JobPlan, Schedule, draw, name_part, play, take_part
@@ -36,7 +38,7 @@ def test_the_management_cluster_goes_back_and_the_relay_notices() -> None:
 
 def test_a_part_of_a_schedule_has_a_name() -> None:
     whole = next(found for seed in range(50) if len((found := draw(seed)).incidents) > 2 and len(found.jobs) > 1)
-    part = Schedule(whole.seed, whole.workers, whole.jobs[1:2], whole.incidents[::2])
+    part = replace(whole, jobs=whole.jobs[1:2], incidents=whole.incidents[::2])
     assert take_part(whole, name_part(whole, part)) == part
 
 

@@ -79,7 +79,7 @@ def _reported(results: Iterable[dict[str, Any]], total: int, *, quiet: bool) -> 
     for number, result in enumerate(results, 1):
         if number % _PROGRESS == 0 and number < total:
             click.echo(f"{number} of {total} runs", err=True)
-        if result["story"] and not quiet:
+        if (result["story"] or result["broken"]) and not quiet:
             title, replay = f"seed {result['seed']} ({result['server']}):", f"replay: {result['replay']}"
             click.echo("\n".join([title, *result["story"], replay, ""]))
         yield result

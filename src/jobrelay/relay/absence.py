@@ -20,6 +20,7 @@ from jobrelay.workloads.names import ORIGIN
 
 _ENDED = ("Succeeded", "Failed")
 _SHOWN = 3
+_LOOK_AGAIN = 2.0
 
 
 class _PodStatus(msgspec.Struct):
@@ -62,7 +63,7 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, name:
     except NotFound:
         found = None
     if found is not None and found.metadata.labels.get(ORIGIN) == snapshot.settings.origin:
-        raise Doubt(f"what may be its mirror is still on {worker.name}", 0.0, found)
+        raise Doubt(f"what may be its mirror is still on {worker.name}", _LOOK_AGAIN, found)
     await _check_pods(worker, snapshot, name, found.uid if found is not None else "", waited)
     await worker.check_identity()
 
@@ -90,4 +91,4 @@ async def _check_pods(
     if alive:
         more = ", ..." if len(alive) > _SHOWN else ""
         names = ", ".join(alive[:_SHOWN])
-        raise Doubt(f"its mirror on {worker.name} was deleted, but its pods still run ({names}{more})", 2.0)
+        raise Doubt(f"its mirror on {worker.name} was deleted, but its pods still run ({names}{more})", _LOOK_AGAIN)

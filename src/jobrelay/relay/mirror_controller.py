@@ -240,8 +240,12 @@ class MirrorController:
 
     async def _examine(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, name: str) -> None:
         """The name is taken: by our own mirror, if the reply to its creation was lost, or by a foreign object."""
+        found = await self._worker.client.get(snapshot.adapter.resource, name, ref.key.namespace)
+        self._judge(ref, snapshot, found)
+
+    def _judge(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
+        """Say whose object it is that has the name of a mirror, and have done what is to be done about it."""
         resource = snapshot.adapter.resource
-        found = await self._worker.client.get(resource, name, ref.key.namespace)
         marked = found.metadata.labels.get(ORIGIN) == self._state.settings.origin
         uid = found.metadata.annotations.get(ORIGIN_UID, "")
         if marked:
@@ -255,7 +259,7 @@ class MirrorController:
         if uid == snapshot.original.uid or (marked and not uid):
             self._unmarked(ref, snapshot, found, ORIGIN_UID if marked else ORIGIN)
             return
-        message = f"there is a {resource.kind} {ref.key.namespace}/{name} that is not ours, and it is left alone"
+        message = f"there is a {resource.kind} {found.key} that is not ours, and it is left alone"
         self._refused(snapshot, message, same_shape=False)
         self._enqueue_original(ref)
 
@@ -300,7 +304,7 @@ class MirrorController:
         except Doubt as doubt:
             record.doubted(str(doubt), None if doubt.mirror is not None else absent_since)
             if doubt.mirror is not None:
-                self._worker.mirrors[snapshot.adapter.resource].observe(doubt.mirror)
+                self._judge(ref, snapshot, doubt.mirror)
             self._queue.queue.add_after(ref, doubt.again)
             return
         record.proved_gone(run)

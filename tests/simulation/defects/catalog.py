@@ -17,18 +17,21 @@ import pytest
 
 from jobrelay.kube import Cache, KubeError, Object
 from jobrelay.kube.objects import decode_list, decode_object
-from jobrelay.relay import mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
+from jobrelay.relay import absence, mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
+from jobrelay.relay.fencing import Lease
 from jobrelay.relay.mirror_controller import MirrorController
-from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.model import ClockReading, WorkerFacts
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
-from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.workers.heartbeat import Heartbeat
+from jobrelay.relay.workers.proving import MirrorProver
 from jobrelay.relay.workers.unanswered import UnansweredRequests
+from jobrelay.relay.workers.worker_clock import WorkerClock
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
+from jobrelay.workloads import Workload
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.simulation.defects.finding import Defect
 
@@ -36,8 +39,8 @@ Patch = pytest.MonkeyPatch
 
 
 def epoch_kept(patch: Patch) -> None:
-    def same(cluster: str, epoch: int, *more: str) -> Assignment:
-        return Assignment(cluster, 1, *more)
+    def same(cluster: str, epoch: int, *more: Any, **named: Any) -> Assignment:
+        return Assignment(cluster, 1, *more, **named)
 
     patch.setattr(reconcile_original, "Assignment", same)
 
@@ -53,35 +56,59 @@ def hung_worker_unnoticed(patch: Patch) -> None:
 
 
 def timeout_ignored(patch: Patch) -> None:
-    def at_once(
-        cluster: str,
-        workers: Mapping[str, WorkerFacts],
-        removed: Mapping[str, datetime],
-        settings: Settings,
-        grace: float | None,
-    ) -> datetime | None:
-        worker = workers.get(cluster)
-        return worker.lost_since if worker is not None else removed.get(cluster)
+    def at_once(worker: WorkerFacts | None, since: datetime | None, *more: Any) -> datetime | None:
+        return since
 
-    patch.setattr(reconcile_original, "lost_at", at_once)
+    patch.setattr(snapshot, "lost_at", at_once)
 
 
 def lease_ignored(patch: Patch) -> None:
-    real = reconcile_original.lost_at
-    patch.setattr(reconcile_original, "lost_at", lambda *known: real(*known[:4], None))
+    real = snapshot.lost_at
+    patch.setattr(
+        snapshot, "lost_at", lambda worker, since, settings, grace, led=None: real(worker, since, settings, None)
+    )
 
 
 def freeze_missing(patch: Patch) -> None:
     patch.setattr(snapshot, "frozen", lambda workers, window: False)
 
 
-def other_mirrors_ignored(patch: Patch) -> None:
-    real = reconcile_mirror._create
+def other_runs_ignored(patch: Patch) -> None:
+    """That no mirror is seen is taken for the proof that there is none."""
+    patch.setattr(WorkloadSnapshot, "held", ())
 
-    def create(known: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
-        return real(replace(known, mirrors={}), worker, name)
 
-    patch.setattr(reconcile_mirror, "_create", create)
+def errors_refuse(patch: Patch) -> None:
+    """Every error is taken for the answer that nothing was created."""
+    patch.setattr(mirror_controller, "_had_no_effect", lambda error: True)
+
+
+def names_trusted(patch: Patch) -> None:
+    """A cluster is known by the name of its worker."""
+    patch.setattr(WorkloadSnapshot, "worker_of", lambda self, run: self.workers.get(run.cluster))
+
+
+def unseen_starts_waited_out(patch: Patch) -> None:
+    patch.setattr(WorkloadSnapshot, "lease_ends", lambda self, run: True)
+
+
+def leases_in_relay_clock(patch: Patch) -> None:
+    patch.setattr(WorkerClock, "reading", property(lambda self: ClockReading(self._clock.now())))
+
+
+def unseen_workers_forgotten(patch: Patch) -> None:
+    patch.setattr(WorkloadSnapshot, "unseen", ())
+
+
+def pods_unchecked(patch: Patch) -> None:
+    async def trust(*known: Any) -> None:
+        return
+
+    patch.setattr(absence, "_check_pods", trust)
+
+
+def proofs_unchecked(patch: Patch) -> None:
+    patch.setattr(MirrorProver, "_verify", lambda self, obj, claim: True)
 
 
 def pods_left_behind(patch: Patch) -> None:
@@ -108,7 +135,7 @@ def uid_not_compared(patch: Patch) -> None:
     def decide(
         self: MirrorController, ref: WorkloadRef, kind: WorkloadKind, known: WorkloadSnapshot | None
     ) -> MirrorDecision:
-        name = mirror_controller.mirror_name(ref.key, own_cluster=False)
+        name = workload_kind.mirror_name(ref.key, own_cluster=False)
         return reconcile_mirror.reconcile_mirror(known, self._worker.name, name) if known is not None else NOTHING
 
     patch.setattr(workload_kind, "origin_uid", lambda mirror: str(origin_key(mirror)))
@@ -164,18 +191,16 @@ def returned_worker_not_swept(patch: Patch) -> None:
 
 
 def leases_renewed_all_the_time(patch: Patch) -> None:
-    patch.setattr(reconcile_mirror, "renewal", lambda mirror, lease, now: 0.05 if lease is not None else None)
-    patch.setattr(
-        reconcile_mirror,
-        "deadline",
-        lambda job, mirror, lease, now: (
-            None
-            if lease is None
-            else 30
-            if mirror is None or mirror.started is None
-            else int((now - mirror.started).total_seconds() + lease + now.microsecond % 2)
-        ),
-    )
+    real = Lease.renewed
+
+    def renewed(self: Lease, mirror: Workload | None, *, rests: bool) -> int | None:
+        found = real(self, mirror, rests=rests)
+        clock = self.clock
+        odd = clock is not None and clock.earliest.microsecond % 2
+        return found - 1 if found is not None and odd and mirror is not None and mirror.started is not None else found
+
+    patch.setattr(reconcile_mirror, "renewal", lambda mirror, lease: 0.05 if lease is not None else None)
+    patch.setattr(Lease, "renewed", renewed)
 
 
 def changes_not_reverted(patch: Patch) -> None:
@@ -184,7 +209,8 @@ def changes_not_reverted(patch: Patch) -> None:
 
     def keep(known: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
         decision = real(known, mirror, name)
-        return NOTHING if isinstance(decision.action, reconcile_mirror.UpdateMirror) else decision
+        changes = isinstance(decision.action, reconcile_mirror.UpdateMirror) and not decision.action.releases
+        return NOTHING if changes else decision
 
     patch.setattr(reconcile_mirror, "_keep", keep)
 
@@ -207,7 +233,20 @@ DEFECTS = (
     Defect("timeout-ignored", "Jobs move when a watch breaks (#11559, #12999)", timeout_ignored, ("isolate", "cut")),
     Defect("lease-ignored", "a Job moves before its lease has ended", lease_ignored, ("write-off",)),
     Defect("freeze-missing", "Jobs move although most workers vanished at once", freeze_missing, ("cut-off",)),
-    Defect("other-mirrors-ignored", "a mirror is created beside another one", other_mirrors_ignored, ("drain",)),
+    Defect("other-runs-ignored", "a mirror is created beside another one", other_runs_ignored, ("drain", "drain-late")),
+    Defect("errors-refuse", "an error after an effect moves a Job", errors_refuse, ("bad-gateway",)),
+    Defect("repointed-name", "a run is looked for by the name of its worker", names_trusted, ("repoint",)),
+    Defect("second-name", "a cluster with a second name loses its Jobs", names_trusted, ("second-name",)),
+    Defect("unseen-start", "a start that was not seen is waited out", unseen_starts_waited_out, ("crash", "isolate")),
+    Defect("relay-clock", "leases end by the relay's clock", leases_in_relay_clock, ("skew", "isolate")),
+    Defect(
+        "unseen-workers",
+        "a Job starts before all workers were seen",
+        unseen_workers_forgotten,
+        ("forget-assignment", "crash", "cut"),
+    ),
+    Defect("pods-unchecked", "a deleted mirror is created while its pods run", pods_unchecked, ("orphan-mirror",)),
+    Defect("proofs-unchecked", "what looks like a mirror is one", proofs_unchecked, ("look-alike",)),
     Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
     Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
