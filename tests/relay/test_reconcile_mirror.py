@@ -65,6 +65,11 @@ def test_a_mirror_of_a_later_run_is_not_touched() -> None:
     assert on("a", job(), [A, B], {"a": mirror(epoch=2)}).action is None
 
 
+def test_the_mirror_of_a_finished_job_is_removed_although_its_assignment_is_gone() -> None:
+    done = mirror(status=complete(10_000))
+    assert isinstance(on("a", job(status=complete(10_000)), [A], {"a": done}).action, DeleteMirror)
+
+
 def test_the_mirror_of_a_deleted_job_is_removed() -> None:
     assert isinstance(on("a", job(cluster="a", deleting=True), [A], {"a": mirror()}).action, DeleteMirror)
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from jobrelay.cli.simulate import simulate
-from jobrelay.simulation import DEFAULT, INCIDENTS, Outcome, Schedule
+from jobrelay.simulation import INCIDENTS, Outcome, Schedule
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +20,10 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(simulate, arguments)
 
 
-def test_incidents_are_listed_with_those_that_are_not_drawn_by_default() -> None:
+def test_incidents_are_listed() -> None:
     lines = run("--incidents").stdout.splitlines()
     names = [line.split()[0] for line in lines]
-    assert names == [kind if kind in DEFAULT else f"{kind}*" for kind in INCIDENTS]
+    assert names == list(INCIDENTS)
 
 
 def test_a_story_ends_with_the_command_that_replays_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,9 +37,9 @@ class ScheduleOptions:
 def run_schedules(options: ScheduleOptions, output: str) -> None:
     """Run schedules and exit: with 1 if one of them broke a promise."""
     _fix_hashes()
-    from jobrelay.simulation import DEFAULT, INCIDENTS, run_all
+    from jobrelay.simulation import INCIDENTS, run_all
 
-    kinds = tuple(INCIDENTS) if "all" in options.incidents else options.incidents or DEFAULT
+    kinds = options.incidents or tuple(INCIDENTS)
     if unknown := sorted(set(kinds) - set(INCIDENTS)):
         raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(INCIDENTS)}.", param_hint="--incident")
     if options.part is not None and options.seed is None:
@@ -58,14 +58,14 @@ def run_schedules(options: ScheduleOptions, output: str) -> None:
 
 def list_incidents(output: str) -> None:
     """Print the kinds of incidents."""
-    from jobrelay.simulation import DEFAULT, INCIDENTS
+    from jobrelay.simulation import INCIDENTS
 
     if output == "json":
-        rows = [{"kind": kind, "text": text, "default": kind in DEFAULT} for kind, text in INCIDENTS.items()]
+        rows = [{"kind": kind, "text": text} for kind, text in INCIDENTS.items()]
         print_data({"incidents": rows}, output)
         return
     for kind, text in INCIDENTS.items():
-        click.echo(f"{kind + ('' if kind in DEFAULT else '*'):20}{text}")
+        click.echo(f"{kind:20}{text}")
 
 
 def _fix_hashes() -> None:

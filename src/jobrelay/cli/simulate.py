@@ -70,7 +70,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 )  # fmt: skip
 @click.option(
     "--incident", "incidents", metavar="KIND", multiple=True,
-    help="Draw incidents of this kind; may be repeated. `all` means every kind.  [default: those without *]",
+    help="Draw incidents of this kind; may be repeated.  [default: every kind]",
 )  # fmt: skip
 @click.option("--part", metavar="PART", help="With --seed: only these Jobs and incidents, as a story names them.")
 @click.option("--incidents", "listed", is_flag=True, help="List the kinds of incidents, and do nothing else.")
@@ -114,8 +114,7 @@ def simulate(ctx: click.Context, /, output: str | None, **given: Any) -> None:
     that breaks a promise is shrunk to the incidents that it needs and told as a story, with the command that replays
     it. The exit code is 1 then.
 
-    `jobrelay simulate --incidents` lists the kinds of incidents. Those with a * are drawn only if asked for: the relay
-    does not keep every promise under them yet.
+    `jobrelay simulate --incidents` lists the kinds of incidents.
 
     \b
     jobrelay simulate --fleet fleet.yaml --trace jobs.csv --policy least-loaded --policy pack
@@ -123,7 +122,7 @@ def simulate(ctx: click.Context, /, output: str | None, **given: Any) -> None:
     jobrelay simulate --record jobs.csv
     jobrelay simulate --seeds 2000
     jobrelay simulate --seeds 5000-5999 --server embedded
-    jobrelay simulate --seed 85 --incident all
+    jobrelay simulate --seed 85
     jobrelay simulate --incident wipe --incident cut
     """
     section = _section(ctx)

@@ -3,8 +3,8 @@
 That no mirror is in the cache proves nothing: the cache may be behind, and a creation may be under way. So the mirror
 is read by its name, and its pods by their label, after every creation that was sent for the run has been answered or
 can no longer take effect. A mirror may have been deleted by somebody else, even without its pods (`Orphan`), so pods
-have to have ended as well. The cluster is identified last: if the name of the worker was pointed at another one
-meanwhile, the reads prove nothing.
+have to have ended as well. The cluster is identified before and after: if the name of the worker was pointed at another
+one meanwhile, the reads prove nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from jobrelay.kube.resource import PODS
 from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workers import WorkerConnection
+from jobrelay.relay.workload_kind import origin_uid
 from jobrelay.workloads.names import ORIGIN
 
 _ENDED = ("Succeeded", "Failed")
@@ -58,11 +59,14 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, name:
     `name` is the mirror's name, `waited` for how many seconds it has been found absent before.
     """
     resource, original = snapshot.adapter.resource, snapshot.original
+    await worker.check_identity()
     try:
         found = await worker.client.get(resource, name, original.namespace)
     except NotFound:
         found = None
-    if found is not None and found.metadata.labels.get(ORIGIN) == snapshot.settings.origin:
+    if found is not None and (
+        found.metadata.labels.get(ORIGIN) == snapshot.settings.origin or origin_uid(found) == original.uid
+    ):
         raise Doubt(f"what may be its mirror is still on {worker.name}", _LOOK_AGAIN, found)
     await _check_pods(worker, snapshot, name, found.uid if found is not None else "", waited)
     await worker.check_identity()

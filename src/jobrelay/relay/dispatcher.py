@@ -7,13 +7,13 @@ reconciling starts from a fresh snapshot, so an event that is seen twice or miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from jobrelay.control import LOW_PRIORITY, WorkQueue
 from jobrelay.kube import Clock, Object
 from jobrelay.logs import get_logger
-from jobrelay.relay.assignment import Assignment, assignment_of
+from jobrelay.relay.assignment import Assignment, Run, assignment_of
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
@@ -74,9 +74,9 @@ class Dispatcher:
         if original is not None and (to := assignment_of(original)) is not None:
             self.enqueue_mirror(ref, self._state.worker_of(to.run))
 
-    def enqueue_runs(self, ref: WorkloadRef, to: Assignment) -> None:
-        """Queue a workload for the workers of all its runs that may exist."""
-        for run in (*to.held, to.run):
+    def enqueue_runs(self, ref: WorkloadRef, to: Assignment, held: Sequence[Run]) -> None:
+        """Queue a workload for the workers of its current run and of earlier ones that may exist."""
+        for run in (*held, to.run):
             self.enqueue_mirror(ref, self._state.worker_of(run))
 
     def enqueue_probe(self, ref: WorkloadRef, worker: str) -> None:
@@ -113,7 +113,7 @@ class Dispatcher:
             for worker in kind.mirrors(new.uid):
                 self.enqueue_mirror(ref, worker)
             if (to := assignment_of(new)) is not None:
-                self.enqueue_runs(ref, to)
+                self.enqueue_runs(ref, to, to.held)
         if not self._own_write:
             self.originals.add(ref, priority=0 if synced else LOW_PRIORITY)
 

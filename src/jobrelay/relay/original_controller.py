@@ -84,6 +84,9 @@ class OriginalController:
             self._dispatcher.pending.add(ref, snapshot.demand.shape)
         else:
             self._dispatcher.pending.placed(ref)
+        waits = decision.stage in (Stage.MOVING, Stage.MIRRORING) and snapshot.mirror is None
+        if waits and snapshot.assignment is not None:
+            self._dispatcher.enqueue_runs(ref, snapshot.assignment, snapshot.held)  # what it waits for may be over
         if decision.lease_stops is not None:
             self._state.record(snapshot.original.uid).stopped_by_lease(decision.lease_stops)
         if decision.holds_status:
@@ -132,7 +135,7 @@ class OriginalController:
         record.committed(assignment, starts=action.starts)
         self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
         self._dispatcher.observe_original(kind, new)
-        self._dispatcher.enqueue_runs(ref, assignment)
+        self._dispatcher.enqueue_runs(ref, assignment, assignment.held)
         return new
 
     async def _write_status(

@@ -82,6 +82,8 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
     if mirror is not None and mirror.facts.deleting:
         return NOTHING
     if mirror is not None and (to is None or mirror.epoch > to.epoch):
+        if snapshot.workload.end is not None:
+            return _keep(snapshot, mirror, name)  # the assignment was removed after the end
         return NOTHING  # it proves a newer run, which `reconcile_original` adopts
     if to is None:
         return NOTHING
@@ -110,7 +112,7 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
     if snapshot.forbidden(facts):
         return NOTHING  # `reconcile_original` places it anew
     if snapshot.held:
-        return MirrorDecision(requeue_after=_until_let_go(snapshot))
+        return MirrorDecision(requeue_after=snapshot.held_for)
     if snapshot.runs.may_exist(to.run):
         return MirrorDecision(requeue_after=_LOOK_AGAIN) if snapshot.unseen else MirrorDecision(ProveGone(to.run))
     if snapshot.unproven:
@@ -118,12 +120,6 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
     parameters = mirror_parameters(snapshot, None, name, snapshot.proof(worker, name))
     body = snapshot.adapter.mirror(snapshot.original, parameters)
     return MirrorDecision(CreateMirror(body, releases=not parameters.suspend))
-
-
-def _until_let_go(snapshot: WorkloadSnapshot) -> float | None:
-    """The seconds until the rule for lost workers lets the next run go."""
-    times = [free_at for run in snapshot.held if (free_at := snapshot.free_at(run)) is not None]
-    return max(_LOOK_AGAIN, (min(times) - snapshot.now).total_seconds()) if times else None
 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:

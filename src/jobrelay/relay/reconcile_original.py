@@ -340,7 +340,8 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFa
         sentence = f"It starts on {worker.name} when the mirror of an earlier run there is gone."
         return OriginalDecision(Stage.MOVING, sentence)
     if snapshot.held:
-        return OriginalDecision(Stage.MOVING, _waits_for_runs(snapshot, worker.name))
+        sentence = _waits_for_runs(snapshot, worker.name)
+        return OriginalDecision(Stage.MOVING, sentence, requeue_after=snapshot.held_for)
     if not worker.connected:
         return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {worker.name} is connected.")
     if snapshot.runs.may_exist(to.run) and snapshot.unseen:

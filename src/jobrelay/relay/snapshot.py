@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import Final
 
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
@@ -21,6 +22,9 @@ from jobrelay.relay.runs import NO_RUNS, RunHistory
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import Adapter, Workload, WorkloadDemand
+
+_LOOK_AGAIN: Final = 5.0
+"""When to look again at a run that is due to be let go, in seconds: an operator or the freeze may hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +234,12 @@ class WorkloadSnapshot:
         if to is not None:
             found.pop(to.run.key, None)
         return tuple(run for run in found.values() if self.runs.may_exist(run) and not self.lets_go(run))
+
+    @property
+    def held_for(self) -> float | None:
+        """The seconds until the rule for lost workers lets the next of `held` go; None if they all answer."""
+        times = [free_at for run in self.held if (free_at := self.free_at(run)) is not None]
+        return max(_LOOK_AGAIN, (min(times) - self.now).total_seconds()) if times else None
 
     @property
     def next_held(self) -> tuple[Run, ...]:

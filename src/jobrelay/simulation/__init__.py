@@ -4,11 +4,11 @@
 """
 
 from jobrelay.simulation.playing import Outcome, play
-from jobrelay.simulation.schedules import DEFAULT, INCIDENTS, ApiServerKind, Incident, JobPlan, Schedule, draw
+from jobrelay.simulation.schedules import INCIDENTS, ApiServerKind, Incident, JobPlan, Schedule, draw
 from jobrelay.simulation.series import run_all
 from jobrelay.simulation.shrinking import name_part, shrink, take_part
 
 __all__ = [
-    "DEFAULT", "INCIDENTS", "ApiServerKind", "Incident", "JobPlan", "Outcome", "Schedule", "draw", "name_part", "play",
+    "INCIDENTS", "ApiServerKind", "Incident", "JobPlan", "Outcome", "Schedule", "draw", "name_part", "play",
     "run_all", "shrink", "take_part",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ What users and tenants do is in `people`.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from random import Random
@@ -260,7 +261,7 @@ class Incidents:
         self._promises.unreachable(incident.target, incident.seconds)
         self._fleet.registrations.register(incident.target, "spare")
         await asyncio.sleep(incident.seconds)
-        self._promises.unreachable("spare", incident.seconds)
+        self._promises.unreachable("spare", math.inf)
         self._fleet.registrations.register(incident.target, incident.target)
 
     async def _second_name(self, incident: Incident) -> None:

@@ -78,6 +78,8 @@ class Link:
 
     random: Random
     cut: Cut | None = None
+    cuts: int = 0
+    """How many incidents have cut it: it is joined again when the last of them is over."""
     disturbance: Disturbance | None = None
     streams: list[_Stream] = field(default_factory=list)
     writes: int = 0
@@ -87,7 +89,7 @@ class Link:
 
     def sever(self, how: Cut) -> None:
         """Cut the link; open streams fail, or fall silent."""
-        self.cut = how
+        self.cut, self.cuts = how, self.cuts + 1
         for stream in list(self.streams):
             if how is Cut.REFUSED or self.random.random() < 0.3:
                 stream.fail()
@@ -101,6 +103,9 @@ class Link:
 
     def mend(self) -> None:
         """Join it again. What was frozen goes on, or never does: a connection that only one end believes in."""
+        self.cuts -= 1
+        if self.cuts > 0:
+            return
         self.cut = None
         for stream in list(self.streams):
             if self.random.random() < 0.5:

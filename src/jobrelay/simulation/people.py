@@ -8,16 +8,15 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from jobrelay.kube import Client, KubeError, Object, merge_patch
+from jobrelay.kube import AlreadyExists, Client, KubeError, Object, merge_patch
 from jobrelay.kube.client import Propagation
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.names import FENCING
 from jobrelay.simulation.fleet import SimulatedFleet
-from jobrelay.simulation.promises import Promises
+from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Incident, JobPlan
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
 
-_ELSEWHERE = "tenant"
 _RESUME = merge_patch({"spec": {"suspend": False}})
 
 
@@ -50,7 +49,7 @@ class People:
         client = self._fleet.client()
         while True:
             try:
-                made = await client.create(JOBS, _manifest(plan))
+                made = await _created(client, _manifest(plan))
             except KubeError:
                 await asyncio.sleep(1)
                 continue
@@ -156,9 +155,8 @@ class People:
         with suppress(KubeError):
             if (mirror := await self._mirror(client)) is None:
                 return
-            await client.create(NAMESPACES, {"metadata": {"name": _ELSEWHERE}})
-            made = await client.create(JOBS, self._copy(mirror.decode()))
-            self._promises.stranger(made.uid)
+            await client.create(NAMESPACES, {"metadata": {"name": TENANT}})
+            await client.create(JOBS, self._copy(mirror.decode()))
 
     def _copy(self, mirror: dict[str, Any]) -> dict[str, Any]:
         old = mirror["metadata"]["annotations"]
@@ -168,7 +166,7 @@ class People:
         return {
             "metadata": {
                 "name": mirror["metadata"]["name"],
-                "namespace": _ELSEWHERE,
+                "namespace": TENANT,
                 "labels": {ORIGIN: mirror["metadata"]["labels"][ORIGIN]},
                 "annotations": marks,
             },
@@ -184,6 +182,14 @@ class People:
                 await asyncio.sleep(1)
             else:
                 return
+
+
+async def _created(client: Client, manifest: dict[str, Any]) -> Object:
+    """Create a Job, or find the one whose creation was not answered."""
+    try:
+        return await client.create(JOBS, manifest)
+    except AlreadyExists:
+        return await client.get(JOBS, manifest["metadata"]["name"], manifest["metadata"]["namespace"])
 
 
 def _manifest(plan: JobPlan) -> dict[str, Any]:

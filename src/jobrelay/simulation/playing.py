@@ -17,7 +17,7 @@ from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.incidents import Incidents
 from jobrelay.simulation.people import People
-from jobrelay.simulation.promises import Promises
+from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Schedule
 from jobrelay.workloads.names import ORIGIN
 
@@ -120,6 +120,7 @@ class _Play:
     def _mend(self) -> None:
         for link in self.fleet.network.links().values():
             if link.cut is not None:
+                link.cuts = 1
                 link.mend()
             link.disturbance = None
         self._tell("everything is mended")
@@ -154,7 +155,7 @@ class _Play:
 
     def _mirrors(self, cluster: SimulatedCluster) -> int:
         return sum(
-            ORIGIN in (job["metadata"].get("labels") or {}) and not self._promises.is_stranger(job["metadata"]["uid"])
+            ORIGIN in (job["metadata"].get("labels") or {}) and job["metadata"]["namespace"] != TENANT
             for job in cluster.read("jobs.batch")
         )
 

@@ -19,6 +19,8 @@ from jobrelay.simulation.running import DoubleRun, RunningPods
 from jobrelay.simulation.schedules import Incident, Schedule
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_UID
 
+TENANT = "tenant"
+"""The namespace on workers in which tenants have Jobs that nobody else may touch."""
 _ENDS = frozenset({"Complete", "Failed"})
 _MARGIN = 30.0
 """How much shorter than the timeout an absence may be and still count: more than one may join to a longer one."""
@@ -28,6 +30,7 @@ _NOTICED, _SOON = 20.0, 10.0
 
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
+    namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
@@ -98,7 +101,6 @@ class Promises:
         self._epochs: dict[str, set[int]] = {}
         self._cut_off: frozenset[str] = frozenset()
         self._states: dict[str, _Job] = {}
-        self._strangers: set[str] = set()
         self._unreachable: set[str] = set()
         self._headless: set[str] = set()
         self._brought_back: set[str] = set()
@@ -109,13 +111,6 @@ class Promises:
         """A user has created a workload."""
         self._fenced[uid] = fenced
         self._created[uid] = self._time()
-
-    def stranger(self, uid: str) -> None:
-        """A tenant has created a Job on a worker, which nobody else may touch."""
-        self._strangers.add(uid)
-
-    def is_stranger(self, uid: str) -> bool:
-        return uid in self._strangers
 
     def unreachable(self, worker: str, seconds: float) -> None:
         """A worker will be out of reach; for how long matters to workloads that are not fenced."""
@@ -211,7 +206,7 @@ class Promises:
 
     def _job_changed(self, cluster: str, change: Change) -> None:
         job = _jobs.decode(change.raw)
-        if job.metadata.uid in self._strangers:
+        if job.metadata.namespace == TENANT:
             if change.after is None or job.metadata.deletion_timestamp:
                 self._broken("own-only", f"the Job {job.metadata.name} of a tenant is deleted on {cluster}")
             return

@@ -55,25 +55,6 @@ INCIDENTS: Final = {
 }
 """Every kind of incident, and what it is."""
 
-_NOT_KEPT_YET: Final = frozenset(
-    {
-        "clock",
-        "delete-mirror",
-        "drain-late",
-        "forget-assignment",
-        "look-alike",
-        "orphan-mirror",
-        "replace-original",
-        "repoint",
-        "restore",
-        "skew",
-    }
-)
-"""The kinds under which the relay does not keep all promises yet."""
-
-DEFAULT: Final = tuple(kind for kind in INCIDENTS if kind not in _NOT_KEPT_YET)
-"""The kinds that are drawn unless others are asked for."""
-
 _EMBEDDED_EVERY: Final = 10
 _PARTS: Final = ("apiserver", "controllers", "nodes")
 
@@ -122,7 +103,7 @@ class Schedule:
     server: ApiServerKind = ApiServerKind.EMBEDDED
 
 
-def draw(seed: int, kinds: Collection[str] = DEFAULT, server: ApiServerKind | None = None) -> Schedule:
+def draw(seed: int, kinds: Collection[str] = tuple(INCIDENTS), server: ApiServerKind | None = None) -> Schedule:
     """The schedule of a seed, with incidents of some kinds; unless it is given, every tenth has the embedded server."""
     random = Random(f"schedule {seed}")
     workers, fenced = random.choice((2, 2, 3)), random.random() < 0.5

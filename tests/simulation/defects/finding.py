@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from jobrelay.simulation import DEFAULT, Outcome, draw, play
+from jobrelay.simulation import INCIDENTS, Outcome, draw, play
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Defect:
     name: str
     text: str
     put_back: Callable[[pytest.MonkeyPatch], None]
-    incidents: tuple[str, ...] = DEFAULT
+    incidents: tuple[str, ...] = tuple(INCIDENTS)
     """The kinds that are drawn to find it."""
 
     def __str__(self) -> str:
