@@ -13,6 +13,7 @@ import msgspec
 
 from jobrelay.kube import Forbidden, NotFound, Object
 from jobrelay.kube.resource import PODS
+from jobrelay.relay.assignment import Run
 from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workers import WorkerConnection
@@ -53,13 +54,13 @@ def settles_in(known: KnownRun, leading_since: float, connected_since: float, se
     return max(*sent, connected_since) + settle - now if sent else 0.0
 
 
-async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, name: str, waited: float) -> None:
-    """Raise Doubt unless every mirror of a workload, and their pods, are gone from a worker.
+async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: Run, name: str, waited: float) -> None:
+    """Raise Doubt unless a run, as any other of its workload, is gone from its worker with its pods.
 
     `name` is the mirror's name, `waited` for how many seconds it has been found absent before.
     """
     resource, original = snapshot.adapter.resource, snapshot.original
-    await worker.check_identity()
+    await worker.check_identity(run.uid)
     try:
         found = await worker.client.get(resource, name, original.namespace)
     except NotFound:
@@ -69,7 +70,7 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, name:
     ):
         raise Doubt(f"what may be its mirror is still on {worker.name}", _LOOK_AGAIN, found)
     await _check_pods(worker, snapshot, name, found.uid if found is not None else "", waited)
-    await worker.check_identity()
+    await worker.check_identity(run.uid)
 
 
 async def _check_pods(

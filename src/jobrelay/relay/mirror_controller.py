@@ -300,7 +300,7 @@ class MirrorController:
         absent_since = record.absent_since if record.absent_since is not None else clock.monotonic()
         try:
             mirror = mirror_name(ref.key, own_cluster=self._worker.is_self)
-            await check_gone(self._worker, snapshot, mirror, clock.monotonic() - absent_since)
+            await check_gone(self._worker, snapshot, run, mirror, clock.monotonic() - absent_since)
         except Doubt as doubt:
             record.doubted(str(doubt), None if doubt.mirror is not None else absent_since)
             if doubt.mirror is not None:

@@ -275,10 +275,10 @@ class WorkerConnection:
             raise SameCluster(f"it is the same cluster as worker {owner}")
         return found
 
-    async def check_identity(self) -> None:
-        """Raise AnotherCluster if this is not the cluster that was connected to."""
-        found = await self._find_identity()
-        if self._identity and found and found != self._identity:
+    async def check_identity(self, wanted: str = "") -> None:
+        """Raise AnotherCluster if this is not the cluster with this uid, or the one that was connected to."""
+        found, wanted = await self._find_identity(), wanted or self._identity
+        if wanted and found and found != wanted:
             raise AnotherCluster("its kube-system namespace has another uid")
 
     async def _synced_in_time(self) -> None:
