@@ -10,7 +10,7 @@ import pytest
 from jobrelay.cluster.store.store import Change, Item
 from jobrelay.relay.settings import Settings
 from jobrelay.simulation import Incident, Schedule
-from jobrelay.simulation.promises import Promises
+from jobrelay.simulation.promises import TENANT, Promises
 
 SETTINGS = Settings("simulated", lost_timeout=60.0, margin=10.0)
 COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}]}
@@ -101,8 +101,8 @@ def test_the_end_of_a_lease_is_not_the_end_of_a_job(seen: Seen) -> None:
 
 
 def test_nobody_deletes_the_job_of_a_tenant(seen: Seen) -> None:
-    seen.promises.stranger("theirs")
-    seen.change("w", "jobs.batch", "theirs", {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"})
+    gone = {"name": "x", "namespace": TENANT, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    seen.change("w", "jobs.batch", "theirs", gone)
     assert seen.broken == ["own-only"]
 
 
