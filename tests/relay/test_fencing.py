@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import Run
+from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import Lease, LeaseStops, clock_problem
 from jobrelay.relay.model import ClockReading, State, WorkerFacts
 from jobrelay.relay.reconcile_mirror import CreateMirror, MirrorDecision, UpdateMirror, reconcile_mirror
@@ -22,6 +22,7 @@ from jobrelay.relay.reconcile_original import (
     reconcile_original,
 )
 from jobrelay.relay.runs import RunHistory
+from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import ADAPTER, NOW, ago, complete, failed, job, mirror, running, snapshot, worker
 
 FENCED = {"jobrelay.dev/fencing": "true"}
@@ -149,6 +150,13 @@ class TestLoss:
         found = reconcile_original(snapshot(fenced(), [B, C], removed={"a": ago(1e6)}, committed=False))
         assert found.action is None
         assert "register it again, and declare it lost" in found.sentence
+
+    @pytest.mark.parametrize(("state", "moves"), [(State.OPEN, False), (State.LOST, True)])
+    def test_a_cluster_that_was_installed_anew_is_declared_lost_by_its_name(self, state: State, moves: bool) -> None:
+        anew = worker("a", state=state, identity="uid-new")
+        original = job(annotations={ASSIGNMENT: Assignment("a", 1, uid="uid-old").encode(), **FENCED})
+        found = reconcile_original(snapshot(original, [anew, B, C], removed={"uid-old": ago(1e6)}, committed=False))
+        assert isinstance(found.action, CommitAssignment) == moves
 
     def test_what_was_never_released_moves_after_the_timeout(self) -> None:
         early = next_step(fenced(), None, worker("a", lost=50), committed=True, lost_timeout=60)

@@ -216,7 +216,8 @@ class WorkloadSnapshot:
         return not self.frozen or self._declared_lost(run)
 
     def _declared_lost(self, run: Run) -> bool:
-        worker = self.worker_of(run)
+        """Whether an operator declared its worker lost, even if the name is that of another cluster by now."""
+        worker = self.worker_of(run) or self.workers.get(run.cluster)
         return worker is not None and worker.state is State.LOST
 
     @cached_property
