@@ -9,16 +9,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-from .fuzzer import Finding, Fuzzer, Runner, for_seconds
+from .fuzzer import Finding, Fuzzer, Runner, for_inputs, for_seconds
 from .target import Target
 from .targets import TARGETS
 
 
-def fuzz(target: Target, seconds: float, seed: int) -> bool:
+def fuzz(target: Target, going_on: Callable[[], bool], seed: int) -> bool:
     """Fuzzes one target, and prints how far it got; whether nothing was found."""
     with target.opened() as check:
         fuzzer = Fuzzer(target, check, seed)
-        good = _told(lambda: (fuzzer.replay(), fuzzer.run(for_seconds(seconds))))
+        good = _told(lambda: (fuzzer.replay(), fuzzer.run(going_on)))
         print(f"{target.name:20} {fuzzer.count:8} inputs  {len(fuzzer.known):6} kept  seed {seed}", flush=True)
         return good
 
@@ -45,10 +45,16 @@ def report(finding: Finding) -> None:
     print(f"{finding}\nreplay: python -m tests.fuzz {finding.target} --replay {file}", file=sys.stderr, flush=True)
 
 
+def _limit(given: argparse.Namespace, targets: int) -> Callable[[], bool]:
+    """How long one of the targets is fuzzed."""
+    return for_inputs(given.inputs) if given.inputs else for_seconds(given.seconds / targets)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=float, default=60.0, help="for all targets together")
+    parser.add_argument("--inputs", type=int, metavar="NUMBER", help="for each target, instead of --seconds")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--replay", type=pathlib.Path, metavar="FILE", help="run this input only")
     given = parser.parse_args()
@@ -58,7 +64,7 @@ def main() -> int:
     if given.replay:
         good = [replay(target, given.replay) for target in chosen]
     else:
-        good = [fuzz(target, given.seconds / len(chosen), given.seed) for target in chosen]
+        good = [fuzz(target, _limit(given, len(chosen)), given.seed) for target in chosen]
     return 0 if all(good) else 1
 
 

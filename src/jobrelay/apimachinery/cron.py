@@ -198,12 +198,18 @@ def _number(text: str, names: dict[str, int]) -> int:
     return value
 
 
+LONGEST_ZONE: Final = 255
+"""No file has a longer name, and looking for one of very many parts takes too many steps."""
+
+
 def zone_problem(name: str) -> str:
     """Why a name is not a time zone; empty when it is one."""
     if name in ("", "UTC", "Local"):
         return ""
     if ".." in name or name[0] in "/\\" or "\\" in name:
         return "time: invalid location name"
+    if len(name) > LONGEST_ZONE:
+        return f"unknown time zone {name}"
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

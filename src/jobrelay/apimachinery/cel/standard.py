@@ -28,6 +28,7 @@ from jobrelay.apimachinery.cel.values import (
     equal,
     no_conversion,
 )
+from jobrelay.apimachinery.cron import LONGEST_ZONE
 from jobrelay.apimachinery.goint import read_int
 from jobrelay.apimachinery.regex import RegexError, compile_go
 
@@ -314,6 +315,8 @@ def _declare_texts() -> None:
 
 def _zone(name: str) -> dt.tzinfo:
     match = re.fullmatch(r"([+-]?)(\d{2}):(\d{2})", name)
+    if len(name) > LONGEST_ZONE:
+        raise CelError(f"unknown time zone {name}")
     try:
         if match:
             offset = dt.timedelta(hours=int(match.group(2)), minutes=int(match.group(3)))
