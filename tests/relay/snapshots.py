@@ -170,7 +170,7 @@ def snapshot(
         {each.name: {shape: None} for each in workers} if accepted else {},
         namespace or {},
         waited,
-        owners=owners or {},
+        owners=owners if owners is not None else {each.identity: each.name for each in workers if each.identity},
         known_since=known_since,
         inherited=inherited,
         runs=runs,

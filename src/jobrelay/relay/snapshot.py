@@ -176,16 +176,20 @@ class WorkloadSnapshot:
 
     def worker_of(self, run: Run) -> WorkerFacts | None:
         """The worker that reaches the cluster of a run, under whatever name; None if none does."""
-        worker = self.workers.get(self.owners.get(run.uid, run.cluster))
-        if worker is not None and run.uid and worker.identity not in ("", run.uid):
-            return None
-        return worker
+        return self.workers.get(self._name_of(run))
+
+    def _name_of(self, run: Run) -> str:
+        """The name of that worker; empty if its own name is that of another cluster by now."""
+        name = self.owners.get(run.uid)
+        if name is None:
+            name = "" if run.uid and run.cluster in self.owners.values() else run.cluster
+        return name
 
     @cached_property
     def runs_on(self) -> str:
         """The name of the worker that reaches the cluster of the current run; empty if none does."""
-        worker = self.worker_of(self.assignment.run) if self.assignment is not None else None
-        return worker.name if worker is not None else ""
+        name = self._name_of(self.assignment.run) if self.assignment is not None else ""
+        return name if name in self.workers else ""
 
     def lost_since(self, run: Run) -> datetime | None:
         """Since when the cluster of a run has not answered; None while it does."""

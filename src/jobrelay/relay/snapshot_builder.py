@@ -36,6 +36,9 @@ class _LazyFacts(Mapping[str, WorkerFacts]):
             made = self._made[name] = self._make(self._workers[name])
         return made
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._workers
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._workers)
 
