@@ -28,6 +28,11 @@ def test_every_epoch_reads_as_it_was_written(epoch: int) -> None:
     assert to.epoch == epoch_of(mirror(epoch=epoch)) == epoch
 
 
+def test_an_assignment_that_holds_more_runs_than_a_relay_writes_is_none() -> None:
+    held = tuple(Run("a", epoch) for epoch in range(1, 1000))
+    assert assignment_of(job(annotations={ASSIGNMENT: Assignment("a", 1000, held=held).encode()})) is None
+
+
 @pytest.mark.parametrize("text", ["", "0", "-1", "01", "1.0", "1e3", "\u0661", "x", str(MAX_EPOCH + 1), "9" * 5000])
 def test_what_no_relay_writes_is_no_epoch(text: str) -> None:
     obj = mirror()

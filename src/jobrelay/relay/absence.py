@@ -33,7 +33,7 @@ class _Pod(msgspec.Struct):
     status: _PodStatus = msgspec.field(default_factory=_PodStatus)
 
 
-class Doubt(Exception):
+class NotProvenGone(Exception):
     """A run may still exist: why, and in how many seconds to look again. `mirror` is its mirror, if that was found."""
 
     def __init__(self, why: str, again: float, mirror: Object | None = None) -> None:
@@ -55,7 +55,7 @@ def settles_in(known: KnownRun, leading_since: float, connected_since: float, se
 
 
 async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: Run, name: str, waited: float) -> None:
-    """Raise Doubt unless a run, as any other of its workload, is gone from its worker with its pods.
+    """Raise NotProvenGone unless a run, as any other of its workload, is gone from its worker with its pods.
 
     `name` is the mirror's name, `waited` for how many seconds it has been found absent before.
     """
@@ -68,7 +68,7 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: 
     if found is not None and (
         found.metadata.labels.get(ORIGIN) == snapshot.settings.origin or origin_uid(found) == original.uid
     ):
-        raise Doubt(f"what may be its mirror is still on {worker.name}", _LOOK_AGAIN, found)
+        raise NotProvenGone(f"what may be its mirror is still on {worker.name}", _LOOK_AGAIN, found)
     await _check_pods(worker, snapshot, name, found.uid if found is not None else "", waited)
     await worker.check_identity(run.uid)
 
@@ -76,7 +76,7 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: 
 async def _check_pods(
     worker: WorkerConnection, snapshot: WorkloadSnapshot, name: str, present: str, waited: float
 ) -> None:
-    """Raise Doubt if pods of an earlier mirror of this name run; `present` is the uid of the object that has it now."""
+    """Raise NotProvenGone if pods of an earlier mirror of this name run; `present` is the uid of the object that has it now."""
     adapter, grace = snapshot.adapter, snapshot.demand.grace + snapshot.settings.margin
     selector = adapter.pod_selector(name)
     if not selector:
@@ -86,7 +86,7 @@ async def _check_pods(
     except Forbidden:
         if waited < grace:
             why = f"the relay may not list pods on {worker.name}, and gives them {grace:g} s to end"
-            raise Doubt(why, grace - waited) from None
+            raise NotProvenGone(why, grace - waited) from None
         return
     alive = [
         pod.name
@@ -96,4 +96,6 @@ async def _check_pods(
     if alive:
         more = ", ..." if len(alive) > _SHOWN else ""
         names = ", ".join(alive[:_SHOWN])
-        raise Doubt(f"its mirror on {worker.name} was deleted, but its pods still run ({names}{more})", _LOOK_AGAIN)
+        raise NotProvenGone(
+            f"its mirror on {worker.name} was deleted, but its pods still run ({names}{more})", _LOOK_AGAIN
+        )

@@ -24,6 +24,10 @@ MAX_EPOCH = 10**15 - 1
 """No workload runs this often: a greater number was not written by a relay."""
 
 
+_MOST_HELD = 64
+"""A relay holds a few runs at most: a longer list was not written by one, and would take long to look through."""
+
+
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run of a workload: its worker, its number, and the uid of the worker's cluster; empty if that is unknown."""
 
@@ -77,7 +81,8 @@ def assignment_of(obj: Object) -> Assignment | None:
         found = _decoder.decode(text)
     except UNREADABLE:
         return None
-    return found if found.cluster and 0 < found.epoch <= MAX_EPOCH else None
+    valid = found.cluster and 0 < found.epoch <= MAX_EPOCH and len(found.held) <= _MOST_HELD
+    return found if valid else None
 
 
 def invalid_epoch(obj: Object) -> str:

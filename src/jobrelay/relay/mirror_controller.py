@@ -31,7 +31,7 @@ from jobrelay.kube.events import ObjectReference
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.logs import get_logger
-from jobrelay.relay.absence import Doubt, check_gone, settles_in
+from jobrelay.relay.absence import NotProvenGone, check_gone, settles_in
 from jobrelay.relay.assignment import Run, epoch_of
 from jobrelay.relay.dispatcher import MirrorQueue
 from jobrelay.relay.leader_transport import NotLeading
@@ -294,18 +294,20 @@ class MirrorController:
         record, clock, name = self._state.record(snapshot.original.uid), self._state.clock, self._worker.name
         wait = 0.0 if snapshot.runs_on == name else self._settles_in(record.runs.known(run))
         if wait > 0:
-            record.doubted(f"a creation on {name} that was not answered may still take effect for {wait:.0f} s", None)
+            record.not_proven_gone(
+                f"a creation on {name} that was not answered may still take effect for {wait:.0f} s", None
+            )
             self._queue.queue.add_after(ref, wait)
             return
         absent_since = record.absent_since if record.absent_since is not None else clock.monotonic()
         try:
             mirror = mirror_name(ref.key, own_cluster=self._worker.is_self)
             await check_gone(self._worker, snapshot, run, mirror, clock.monotonic() - absent_since)
-        except Doubt as doubt:
-            record.doubted(str(doubt), None if doubt.mirror is not None else absent_since)
-            if doubt.mirror is not None:
-                self._judge(ref, snapshot, doubt.mirror)
-            self._queue.queue.add_after(ref, doubt.again)
+        except NotProvenGone as error:
+            record.not_proven_gone(str(error), None if error.mirror is not None else absent_since)
+            if error.mirror is not None:
+                self._judge(ref, snapshot, error.mirror)
+            self._queue.queue.add_after(ref, error.again)
             return
         record.proved_gone(run)
         self._enqueue_run(ref)

@@ -346,8 +346,8 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFa
         return OriginalDecision(Stage.MIRRORING, f"Its mirror is created when {worker.name} is connected.")
     if snapshot.runs.may_exist(to.run) and snapshot.unseen:
         return _unseen(snapshot)
-    if snapshot.doubt:
-        return OriginalDecision(Stage.MIRRORING, f"It starts on {worker.name} later: {snapshot.doubt}.")
+    if snapshot.why_not_gone:
+        return OriginalDecision(Stage.MIRRORING, f"It starts on {worker.name} later: {snapshot.why_not_gone}.")
     failed = f"; the last attempt failed: {snapshot.last_error}" if snapshot.last_error else ""
     return OriginalDecision(Stage.MIRRORING, f"Its mirror is being created on {worker.name}{failed}.")
 
@@ -355,8 +355,8 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFa
 def _waits_for_runs(snapshot: WorkloadSnapshot, worker: str) -> str:
     runs = ", ".join(f"run {run.epoch} on {run.cluster}" for run in snapshot.held)
     sentence = f"It starts on {worker} when {runs} is gone"
-    if snapshot.doubt:
-        return f"{sentence}: {snapshot.doubt}."
+    if snapshot.why_not_gone:
+        return f"{sentence}: {snapshot.why_not_gone}."
     free_at = min(filter(None, map(snapshot.free_at, snapshot.held)), default=None)
     return f"{sentence}{f', or lost at {format_time(free_at)}' if free_at is not None else ''}."
 

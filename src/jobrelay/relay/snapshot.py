@@ -75,7 +75,7 @@ class WorkloadSnapshot:
     """The newest assignment that this process wrote, or the one that it found first."""
     committing: bool = False
     """Whether another assignment is being written."""
-    doubt: str = ""
+    why_not_gone: str = ""
     """Why an earlier run could not be proven gone yet."""
     lease_stops: LeaseStops = NO_STOPS
     """How often in a row its runs were stopped by their leases."""

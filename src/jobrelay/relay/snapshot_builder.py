@@ -87,7 +87,7 @@ class SnapshotBuilder:
             record.runs if record is not None else NO_RUNS,
             record.assignment if record is not None else None,
             record.committing if record is not None else False,
-            record.doubt if record is not None else "",
+            record.why_not_gone if record is not None else "",
             record.lease_stops if record is not None else NO_STOPS,
             self._led(),
             self._registry.proofs.keys,

@@ -28,7 +28,7 @@ class WorkloadRecord:
     """The newest assignment that this process wrote, or the one that it found first."""
     committing: bool = False
     """Whether an assignment is being written: nothing is created for the one before any more."""
-    doubt: str = ""
+    why_not_gone: str = ""
     """Why a run could not be proven gone yet."""
     absent_since: float | None = None
     """Since when its mirror has been found absent while its pods may still run, in monotonic time."""
@@ -76,13 +76,13 @@ class WorkloadRecord:
         if starts:
             self.runs.committed(assignment.run)
 
-    def doubted(self, why: str, absent_since: float | None) -> None:
+    def not_proven_gone(self, why: str, absent_since: float | None) -> None:
         """A run could not be proven gone."""
-        self.doubt, self.absent_since = why, absent_since
+        self.why_not_gone, self.absent_since = why, absent_since
 
     def proved_gone(self, run: Run) -> None:
         self.runs.proved_gone(run)
-        self.doubt, self.absent_since = "", None
+        self.why_not_gone, self.absent_since = "", None
 
     def stopped_by_lease(self, stops: LeaseStops) -> None:
         self.lease_stops = stops
