@@ -76,7 +76,7 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: 
 async def _check_pods(
     worker: WorkerConnection, snapshot: WorkloadSnapshot, name: str, present: str, waited: float
 ) -> None:
-    """Raise NotProvenGone if pods of an earlier mirror of this name run; `present` is the uid of the object that has it now."""
+    """Raise NotProvenGone if pods of an earlier mirror of this name run; `present` is the uid of what has it now."""
     adapter, grace = snapshot.adapter, snapshot.demand.grace + snapshot.settings.margin
     selector = adapter.pod_selector(name)
     if not selector:
