@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import Cache, Client, FakeClock
+from jobrelay.kube import Cache, Client, Conflict, FakeClock, KubeError, Object, Status
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.dispatcher import Dispatcher, MirrorQueue
 from jobrelay.relay.placement import CapacityTracker
@@ -20,6 +20,13 @@ from tests.relay.proofs import known_proofs
 from tests.relay.snapshots import ADAPTER, ORIGIN_OF_TESTS, complete, job, mirror, running
 
 REF = WorkloadRef("jobs.batch", job().key)
+CONFLICT = Conflict(Status(code=409, reason="Conflict"))
+
+
+def _answered(answer: Object | KubeError) -> Object:
+    if isinstance(answer, KubeError):
+        raise answer
+    return answer
 
 
 class World:
@@ -40,6 +47,22 @@ class World:
                 name=name, mirrors={JOBS: self.mirrors[name]}, capacity=CapacityTracker(), is_self=False
             )
             self.queues[name], _ = self.dispatcher.add_worker(self.workers[name])
+
+    async def written(self, answer: Object | KubeError, *reported: Object) -> Object:
+        """A write of the original; the watch reports these versions before the answer arrives."""
+        for each in reported:
+            self.originals.put(each)
+        return _answered(answer)
+
+    async def create(self, worker: str, answer: Object | KubeError, *reported: Object) -> None:
+        """The creation of a mirror; the watch reports these versions before the answer arrives."""
+
+        async def creation() -> Object:
+            for each in reported:
+                self.mirrors[worker].put(each)
+            return _answered(answer)
+
+        await self.queues[worker].create(REF, creation(), self.mirrors[worker].observe)
 
     async def queued(self) -> set[str]:
         """Take everything from the queues; the names of those that held the workload."""
@@ -74,8 +97,66 @@ async def test_an_assignment_queues_the_mirror_of_its_worker(world: World) -> No
 async def test_the_reply_to_an_own_write_queues_the_worker_but_not_the_original(world: World) -> None:
     world.originals.put(job())
     await world.queued()
-    world.dispatcher.observe_original(world.kind, job(cluster="a", version="11"))
+    await world.dispatcher.write_original(world.kind, REF, world.written(job(cluster="a", version="11")))
     assert await world.queued() == {"a"}
+
+
+async def test_an_own_write_that_the_watch_reports_before_its_reply_queues_the_worker_once(world: World) -> None:
+    world.originals.put(job())
+    await world.queued()
+    ours = job(cluster="a", version="11")
+    await world.dispatcher.write_original(world.kind, REF, world.written(ours, ours))
+    assert await world.queued() == {"a"}
+
+
+async def test_a_change_after_an_own_write_queues_the_original_when_the_reply_arrives(world: World) -> None:
+    world.originals.put(job())
+    await world.queued()
+    ours, theirs = job(cluster="a", version="11"), job(cluster="a", version="12")
+    await world.dispatcher.write_original(world.kind, REF, world.written(ours, ours, theirs))
+    assert await world.queued() == {"originals", "a"}
+
+
+async def test_a_change_during_an_own_write_that_fails_queues_the_original(world: World) -> None:
+    world.originals.put(job())
+    await world.queued()
+    with pytest.raises(Conflict):
+        await world.dispatcher.write_original(world.kind, REF, world.written(CONFLICT, job(version="11")))
+    assert await world.queued() == {"originals"}
+
+
+async def test_the_creation_of_a_mirror_does_not_queue_its_worker(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    await world.queued()
+    await world.create("a", mirror())
+    assert await world.queued() == {"originals"}
+
+
+async def test_a_mirror_that_changes_while_it_is_created_queues_its_worker(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    await world.queued()
+    stopped = {"conditions": [{"type": "Suspended", "status": "True"}]}
+    await world.create("a", mirror(), mirror(), mirror(version="21", status=stopped))
+    assert await world.queued() == {"originals", "a"}
+
+
+async def test_a_mirror_that_is_seen_without_a_reply_queues_its_worker(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    await world.queued()
+    with pytest.raises(Conflict):
+        await world.create("a", CONFLICT, mirror())
+    assert await world.queued() == {"originals", "a"}
+
+
+@pytest.mark.parametrize(("deadline", "queued"), [(None, {"originals"}), (600, {"originals", "a"})])
+async def test_the_start_of_a_mirror_concerns_its_worker_if_it_has_a_deadline(
+    world: World, deadline: int | None, queued: set[str]
+) -> None:
+    world.originals.put(job(cluster="a"))
+    world.mirrors["a"].put(mirror(activeDeadlineSeconds=deadline))
+    await world.queued()
+    world.mirrors["a"].put(mirror(activeDeadlineSeconds=deadline, status=running(), version="21"))
+    assert await world.queued() == queued
 
 
 async def test_a_change_of_status_on_a_mirror_queues_only_the_original(world: World) -> None:

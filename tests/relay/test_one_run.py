@@ -245,7 +245,7 @@ class World:
         if name in self.lost:
             return
         match reconcile_mirror(known, name, "train").action:
-            case CreateMirror(body, releases):
+            case CreateMirror(body, releases=releases):
                 assert worker.body is None
                 assert not releases
                 assert known.assignment is not None

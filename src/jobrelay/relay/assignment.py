@@ -12,6 +12,7 @@ them is proven gone, or the rule for lost workers lets it go.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -26,6 +27,9 @@ MAX_EPOCH = 10**15 - 1
 
 _MOST_HELD = 64
 """A relay holds a few runs at most: a longer list was not written by one, and would take long to look through."""
+
+_LONGEST = 16 * 1024
+"""Of the text of an assignment with so many runs; a longer one is not read."""
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,8 +79,11 @@ _decoder = msgspec.json.Decoder(Assignment)
 def assignment_of(obj: Object) -> Assignment | None:
     """The assignment on an original; None if it has none, or an invalid one."""
     text = obj.metadata.annotations.get(ASSIGNMENT)
-    if not text:
-        return None
+    return _decode(text) if text and len(text) <= _LONGEST else None
+
+
+@lru_cache(2048)
+def _decode(text: str) -> Assignment | None:
     try:
         found = _decoder.decode(text)
     except UNREADABLE:

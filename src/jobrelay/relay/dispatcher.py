@@ -7,7 +7,7 @@ reconciling starts from a fresh snapshot, so an event that is seen twice or miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 
 from jobrelay.control import LOW_PRIORITY, WorkQueue
@@ -30,6 +30,8 @@ class MirrorQueue:
     def __init__(self, clock: Clock) -> None:
         self.queue: WorkQueue[WorkloadRef] = WorkQueue(clock=clock, base_delay=0.2, max_delay=30.0)
         self._probes: set[WorkloadRef] = set()
+        self._creating: dict[WorkloadRef, set[str]] = {}
+        """Creations under way, and the versions of these mirrors that were seen meanwhile."""
 
     @property
     def backlog(self) -> int:
@@ -38,6 +40,27 @@ class MirrorQueue:
 
     def add(self, ref: WorkloadRef, *, priority: int = 0) -> None:
         self.queue.add(ref, priority=priority)
+
+    def mirror_changed(self, ref: WorkloadRef, mirror: Object) -> None:
+        """Queue a workload because of an event of its mirror."""
+        seen = self._creating.get(ref)
+        if seen is None:
+            self.add(ref)
+        else:
+            seen.add(mirror.resource_version)
+
+    async def create(self, ref: WorkloadRef, creation: Awaitable[Object], observe: Callable[[Object], None]) -> Object:
+        """Await the creation of a mirror and `observe` the reply, without queueing the workload for its own event."""
+        seen = self._creating[ref] = set()
+        try:
+            created = await creation
+            observe(created)
+            seen.discard(created.resource_version)
+        finally:
+            del self._creating[ref]
+            if seen:
+                self.add(ref)
+        return created
 
     def add_probe(self, ref: WorkloadRef) -> None:
         """Have the worker asked by a dry run whether it would accept a workload."""
@@ -60,7 +83,7 @@ class Dispatcher:
         self.originals: WorkQueue[WorkloadRef] = WorkQueue(clock=state.clock, max_delay=30.0)
         self.pending: PendingWorkloads[WorkloadRef] = PendingWorkloads(state.clock, self.originals.add)
         self._mirrors: dict[str, MirrorQueue] = {}
-        self._own_write = False
+        self._writing: set[WorkloadRef] = set()
         for kind in state.kinds.values():
             kind.originals.subscribe(partial(self._original_event, kind))
 
@@ -90,13 +113,25 @@ class Dispatcher:
 
     # Originals
 
-    def observe_original(self, kind: WorkloadKind, written: Object) -> None:
-        """Put the reply to an own write into the cache, without queueing the original for it again."""
-        self._own_write = True
+    async def write_original(self, kind: WorkloadKind, ref: WorkloadRef, write: Awaitable[Object]) -> Object:
+        """Await an own write of an original and put the reply into the cache, without queueing the original for it.
+
+        The watch often reports a write before its reply arrives. What it reports meanwhile is acted on afterwards, and
+        the original is queued only if that was not the write itself.
+        """
+        before, written = kind.originals.get(ref.key), None
+        self._writing.add(ref)
         try:
+            written = await write
             kind.originals.observe(written)
         finally:
-            self._own_write = False
+            self._writing.discard(ref)
+            now = kind.originals.get(ref.key)
+            if now is not None and now is not before:
+                self._follow(kind, ref, before, now)
+                if written is None or now.resource_version != written.resource_version:
+                    self.originals.add(ref)
+        return written
 
     def _original_event(self, kind: WorkloadKind, old: Object | None, new: Object | None) -> None:
         if new is not None:
@@ -109,13 +144,17 @@ class Dispatcher:
         if not synced:
             self._state.original_inherited(new)
         self._state.original_changed(kind, new)
+        if ref not in self._writing:
+            self._follow(kind, ref, old, new)
+            self.originals.add(ref, priority=0 if synced else LOW_PRIORITY)
+
+    def _follow(self, kind: WorkloadKind, ref: WorkloadRef, old: Object | None, new: Object) -> None:
+        """Queue the mirrors that an original has or should have, if they may have to follow a change of it."""
         if _concerns_mirrors(kind, old, new):
             for worker in kind.mirrors(new.uid):
                 self.enqueue_mirror(ref, worker)
             if (to := assignment_of(new)) is not None:
                 self.enqueue_runs(ref, to, to.held)
-        if not self._own_write:
-            self.originals.add(ref, priority=0 if synced else LOW_PRIORITY)
 
     def _original_deleted(self, kind: WorkloadKind, old: Object) -> None:
         ref = WorkloadRef(kind.name, old.key)
@@ -192,7 +231,7 @@ class Dispatcher:
         else:
             self._state.mirror_changed(kind, worker.name, worker.capacity, old, new)
             if _concerns_mirror(kind, old, new):
-                queue.add(ref)
+                queue.mirror_changed(ref, new)
         if not ended:
             self.originals.add(ref)
         if old is None or new is None:
@@ -217,6 +256,7 @@ def _concerns_mirrors(kind: WorkloadKind, old: Object | None, new: Object) -> bo
     """Whether mirrors may have to follow a change of their original: of spec, assignment, deletion or end."""
     return (
         old is None
+        or old.uid != new.uid
         or old.metadata.generation != new.metadata.generation
         or old.metadata.annotations != new.metadata.annotations
         or old.deleting != new.deleting
@@ -225,16 +265,22 @@ def _concerns_mirrors(kind: WorkloadKind, old: Object | None, new: Object) -> bo
 
 
 def _concerns_mirror(kind: WorkloadKind, old: Object | None, new: Object) -> bool:
-    """Whether a mirror itself may have to be changed or removed after this event."""
-    read = kind.adapter.read
-    return (
+    """Whether a mirror itself may have to be changed or removed after this event.
+
+    Its start matters to one with a deadline, which counts from there.
+    """
+    if (
         old is None
         or old.metadata.generation != new.metadata.generation
         or old.metadata.annotations != new.metadata.annotations
         or old.metadata.labels != new.metadata.labels
-        or read(old).started != read(new).started
-        or read(old).halted != read(new).halted
-        or (read(new).end is not None and _end_is_written(kind, new))
+    ):
+        return True
+    before, now = kind.adapter.read(old), kind.adapter.read(new)
+    return (
+        (now.deadline is not None and before.started != now.started)
+        or before.halted != now.halted
+        or (now.end is not None and _end_is_written(kind, new))
     )
 
 

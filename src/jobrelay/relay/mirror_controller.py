@@ -128,9 +128,9 @@ class MirrorController:
 
     async def _carry_out(self, ref: WorkloadRef, snapshot: WorkloadSnapshot | None, decision: MirrorDecision) -> None:
         match decision.action:
-            case CreateMirror(body, releases=releases):
+            case CreateMirror():
                 assert snapshot is not None
-                await self._create(ref, snapshot, dict(body), releases=releases)
+                await self._create(ref, snapshot, decision.action)
             case UpdateMirror(mirror, patch, releases=releases):
                 assert snapshot is not None
                 await self._update(ref, snapshot, mirror, dict(patch), releases=releases)
@@ -189,16 +189,15 @@ class MirrorController:
 
     # Creating
 
-    async def _create(
-        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, body: dict[str, Any], *, releases: bool
-    ) -> None:
+    async def _create(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, action: CreateMirror) -> None:
         resource, original = snapshot.adapter.resource, snapshot.original
         assert snapshot.assignment is not None
         run = snapshot.assignment.run
+        sending = self._send_creation(snapshot, run, dict(action.body), releases=action.releases)
         try:
-            created = await self._send_creation(snapshot, run, body, releases=releases)
+            created = await self._queue.create(ref, sending, self._worker.mirrors[resource].observe)
         except AlreadyExists:
-            await self._examine(ref, snapshot, body["metadata"]["name"])
+            await self._examine(ref, snapshot, action.parameters.name)
             return
         except (Conflict, NotLeading, Unauthorized):
             raise
@@ -211,7 +210,8 @@ class MirrorController:
             return
         again = self._state.record(original.uid).mirror_created(run.epoch)
         self._metrics.mirrors.labels(self._worker.name, "create", "success").inc()
-        self._worker.mirrors[resource].observe(created)
+        if snapshot.adapter.mirror_patch(original, created, action.parameters) is not None:
+            self._queue.add(ref)  # a webhook of the worker has changed it
         note = f"Mirror created {'again ' if again else ''}on {self._worker.name}"
         told = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
         self._recorder.record(ObjectReference.of(original, resource), [told])

@@ -105,8 +105,7 @@ class OriginalController:
                 case CommitAssignment():
                     obj = await self._commit(ref, snapshot, decision.action)
                 case RecordStart(assignment):
-                    obj = await self._patch(snapshot, _annotation(assignment))
-                    self._dispatcher.observe_original(self._state.kinds[ref.kind], obj)
+                    obj = await self._patch(ref, snapshot, _annotation(assignment))
                     self._dispatcher.originals.add(ref)
                 case WriteStatus(status):
                     written = await self._write_status(ref, snapshot, dict(status))
@@ -126,7 +125,7 @@ class OriginalController:
         self._state.reserve(original, assignment.cluster, snapshot.demand)
         record.committing = True
         try:
-            new = await self._patch(snapshot, _annotation(assignment))
+            new = await self._patch(ref, snapshot, _annotation(assignment))
         except BaseException:
             record.committing = False
             self._state.cancel_reservation(kind, original)
@@ -134,8 +133,6 @@ class OriginalController:
             raise
         record.committed(assignment, starts=action.starts)
         self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
-        self._dispatcher.observe_original(kind, new)
-        self._dispatcher.enqueue_runs(ref, assignment, assignment.held)
         return new
 
     async def _write_status(
@@ -145,12 +142,12 @@ class OriginalController:
         mirror, record = snapshot.mirror, self._state.record(snapshot.original.uid)
         changed_at, new = record.take_mirror_change(), None
         try:
-            new = await self._patch_status(snapshot, status)
+            new = await self._patch_status(ref, snapshot, status)
         except Invalid as error:
             if mirror is None:
                 raise
             self._report_defect(snapshot, mirror.obj, error)
-            new = await self._write_part(snapshot, mirror.obj)
+            new = await self._write_part(ref, snapshot, mirror.obj)
         finally:
             if new is None and changed_at is not None:
                 record.mirror_changed(changed_at)
@@ -160,29 +157,29 @@ class OriginalController:
         if mirror is not None:
             lag = self._state.clock.monotonic() - changed_at if changed_at is not None else None
             self._metrics.returned(mirror.worker, lag)
-        self._dispatcher.observe_original(self._state.kinds[ref.kind], new)
         return new
 
-    async def _write_part(self, snapshot: WorkloadSnapshot, mirror: Object) -> Object | None:
+    async def _write_part(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Object) -> Object | None:
         for part in snapshot.adapter.reduced_statuses(snapshot.original, mirror):
             with suppress(Invalid):
-                return await self._patch_status(snapshot, part)
+                return await self._patch_status(ref, snapshot, part)
         return None
 
-    async def _patch_status(self, snapshot: WorkloadSnapshot, status: dict[str, Any]) -> Object:
+    async def _patch_status(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, status: dict[str, Any]) -> Object:
         old: dict[str, Any] = snapshot.original.decode().get("status") or {}
-        return await self._patch(snapshot, {"status": status_patch(old, status)}, "status")
+        return await self._patch(ref, snapshot, {"status": status_patch(old, status)}, "status")
 
     async def _patch(
-        self, snapshot: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
+        self, ref: WorkloadRef, snapshot: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
     ) -> Object:
         """Patch the original, if it is still this version of this object."""
         original, resource = snapshot.original, snapshot.adapter.resource
         known = {"uid": original.uid, "resourceVersion": original.resource_version}
         patch = merge_patch({**change, "metadata": known | change.get("metadata", {})})
-        return await self._client.patch(
+        request = self._client.patch(
             resource, original.name, patch, original.namespace, subresource=subresource, field_manager=_FIELD_MANAGER
         )
+        return await self._dispatcher.write_original(self._state.kinds[ref.kind], ref, request)
 
     def _report_defect(self, snapshot: WorkloadSnapshot, mirror: Object, error: Invalid) -> None:
         """Log both statuses, once for each version of the mirror: a rejected status is a defect of the relay."""

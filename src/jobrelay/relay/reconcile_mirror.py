@@ -25,8 +25,12 @@ from jobrelay.workloads import MirrorParameters
 @dataclass(frozen=True, slots=True)
 class CreateMirror:
     body: Mapping[str, Any]
-    releases: bool = True
-    """Whether it runs at once, and is not held back first."""
+    parameters: MirrorParameters
+
+    @property
+    def releases(self) -> bool:
+        """Whether it runs at once, and is not held back first."""
+        return not self.parameters.suspend
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
         return NOTHING  # one of them may be a run of it
     parameters = mirror_parameters(snapshot, None, name, snapshot.proof(worker, name))
     body = snapshot.adapter.mirror(snapshot.original, parameters)
-    return MirrorDecision(CreateMirror(body, releases=not parameters.suspend))
+    return MirrorDecision(CreateMirror(body, parameters))
 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
