@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from jobrelay.kube import FaultyTransport, merge_patch
 from jobrelay.kube.client import Propagation
@@ -161,7 +162,7 @@ async def live_pods(it: Fleet, name: str) -> list[str]:
 
 def drain(it: Fleet, name: str) -> None:
     specs = it.source.specs
-    it.source.change({**specs, name: replace(specs[name], state=State.DRAINING)})
+    it.source.change({**specs, name: dataclasses.replace(specs[name], state=State.DRAINING)})
 
 
 async def sent(link: FaultyTransport) -> None:
@@ -248,7 +249,7 @@ async def test_a_cluster_that_gets_a_second_name_keeps_its_job(fleet: MakeFleet)
         uid = (await it.mirrors())["worker-1"].uid
         it.links["first"] = FaultyTransport(it.workers["worker-1"].transport())
         spec = it.source.specs["worker-1"]
-        it.source.change({"first": replace(spec, name="first", order=-1), "worker-1": spec})
+        it.source.change({"first": dataclasses.replace(spec, name="first", order=-1), "worker-1": spec})
         await asyncio.sleep(0.5)
         assert (await it.mirrors())["worker-1"].uid == uid
         assert (await it.finished())["succeeded"] == 1

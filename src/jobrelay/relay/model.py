@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
+
+import msgspec
 
 
 class State(StrEnum):
@@ -41,8 +43,7 @@ class Capacity:
     """Why the capacity is not known; empty if it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockReading:
+class ClockReading(msgspec.Struct, frozen=True):
     """A worker's clock at one moment, as its answers tell it."""
 
     earliest: datetime
@@ -55,9 +56,8 @@ class ClockReading:
     """For how many seconds it has not jumped."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFacts:
-    """One worker at one moment."""
+class WorkerFacts(msgspec.Struct, frozen=True):
+    """One worker at one moment. A struct, since those of all workers are made for each placement."""
 
     name: str
     connected: bool
@@ -67,13 +67,13 @@ class WorkerFacts:
     reason: str = ""
     """Why it does not answer: the last error."""
     state: State = State.OPEN
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
     cost: Fraction = Fraction(0)
     weight: Fraction = Fraction(1)
     capacity: Capacity = Capacity(0, unknown="it has not been read yet")
     live: int = 0
     """How many unfinished workloads are assigned to it."""
-    reserved: Mapping[str, Fraction] = field(default_factory=dict)
+    reserved: Mapping[str, Fraction] = {}
     """Requests of assigned workloads whose pods are not in `capacity` yet; `pods` is their number."""
     pending: int = 0
     """How many pods of our mirrors wait for a node there."""

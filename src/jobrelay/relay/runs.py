@@ -11,13 +11,14 @@ proof and never safety.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from jobrelay.relay.assignment import Run
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRun:
+class KnownRun(msgspec.Struct, frozen=True):
     """What this process knows about one run."""
 
     run: Run

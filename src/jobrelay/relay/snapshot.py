@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Final
+
+import msgspec
 
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
@@ -27,8 +28,7 @@ _LOOK_AGAIN: Final = 5.0
 """When to look again at a run that is due to be let go, in seconds: an operator or the freeze may hold it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(msgspec.Struct, frozen=True):
     """A mirror as last seen on its worker."""
 
     worker: str
@@ -37,8 +37,7 @@ class Mirror:
     epoch: int
 
 
-@dataclass(frozen=True)
-class WorkloadSnapshot:
+class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """An original, its assignment, its mirrors, the workers, refusals, the settings and the time."""
 
     adapter: Adapter
@@ -55,16 +54,16 @@ class WorkloadSnapshot:
     placer: Placer
     policy: PlacementPolicy
     now: datetime
-    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    refusals: Mapping[str, Refusal] = {}
     """By worker: why it does not take this workload."""
-    shapes: Mapping[str, Mapping[str, Refusal | None]] = field(default_factory=dict)
+    shapes: Mapping[str, Mapping[str, Refusal | None]] = {}
     """By worker and shape: None if the worker accepted a workload of that shape, or why it refused one."""
-    namespace_annotations: Mapping[str, str] = field(default_factory=dict)
+    namespace_annotations: Mapping[str, str] = {}
     waited: float = 0.0
     """For how many seconds a new status has been held back."""
     last_error: str = ""
     """The error of the last attempt to create or change its mirror."""
-    owners: Mapping[str, str] = field(default_factory=dict)
+    owners: Mapping[str, str] = {}
     """By uid of a cluster: the name of the worker that reaches it."""
     known_since: datetime | None = None
     """When this process first knew the registered workers."""
@@ -81,9 +80,9 @@ class WorkloadSnapshot:
     """How often in a row its runs were stopped by their leases."""
     led_since: datetime | None = None
     """When this replica began to lead."""
-    keys: ProofKeys = field(default_factory=ProofKeys)
+    keys: ProofKeys = ProofKeys()
     """The keys that sign proofs; none before they are read."""
-    lookalikes: Mapping[tuple[str, Key], LookAlike] = field(default_factory=dict)
+    lookalikes: Mapping[tuple[str, Key], LookAlike] = {}
     """By worker and key: objects that name this original, but are not proven to be its mirrors."""
 
     @cached_property

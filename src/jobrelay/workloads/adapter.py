@@ -17,6 +17,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import Key
 
@@ -32,8 +34,7 @@ class Urgency(Enum):
     """It only announces what follows at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadOutcome:
+class WorkloadOutcome(msgspec.Struct, frozen=True):
     """How a workload ended, and when by the clock of the cluster that reports it."""
 
     succeeded: bool
@@ -44,8 +45,7 @@ class WorkloadOutcome:
     """Whether its cluster stopped it at the deadline. That is how the relay recognises that a lease has run out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """The facts about an object that decisions depend on; the same for an original and for its mirror."""
 
     key: Key
@@ -90,8 +90,7 @@ class WorkloadDemand:
     """The longest that its pods may take to terminate, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorParameters:
+class MirrorParameters(msgspec.Struct, frozen=True):
     """What the relay decides about a mirror: whose it is, which run it is, its name, its deadline, and whether it may
     run."""
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.placement import PlacementPolicy, PlacementRequest, Placer
@@ -42,7 +43,7 @@ def test_a_kept_pool_answers_as_a_fresh_one(
     for position, one in enumerate(workers):
         pool.update(position, one)
     for position, capacity, seed in changes:
-        workers[position] = replace(workers[position], capacity=capacity)
+        workers[position] = structs.replace(workers[position], capacity=capacity)
         pool.update(position, workers[position])
         if seed == "":
             continue  # several workers change before the next choice

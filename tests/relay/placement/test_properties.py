@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from jobrelay.apimachinery.selectors import parse_label_selector
 from jobrelay.relay.model import Capacity, NodeFacts, State, WorkerFacts
@@ -111,7 +112,7 @@ def test_everything_is_explained(
 def test_the_same_question_has_the_same_answer(
     wanted: WorkloadDemand, request: PlacementRequest, workers: list[WorkerFacts], policy: PlacementPolicy
 ) -> None:
-    again = [replace(one, capacity=replace(one.capacity)) for one in workers]
+    again = [structs.replace(one, capacity=replace(one.capacity)) for one in workers]
     first, second = place(wanted, request, workers, policy), place(wanted, request, again, policy)
     assert (first, first.verdicts, first.sentence) == (second, second.verdicts, second.sentence)
 
@@ -169,7 +170,7 @@ def test_more_room_never_makes_a_worker_worse(
 
 def _emptied(one: WorkerFacts) -> WorkerFacts:
     nodes = tuple(replace(each, used={}, schedulable=True) for each in one.capacity.nodes)
-    return replace(one, reserved={}, capacity=replace(one.capacity, nodes=nodes))
+    return structs.replace(one, reserved={}, capacity=replace(one.capacity, nodes=nodes))
 
 
 @given(SETS, WORKERS)

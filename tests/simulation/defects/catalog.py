@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from jobrelay.kube import Cache, KubeError, Object
 from jobrelay.kube.objects import decode_list, decode_object
@@ -221,7 +221,7 @@ def runs_again(patch: Patch) -> None:
 
     def decide(known: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
         if worker not in known.mirrors:
-            known = replace(known, workload=replace(known.workload, end=None))
+            known = structs.replace(known, workload=structs.replace(known.workload, end=None))
         return real(known, worker, name)
 
     patch.setattr(mirror_controller, "reconcile_mirror", decide)
