@@ -42,6 +42,15 @@ def test_work_that_grows_faster_than_the_input_is_a_finding() -> None:
         Runner(target, quadratic).compare(b"[" * 500, b"[" * 1000)
 
 
+def test_the_work_of_an_input_is_not_that_of_making_the_server_anew() -> None:
+    target = TARGETS["request"]
+    change = b'POST /api/v1/namespaces/default/configmaps\nContent-Type: application/json\n\n{"metadata":{"name":"b"}}'
+    with target.opened() as check:
+        runner = Runner(target, check)
+        runner.run(b"GET /version\n\n")
+        runner.compare(change, b"GET /version\n\n")
+
+
 def test_the_same_seed_gives_the_same_inputs() -> None:
     def inputs() -> list[bytes]:
         seen: list[bytes] = []

@@ -73,6 +73,17 @@ class Tracer:
 
 
 @contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """What is done inside is no work of the input, such as setting up what it is given to."""
+    before = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@contextlib.contextmanager
 def _alarm() -> Iterator[None]:
     def late(number: int, frame: FrameType | None) -> None:
         waited = number == signal.SIGALRM

@@ -62,7 +62,7 @@ def scenario(name: str, steps: Iterable[Step], cleanup: Iterable[str] = ()) -> S
 def encoded(body: Body) -> bytes | None:
     if body is None or isinstance(body, bytes):
         return body
-    return body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return body.encode() if isinstance(body, str) else json.dumps(body, separators=(",", ":")).encode()
 
 
 def rendered(text: str, values: Mapping[str, str]) -> str:

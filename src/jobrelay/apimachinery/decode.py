@@ -30,6 +30,7 @@ _TELLS_EMPTY: Final = frozenset({  # validation distinguishes an empty list from
     _BATCH + "PodFailurePolicy", _BATCH + "PodFailurePolicyOnExitCodesRequirement", _BATCH + "SuccessPolicy",
     "io.k8s.api.autoscaling.v2.HPAScalingRules",
 })  # fmt: skip
+_SELECTOR: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"  # errors show it without what is empty
 Trail = tuple[Any, ...] | None  # linked list of (parent, step) where a step is a name or an index
 
 
@@ -50,13 +51,18 @@ class DecodeError(ValueError):
 
 
 class Notes:
-    """What a strict reader would refuse: unknown and duplicate fields, in document order, each once."""
+    """What a strict reader would refuse: unknown and duplicate fields, in document order, each once.
 
-    __slots__ = ("emptied", "texts")
+    `emptied` and `dropped` are the lists and maps that were sent empty: those that show as null once they are stored,
+    and those that are left out.
+    """
+
+    __slots__ = ("dropped", "emptied", "texts")
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
         self.emptied: list[tuple[dict[str, Any], str]] = []
+        self.dropped: list[tuple[dict[str, Any], str, list[Any] | dict[str, Any]]] = []
 
     def settle(self) -> None:
         """Shows lists that were sent empty as null, which is how they come back from storage.
@@ -64,9 +70,17 @@ class Notes:
         Until field management has seen the object they stay as they were sent: an empty list is owned, null is not.
         """
         for holder, key in self.emptied:
-            if not holder.get(key):
+            if not (value := holder.get(key)):
+                if value is not None:
+                    self.dropped.append((holder, key, value))
                 holder[key] = None
         self.emptied.clear()
+
+    def restore(self) -> None:
+        """Puts lists and maps back that were sent empty and left out: errors show values as they were sent."""
+        for holder, key, value in self.dropped:
+            if holder.get(key) is None:
+                holder[key] = value
 
     def unknown(self, trail: Trail, name: str) -> None:
         self.add(f"unknown field {go_quote(render((trail, name)))}")
@@ -203,7 +217,7 @@ def _drops_zero(field: Field) -> bool:
 class _StructPlan:
     """What decoding a struct comes down to, field by field."""
 
-    __slots__ = ("always", "empty_lists", "fields", "inlined", "zero_structs")
+    __slots__ = ("always", "empty_lists", "fields", "inlined", "tells_dropped", "zero_structs")
 
     def __init__(self, type_: Type) -> None:
         given = type_.fields.items()
@@ -216,6 +230,7 @@ class _StructPlan:
         }  # fmt: skip
         self.always = [(name, *_unset(f.type)) for name, f in given if _always(f)]
         self.empty_lists = [] if tells_empty else [name for name, f in given if _shows_empty_as_null(f)]
+        self.tells_dropped = not type_.name.startswith(_SELECTOR)
         self.zero_structs = [name for name, f in given if f.omitzero and not f.type.pointer and f.type.kind == "struct"]
         self.inlined = {n: f.go for f in type_.declared if f.inline for n in f.type.fields if n not in _TYPE_META}
 
@@ -302,6 +317,8 @@ class _Struct:
                 raise
             if made or not drops_zero:
                 out[key] = made
+            elif type(made) in (list, dict) and plan.tells_dropped:
+                notes.dropped.append((out, key, made))
 
 
 def _list(go: str, elem: Type) -> Decoder:

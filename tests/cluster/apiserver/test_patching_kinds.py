@@ -112,3 +112,21 @@ async def test_an_apply_may_create_with_any_version(server: Server) -> None:
 async def test_an_apply_that_is_no_object(server: Server, text: bytes, message: str) -> None:
     answer = await server.call("PATCH", f"{CONFIGMAPS}/a?fieldManager=m", text, media=APPLY)
     assert (answer.code, answer.message) == (400, message)
+
+
+async def test_string_data_of_a_patch_joins_the_data(server: Server) -> None:
+    path = "/api/v1/namespaces/default/secrets"
+    made = await server.ok("POST", path, {"metadata": {"name": "s"}, "data": {"a": "Yg=="}})
+    patched = await server.ok("PATCH", f"{path}/s", {"stringData": {"x": "y"}}, media=MERGE)
+    assert patched["data"] == {"a": "Yg==", "x": "eQ=="}
+    assert patched["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+
+
+async def test_a_v1_table_shows_all_metrics_of_an_autoscaler(server: Server) -> None:
+    target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+    resource = {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 60}}
+    spec = {"maxReplicas": 3, "scaleTargetRef": target, "metrics": [{"type": "Resource", "resource": resource}]}
+    await server.ok("POST", HPA.format("v2"), {"metadata": {"name": "a"}, "spec": spec})
+    as_table = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    (row,) = (await server.ok("GET", HPA.format("v1"), headers=as_table))["rows"]
+    assert row["cells"][2] == "memory: <unknown>/60%"

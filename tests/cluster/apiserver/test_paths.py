@@ -117,3 +117,14 @@ async def test_paths_that_are_no_addresses_lead_nowhere(server: Server, target: 
 
 def test_absolute_targets_are_paths() -> None:
     assert split_target("http://[::1]:6443/api/v1?a=b&c#d") == ("/api/v1", {"a": ["b"], "c": [""]})
+
+
+@pytest.mark.parametrize("path", ["/version", "/openapi/v2", "/apis/none.example.com/v1/x", "//api", CONFIGMAPS])
+async def test_a_timeout_is_a_duration_whatever_is_asked_for(server: Server, path: str) -> None:
+    answer = await server.call("GET", f"{path}?timeout=soon", user=None)
+    text = 'invalid timeout specified in the request URL - time: invalid duration "soon"'
+    assert (answer.code, answer.message) == (400, text)
+
+
+async def test_a_watch_does_not_read_the_timeout(server: Server) -> None:
+    await server.watch(f"{CONFIGMAPS}?timeout=soon")

@@ -115,3 +115,18 @@ async def test_a_body_without_a_form_is_json(server: Server) -> None:
 async def test_of_a_header_that_is_sent_twice_the_first_value_counts(server: Server) -> None:
     answer = await server.call("GET", CONFIGMAPS, headers={"Accept": ["application/yaml", "text/html"]})
     assert (answer.code, answer.media) == (200, "application/yaml")
+
+
+async def test_kinds_that_are_never_stored_have_no_table(server: Server) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    body = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    assert (await server.call("POST", path, body, headers=shown_as("Table"))).code == 406
+    both = {"Accept": f"{shown_as('Table')['Accept']},application/json"}
+    assert (await server.ok("POST", path, body, headers=both))["kind"] == "SelfSubjectAccessReview"
+    metadata = await server.ok("POST", path, body, headers=shown_as("PartialObjectMetadata"))
+    assert metadata["kind"] == "PartialObjectMetadata"
+
+
+async def test_the_table_of_a_dry_run_has_no_version(server: Server) -> None:
+    table = await server.ok("POST", f"{CONFIGMAPS}?dryRun=All", config(), headers=shown_as("Table"))
+    assert "resourceVersion" not in table["metadata"]

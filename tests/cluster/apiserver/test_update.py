@@ -92,3 +92,15 @@ async def test_a_dry_run_of_an_update_changes_nothing(server: Server) -> None:
     tried = await server.ok("PUT", f"{CONFIGMAPS}/a?dryRun=All", config(k="2"))
     assert tried["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     assert (await server.ok("GET", f"{CONFIGMAPS}/a"))["data"] == {"k": "1"}
+
+
+async def test_a_refusal_shows_empty_values_as_they_were_sent(server: Server) -> None:
+    template = {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    answer = await server.call("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+    text = "spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`"
+    assert answer.message.endswith(text), answer.message
+    del template["metadata"]
+    answer = await server.call("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+    assert answer.message.endswith(text.replace("{}", "null")), answer.message

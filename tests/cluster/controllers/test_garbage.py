@@ -107,3 +107,22 @@ async def test_what_was_there_before_the_start_is_known(server: Server) -> None:
     await delete(other, "owner", "Background")
     assert await names(other) == set()
     other.api.watches.close()
+
+
+async def test_a_circle_of_owners_goes_as_a_whole(server: Server) -> None:
+    first = await make(server, "first")
+    third = await make(server, "third", await make(server, "second", first))
+    change = {"metadata": {"ownerReferences": [third]}}
+    await server.call("PATCH", f"{CONFIGMAPS}/first", change, media="application/merge-patch+json")
+    await delete(server, "first", "Foreground")
+    assert await names(server) == set()
+
+
+async def test_an_owner_goes_when_its_dependent_no_longer_blocks_it(server: Server) -> None:
+    owner = await make(server, "owner")
+    body = {"metadata": {"name": "child", "finalizers": ["example.com/hold"], "ownerReferences": [owner]}}
+    await server.call("POST", CONFIGMAPS, body)
+    await delete(server, "owner", "Foreground")
+    change = {"metadata": {"ownerReferences": [{**owner, "blockOwnerDeletion": False}]}}
+    await server.call("PATCH", f"{CONFIGMAPS}/child", change, media="application/merge-patch+json")
+    assert await names(server) == {"child"}

@@ -38,6 +38,7 @@ from tests.cluster.apiserver.serving import (
 from tests.cluster.apiserver.test_fuzz import check as check_answer
 
 from ..target import Check, Target
+from ..tracing import untraced
 from .documents import JSON_WORDS
 from .memory import converse, on_the_loop, quiet, strict_runner
 
@@ -53,12 +54,18 @@ class Served:
 
     async def get(self) -> Server:
         if self._server is None or self._server.store.committed != self._version:
-            self._server = made = Server()
-            for path, body in _OBJECTS:
-                await made.ok("POST", path, body)
-                await made.settle()
-            self._version = made.store.committed
+            with untraced():
+                self._server = await _new_server()
+            self._version = self._server.store.committed
         return self._server
+
+
+async def _new_server() -> Server:
+    made = Server()
+    for path, body in _OBJECTS:
+        await made.ok("POST", path, body)
+        await made.settle()
+    return made
 
 
 _OBJECTS: Final = (

@@ -18,6 +18,8 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/{{ns}}/deployments"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{{ns}}/leases"
 
 IMAGE = "img:1"
+VERSION = (("major",), ("minor",), ("gitVersion",), ("gitTreeState",), ("platform",))
+"""What /version says on both servers, for scenarios that are about who may read it."""
 
 
 def pod_spec(**more: Any) -> Object:

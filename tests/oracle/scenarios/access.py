@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..model import Scenario, Step, apply, as_user, delete, get, patch, post, put, request, scenario
-from ._objects import CONFIGMAPS, CORE, JOBS, PODS, cases, configmap, job, metadata, pod
+from ..model import (
+    PARTIAL,
+    PARTIAL_LIST,
+    TABLE,
+    Scenario,
+    Step,
+    apply,
+    as_user,
+    delete,
+    get,
+    patch,
+    post,
+    put,
+    request,
+    scenario,
+)
+from ._objects import CONFIGMAPS, CORE, JOBS, PODS, VERSION, cases, configmap, job, metadata, pod
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = f"{RBAC}/namespaces/{{{{ns}}}}/roles"
@@ -16,6 +31,7 @@ CLUSTER_BINDINGS = f"{RBAC}/clusterrolebindings"
 REVIEWS = "/apis/authorization.k8s.io/v1"
 AUTHN = "/apis/authentication.k8s.io/v1"
 TOKENS = f"{CORE}/serviceaccounts/default/token"
+FORMS = (("kind",), ("apiVersion",), ("message",), ("reason",))
 
 
 def _rule(verbs: list[str], resources: list[str], groups: list[str] | None = None, **more: Any) -> dict[str, Any]:
@@ -111,7 +127,7 @@ def _granted() -> Iterator[Step]:
     yield as_user(get(f"{CORE}/secrets?fieldSelector=metadata.name=one"), user)
     yield as_user(get("/apis"), user)
     yield as_user(get("/apis"), user, "system:authenticated")
-    yield as_user(get("/version"), user, "system:authenticated")
+    yield as_user(get("/version", pick=VERSION), user, "system:authenticated")
     yield post(BINDINGS, _binding("missing", "none", "missing-{{run}}"))
     yield post(
         BINDINGS,
@@ -426,8 +442,13 @@ def _tokens() -> Iterator[Step]:
     yield post(TOKENS, {"spec": {"audiences": ["only-this"]}}, capture={"other": "status.token"})
     yield get(CONFIGMAPS, headers={"Authorization": "Bearer {{other}}"})
     yield get(CONFIGMAPS, headers={"Authorization": "Bearer {{token}}"})
-    yield get("/version", headers={"Authorization": "Bearer {{token}}"})
+    yield get("/version", headers={"Authorization": "Bearer {{token}}"}, pick=VERSION)
     yield post(f"{AUTHN}/selfsubjectreviews", {}, headers={"Authorization": "Bearer {{token}}"})
+    for form in (TABLE, PARTIAL, PARTIAL_LIST, f"{TABLE},application/json"):
+        yield post(TOKENS, {"spec": {}}, headers={"Accept": form}, pick=(*FORMS, ("metadata", "name")))
+        yield post(f"{AUTHN}/selfsubjectreviews", {}, headers={"Accept": form}, pick=FORMS)
+        asked = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+        yield post(f"{REVIEWS}/selfsubjectaccessreviews", asked, headers={"Accept": form})
     yield post(
         f"{REVIEWS}/selfsubjectaccessreviews",
         _access(resourceAttributes={"verb": "get", "resource": "pods"}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model import Scenario, Step, get, post, request, scenario
-from ._objects import CONFIGMAPS, CORE, JOBS
+from ._objects import CONFIGMAPS, CORE, JOBS, VERSION
 
 AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
 BETA = "application/json;v=v2beta1;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
@@ -110,7 +110,7 @@ def _unknown() -> Iterator[Step]:
         "/apis/Batch/v1",
         "/apis/batch/v1/namespaces/{{ns}}/cronjobs/x/scale",
     ):
-        yield get(path)
+        yield get(path, pick=_picks(path))
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         yield request(method, "/apis/none.example.com/v1/namespaces/{{ns}}/things", {} if method != "DELETE" else None)
         yield request(method, "/apis/batch/v1", {} if method != "DELETE" else None)
@@ -121,6 +121,19 @@ def _unknown() -> Iterator[Step]:
     yield request("DELETE", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x")
     yield get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
     yield get("/apis/authentication.k8s.io/v1/tokenreviews/x")
+
+
+def _picks(path: str) -> tuple[tuple[str, ...], ...]:
+    return VERSION if path.startswith("/version") else ()
+
+
+def _timeouts() -> Iterator[Step]:
+    for path in ("/version", "/healthz", "/metrics", "/openapi/v2", "/apis/none.example.com/v1/x", "//api", CONFIGMAPS):
+        yield get(f"{path}?timeout=soon")
+    yield get("/version?timeout=1", headers={"Authorization": "none"})
+    yield get("/healthz?timeout=5s")
+    yield get("/healthz?timeout=")
+    yield get(f"{CORE}/pods/none/log?timeout=soon")
 
 
 def _plain() -> Iterator[Step]:
@@ -198,15 +211,20 @@ def scenarios() -> Iterator[Scenario]:
     yield scenario("discovery-aggregated", _aggregated())
     yield scenario("discovery-unknown-paths", _unknown())
     yield scenario("discovery-plain", _plain())
+    yield scenario("discovery-timeouts", _timeouts())
     yield scenario("discovery-openapi", _openapi())
     yield scenario(
         "discovery-anonymous",
-        [get(path, headers={"Authorization": "none"}) for path in ("/version", "/healthz", "/livez", "/readyz")]
+        [
+            get(path, headers={"Authorization": "none"}, pick=_picks(path))
+            for path in ("/version", "/healthz", "/livez", "/readyz")
+        ]
         + [
             request(
                 "GET",
                 path,
                 headers={"Impersonate-User": "system:anonymous", "Impersonate-Group": "system:unauthenticated"},
+                pick=_picks(path),
             )
             for path in (
                 "/api",

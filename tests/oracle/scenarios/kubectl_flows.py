@@ -105,6 +105,7 @@ def _client_side_apply() -> Iterator[Step]:
         json.dumps(body),
         APPLY,
         headers=AGENT,
+        unordered=True,
     )
     yield request(
         "PATCH",

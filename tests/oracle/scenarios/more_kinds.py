@@ -172,6 +172,13 @@ def _cluster_wide() -> Iterator[Step]:
     yield get(f"{CORE}/status")
 
 
+def _revision_with_spaces() -> Iterator[Step]:
+    """A real server keeps the text of `data`, but a patch reads and writes it without spaces."""
+    path = "/apis/apps/v1/namespaces/{{ns}}/controllerrevisions"
+    yield post(path, '{"metadata": {"name": "x"}, "revision": 1, "data": {"a": 1}}')
+    yield patch(f"{path}/x", {"revision": 2})
+
+
 def scenarios() -> Iterator[Scenario]:
     for kind in EVERY:
         group = str(kind.body["apiVersion"]).rpartition("/")[0].split(".")[0] or "core"
@@ -182,3 +189,4 @@ def scenarios() -> Iterator[Scenario]:
     yield scenario("more-autoscaling-versions", _autoscaling())
     yield scenario("more-job-ownership", _ownership_through_the_life_of_a_job())
     yield scenario("more-cluster-wide", _cluster_wide())
+    yield scenario("more-revision-with-spaces", _revision_with_spaces())

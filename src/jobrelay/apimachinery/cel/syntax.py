@@ -35,6 +35,7 @@ _START: Final = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
 _START_OPTIONAL: Final = _START.replace("'!', ", "'!', '?', ")
+_START_OR_CLOSE: Final = _START.replace("'(', ", "'(', ')', ")
 _END: Final = "<EOF>"
 MAX_DEPTH: Final = 100  # the Go engine allows 250
 TOO_DEEP: Final = "expression recursion limit exceeded: 250"
@@ -342,7 +343,8 @@ class _CelParser:
         following = self.tokens[self.next] if token.kind != "end" else token
         starts = following.kind not in ("op", "end") or following.text in ("(", "[", "{", "-", "!", ".")
         before = self.tokens[self.next - 2].text if self.next > 1 else ""
-        wanted = _START_OPTIONAL if before == "[" else _START
+        is_call = before == "(" and self.next > 2 and self.tokens[self.next - 3].kind == "ident"
+        wanted = _START_OPTIONAL if before == "[" else _START_OR_CLOSE if is_call else _START
         return f"Syntax error: {'extraneous' if starts else 'mismatched'} input '{token.text}' expecting {wanted}"
 
     def _identifier(self, token: CelToken) -> Expr:

@@ -199,6 +199,7 @@ async def request_token(
     handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
 ) -> ApiResponse:
     """Issues a token for a service account."""
+    out = output_for(request, tables=False)
     given = options.write_options(request, "CreateOptions")
     asked = (await _read(request, _TOKEN, given)).obj
     tokenrequests.default(asked)
@@ -220,7 +221,7 @@ async def request_token(
     asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
     record(asked, managed)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}
-    return represent.finish(represent.encode(asked), output_for(request), 201)
+    return represent.answer_unstored(_TOKEN, asked, out)
 
 
 def _bound_object(handlers: ResourceHandlers, request: ApiRequest, reference: Obj | None) -> Obj | None:

@@ -75,6 +75,9 @@ class Deleter:
 
     def _check_preconditions(self, obj: Obj) -> None:
         metadata, kind = obj["metadata"], self.served.kind
+        group = (
+            "" if self.served.key == "events" else self.served.group
+        )  # Events of both groups are stored as core ones
         if self.served.key == crds.KEY:
             self._check_definition(metadata)
         if self.options.uid is not None and self.options.uid != metadata["uid"]:
@@ -82,13 +85,13 @@ class Deleter:
                 f"the UID in the precondition ({self.options.uid}) does not match the UID in record "
                 f"({metadata['uid']}). The object might have been deleted and then recreated"
             )
-            raise errors.conflict(self.served.group, kind, metadata["name"], why)
+            raise errors.conflict(group, kind, metadata["name"], why)
         if self.options.version is not None and self.options.version != metadata["resourceVersion"]:
             why = (
                 f"the ResourceVersion in the precondition ({self.options.version}) does not match the ResourceVersion "
                 f"in record ({metadata['resourceVersion']}). The object might have been modified"
             )
-            raise errors.conflict(self.served.group, kind, metadata["name"], why)
+            raise errors.conflict(group, kind, metadata["name"], why)
 
     def _check_definition(self, metadata: dict[str, Any]) -> None:
         """The preconditions of CRDs, which have a message of their own."""

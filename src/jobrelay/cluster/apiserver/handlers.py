@@ -29,9 +29,10 @@ from jobrelay.cluster.apiserver.writes import WriteRequest
 from jobrelay.kinds.strategy import Obj
 
 
-def output_for(request: ApiRequest) -> Output:
+def output_for(request: ApiRequest, *, tables: bool = True) -> Output:
     pretty = negotiate.pretty_print(request.query, request.header("user-agent"))
-    return negotiate.output(request.header("accept"), pretty=pretty, streams=request.info.verb in ("list", "watch"))
+    streams = request.info.verb in ("list", "watch")
+    return negotiate.output(request.header("accept"), pretty=pretty, streams=streams, tables=tables)
 
 
 class ResourceHandlers:
@@ -53,7 +54,7 @@ class ResourceHandlers:
         return await watch.watch(self.server, self.watches, request, served, given, output_for(request))
 
     async def create(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
-        out = output_for(request)
+        out = output_for(request, tables=not self.reviews.handles(served))
         negotiate.input_media(request.header("content-type"))  # is refused before wrong options are
         given = options.write_options(request, "CreateOptions")
         if self.reviews.handles(served):
@@ -74,7 +75,7 @@ class ResourceHandlers:
             return writes.own_fields(write, None, proposed._replace(sent=None))
 
         review = await heavy.read(len(request.body), compute)
-        return represent.finish(self.reviews.answer(request, served, review), out, 201)
+        return represent.answer_unstored(served, self.reviews.answer(request, served, review), out)
 
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)

@@ -72,8 +72,11 @@ STREAMS: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 
 @functools.lru_cache(128)
-def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
-    """The representation for an Accept header; raises 406 when there is none. `streams`: the path can be watched."""
+def output(header: str, *, pretty: bool, streams: bool = False, tables: bool = True) -> Output:
+    """The representation for an Accept header; raises 406 when there is none.
+
+    `streams`: the path can be watched. `tables`: its objects can be shown as a table.
+    """
     if not header:
         return Output(pretty=pretty)
     ranges = parse_accept(header)
@@ -87,6 +90,8 @@ def output(header: str, *, pretty: bool, streams: bool = False) -> Output:
         if media is None or (params.get("stream") not in (None, "", "watch")):
             continue
         target = params.get("as", "")
+        if target == "Table" and not tables:
+            continue
         if not ({"as", "g", "v"} & params.keys()):
             return Output(media, pretty=pretty or params.get("pretty") == "1")
         if target in TRANSFORMS and params.get("g") == "meta.k8s.io" and params.get("v") in META_VERSIONS:

@@ -224,22 +224,24 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
             now=self.now,
             subresource=self.subresource,
         )
-        new = self._applied(merged)
+        notes = Notes()
+        new = self._applied(merged, notes)
+        notes.settle()
         self.served.strategy.default(new)
         ownership.record(new, managed)
         self._report_duplicates(duplicates)
         if old is None and (uid := new["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise errors.conflict(self.served.group, self.served.plural, self.request.info.name, why)
-        return ProposedObject(new, tracked=True)
+        return ProposedObject(new, notes=notes, tracked=True)
 
-    def _applied(self, merged: Obj) -> Obj:
+    def _applied(self, merged: Obj, notes: Notes) -> Obj:
         """The result of an apply, decoded; custom resources keep nulls outside metadata."""
         if self.served.custom is not None:
             metadata = {name: value for name, value in (merged.get("metadata") or {}).items() if value is not None}
             return copy.deepcopy({**merged, "metadata": metadata})
         try:
-            return self.served.decode(merged, None)
+            return self.served.decode(merged, notes)
         except DecodeError as error:
             raise errors.unknown(str(error)) from None
 

@@ -77,13 +77,23 @@ def answer_object(
 
 def _object(served: ServedResource, raw: bytes, out: Output, now: dt.datetime, include: str, code: int) -> ApiResponse:
     if out.transform == "Table":
-        metadata = {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
+        version = stored(raw)["metadata"].get("resourceVersion")
+        metadata = {"resourceVersion": version} if version else {}
         return finish(encode(table(served, [raw], out, now, include, metadata)), out, code)
     if out.transform == "PartialObjectMetadata":
         return finish(encode(metadata_only(stored(raw), out)), out, code)
     if out.transform:
         raise _wrong_form(served, out, "")
     return finish(whole(served, raw), out, code)
+
+
+def answer_unstored(served: ServedResource, obj: Obj, out: Output) -> ApiResponse:
+    """A whole object that is made for this answer and never stored."""
+    if out.transform == "PartialObjectMetadata":
+        obj = metadata_only(obj, out)
+    elif out.transform:
+        raise _wrong_form(served, out, "")
+    return finish(encode(obj), out, 201)
 
 
 def metadata_only(obj: Obj, out: Output) -> Obj:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.access import Access, Attributes, TokenError
 from jobrelay.cluster.apiserver.access.rbac import MASTERS
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -38,8 +38,8 @@ class ReviewHandler:
     def handles(self, served: ServedResource) -> bool:
         return served.group in ("authentication.k8s.io", "authorization.k8s.io")
 
-    def answer(self, request: ApiRequest, served: ServedResource, obj: Obj) -> bytes:
-        """The review with its status, as JSON."""
+    def answer(self, request: ApiRequest, served: ServedResource, obj: Obj) -> Obj:
+        """The review with its status."""
         refusal = reviews.bad_request(served.kind, obj, request.info.namespace)
         if refusal:
             raise errors.bad_request(refusal)
@@ -48,7 +48,7 @@ class ReviewHandler:
         if found:
             raise errors.invalid(served.group, "", "", found)
         self._answers[served.plural](request, obj)
-        return represent.encode(obj)
+        return obj
 
     def _access_review(self, request: ApiRequest, obj: Obj) -> None:
         spec = obj["spec"]

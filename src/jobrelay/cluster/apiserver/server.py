@@ -7,6 +7,7 @@ the identity, the permission, the route, the verb, and at the end the one place 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
@@ -32,6 +33,7 @@ from jobrelay.logs import get_logger
 log = get_logger(__name__)
 Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
 ReadBody = Callable[[], Awaitable[bytes]]
+_LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
 class ApiServer:
@@ -84,6 +86,8 @@ class ApiServer:
         return error
 
     async def _answer(self, request: ApiRequest, read: ReadBody | None) -> ApiResponse:
+        if (timeout := request.first("timeout")) and not _is_long_running(request.info):
+            _check_timeout(timeout)
         if "//" in request.path:
             raise errors.page_not_found()
         request = self.access.authenticate(request)
@@ -94,8 +98,6 @@ class ApiServer:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:
             return await self.nonresource.answer(request)
-        if timeout := request.first("timeout"):
-            _check_timeout(timeout)
         requester = context.RequestUser(request.user.name, request.user.uid, request.user.groups, request.user.extra)
         context.current.set(context.RequestContext(self.server.now(), requester))
         return await self._on_resource(request, request.info)
@@ -131,6 +133,11 @@ class ApiServer:
         if info.prefix == "apis" and not known:
             return errors.page_not_found()
         return errors.no_such_resource()
+
+
+def _is_long_running(info: RequestInfo) -> bool:
+    """Whether a request has no deadline, so that its `timeout` is not read."""
+    return info.verb == "watch" or info.subresource in _LONG_RUNNING
 
 
 def _check_timeout(text: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery.apply import restore_times
+from jobrelay.apimachinery.decode import Notes
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import admission, errors, ownership, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
@@ -63,10 +64,10 @@ class WriteRequest(msgspec.Struct, frozen=True, eq=False):
     def now(self) -> str:
         return format_time(self.server.now())
 
-    def admission(self, operation: Operation, name: str, new: Obj, old: Obj) -> AdmissionRequest:
+    def admission(self, operation: Operation, name: str, new: Obj, old: Obj, notes: Notes | None) -> AdmissionRequest:
         return AdmissionRequest(
             self.server, self.request, self.served, operation, self.namespace, name, new, old, self.subresource,
-            self.options.dry_run,
+            self.options.dry_run, notes,
         )  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def create(write: WriteRequest, proposed: ProposedObject) -> bytes:
     for key in _SET_BY_SERVER:
         metadata.pop(key, None)
     ensure_namespace(metadata, write.namespace)
-    return _admit_new(write, own_fields(write, None, proposed), admission.CREATE)
+    return _admit_new(write, own_fields(write, None, proposed), proposed.notes, admission.CREATE)
 
 
 def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) -> bytes:
@@ -110,11 +111,11 @@ def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) 
     check_name(new, name)
     given_version(new["metadata"])
     new["metadata"].pop("resourceVersion", None)
-    return _admit_new(write, new, admission.CREATE_ON_UPDATE)
+    return _admit_new(write, new, proposed.notes, admission.CREATE_ON_UPDATE)
 
 
-def _admit_new(write: WriteRequest, new: Obj, chain: admission.Chain) -> bytes:
-    request = write.admission("CREATE", "", new, {})
+def _admit_new(write: WriteRequest, new: Obj, notes: Notes | None, chain: admission.Chain) -> bytes:
+    request = write.admission("CREATE", "", new, {}, notes)
     admission.run(chain.mutating, request)
     labelled_late = admission.finish(chain, request)
     raw = _insert(write, new)
@@ -171,8 +172,9 @@ def update(
     old = _current(served, item)
     if uid and uid != old["metadata"]["uid"]:
         raise _uid_conflict(write, name, uid, old["metadata"]["uid"])
-    new = own_fields(write, old, propose(old))
-    request = write.admission("UPDATE", name, new, old)
+    proposed = propose(old)
+    new = own_fields(write, old, proposed)
+    request = write.admission("UPDATE", name, new, old, proposed.notes)
     admission.run(admission.UPDATE.mutating, request)
     labelled_late = admission.finish(admission.UPDATE, request)
     return _replace(write, item, new, old, labelled_late=labelled_late), False

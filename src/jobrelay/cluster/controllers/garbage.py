@@ -66,6 +66,10 @@ def _thin(raw: bytes) -> _Metadata:
     return _THIN.decode(raw).metadata
 
 
+def _is_waiting(metadata: _Metadata) -> bool:
+    return bool(metadata.deletion_timestamp) and FOREGROUND in metadata.finalizers
+
+
 class GarbageCollector:
     def __init__(self, services: ServerContext) -> None:
         self._services, self._store = services, services.store
@@ -100,6 +104,7 @@ class GarbageCollector:
         owners = metadata.owner_references
         if owners != known:
             self._relate(ref, known, owners)
+            self._queue_owners(ref.namespace, [owner for owner in known if owner not in owners])
         elif not metadata.deletion_timestamp:
             return  # neither its owners nor its deletion have changed
         if owners or {ORPHAN, FOREGROUND} & set(metadata.finalizers):
@@ -118,7 +123,11 @@ class GarbageCollector:
     def _deleted(self, namespace: str, metadata: _Metadata) -> None:
         """After an object is gone: checks its dependents, and its owners, which may have waited for it."""
         self._queue.update(dict.fromkeys(self._dependents.pop(metadata.uid, ())))
-        for owner in metadata.owner_references:
+        self._queue_owners(namespace, metadata.owner_references)
+
+    def _queue_owners(self, namespace: str, owners: list[_Owner]) -> None:
+        """Checks owners that an object in a namespace may no longer block."""
+        for owner in owners:
             served = self._services.resources.by_kind(owner.api_version, owner.kind)
             if served is not None:
                 self._queue[Ref(served.key, namespace if served.namespaced else "", owner.name)] = None
@@ -177,8 +186,10 @@ class GarbageCollector:
         if "unknown" in states:
             return
         if "solid" not in states:
-            foreground = "waiting" in states and bool(self._dependents.get(metadata.uid))
-            self._delete(ref, metadata, foreground=foreground)
+            dependents = self._dependents.get(metadata.uid) if "waiting" in states else None
+            if dependents and any(map(self._waits, dependents)):
+                self._unblock_owners(ref)
+            self._delete(ref, metadata, foreground=bool(dependents))
         elif len(states) > 1:
             self._drop_owners(ref, {uid for uid, state in owners if state != "solid"})
 
@@ -193,7 +204,12 @@ class GarbageCollector:
         metadata = _thin(item.raw)
         if metadata.uid != owner.uid:
             return "absent"
-        return "waiting" if metadata.deletion_timestamp and FOREGROUND in metadata.finalizers else "solid"
+        return "waiting" if _is_waiting(metadata) else "solid"
+
+    def _waits(self, ref: Ref) -> bool:
+        """Whether an object is deleted after its dependents. A dependent of theirs that waits closes a circle."""
+        item = self._store.get(*ref)
+        return item is not None and _is_waiting(_thin(item.raw))
 
     # Writes.
 
@@ -208,13 +224,18 @@ class GarbageCollector:
             Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
 
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
-        self._drop(ref, "ownerReferences", lambda reference: reference["uid"] in uids)
+        self._replace(ref, "ownerReferences", lambda entries: [each for each in entries if each["uid"] not in uids])
+
+    def _unblock_owners(self, ref: Ref) -> None:
+        self._replace(
+            ref, "ownerReferences", lambda entries: [{**each, "blockOwnerDeletion": False} for each in entries]
+        )
 
     def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
-        self._drop(ref, "finalizers", lambda found: found == finalizer)
+        self._replace(ref, "finalizers", lambda entries: [each for each in entries if each != finalizer])
 
-    def _drop(self, ref: Ref, key: str, drops: Callable[[Any], bool]) -> None:
-        """Drops some entries of a list in an object's metadata."""
+    def _replace(self, ref: Ref, key: str, change: Callable[[list[Any]], list[Any]]) -> None:
+        """Changes a list in an object's metadata."""
         served = self._served(ref)
         if served is None or self._store.get(*ref) is None:
             return
@@ -222,8 +243,7 @@ class GarbageCollector:
 
         def propose(old: Obj | None) -> ProposedObject:
             new = represent.stored(represent.encode(old))
-            kept = [entry for entry in new["metadata"].get(key) or [] if not drops(entry)]
-            set_or_remove(new["metadata"], key, kept)
+            set_or_remove(new["metadata"], key, change(new["metadata"].get(key) or []))
             return ProposedObject(new)
 
         update(write, ref.name, propose)

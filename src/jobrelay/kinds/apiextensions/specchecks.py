@@ -59,7 +59,7 @@ def validate_spec(spec: Obj, demands: SpecRequirements, path: Path) -> list[Fiel
         errors.append(fields.invalid(path.child("preserveUnknownFields"), True, detail))
     for index, version in enumerate(inner.versions):
         errors += _version(version, inner, demands, path.child("versions").index(index))
-    errors += _version_list(inner.versions, path.child("versions"))
+    errors += _version_list(inner.versions, path.child("versions"), given=spec.get("versions") is not None)
     errors += _required_names(spec.get("names") or {}, path.child("names"))
     errors += names_errors(spec.get("names") or {}, path.child("names"))
     errors += _shared(inner, demands, path)
@@ -131,14 +131,14 @@ def _deprecation_problems(deprecated: bool, warning: str | None) -> list[str]:
     return problems
 
 
-def _version_list(versions: list[Obj], path: Path) -> list[FieldError]:
+def _version_list(versions: list[Obj], path: Path, *, given: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     names = [version.get("name", "") for version in versions]
     if len(set(names)) != len(names):
         errors.append(fields.invalid(path, hoisting.go_versions(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(fields.invalid(path, hoisting.go_versions(versions) if versions else None, detail))
+        errors.append(fields.invalid(path, hoisting.go_versions(versions) if given else None, detail))
     if names and (wrong := is_dns1035_label(names[0])) and names[0]:
         errors.append(fields.invalid(Path("spec.version"), names[0], ",".join(wrong)))
     return errors

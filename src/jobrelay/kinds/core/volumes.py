@@ -105,7 +105,7 @@ def _allows_bad_values(old: Obj | None) -> bool:
 def _validate_spec(spec: dict[str, Any], name: str, allow_bad_values: bool) -> list[FieldError]:
     errors = [] if spec.get("accessModes") else [required(_SPEC.child("accessModes"))]
     errors += claims.validate_access_modes(spec.get("accessModes") or [], _SPEC.child("accessModes"))
-    errors += _validate_capacity(spec.get("capacity") or {}, _SPEC.child("capacity"))
+    errors += _validate_capacity(spec.get("capacity"), _SPEC.child("capacity"))
     policy = spec.get("persistentVolumeReclaimPolicy", "")
     if policy and policy not in RECLAIM_POLICIES:
         errors.append(not_supported(_SPEC.child("persistentVolumeReclaimPolicy"), policy, RECLAIM_POLICIES))
@@ -129,10 +129,11 @@ def _validate_spec(spec: dict[str, Any], name: str, allow_bad_values: bool) -> l
     return errors + _validate_attributes_class(spec)
 
 
-def _validate_capacity(capacity: dict[str, str], path: Path) -> list[FieldError]:
+def _validate_capacity(given: dict[str, str] | None, path: Path) -> list[FieldError]:
+    capacity = given or {}
     errors = [] if capacity else [required(path)]
     if list(capacity) != ["storage"]:
-        errors.append(not_supported(path, capacity or None, ["storage"]))
+        errors.append(not_supported(path, given, ["storage"]))
     for name, amount in sorted(capacity.items()):
         errors += validate_basic_amount(amount, path.key(name)) + validate_positive(amount, path.key(name))
     return errors

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.field import FieldError, Path
 from jobrelay.apimachinery.meta import validate_object_meta, validate_object_meta_update
-from jobrelay.apimachinery.names import name_is_dns_subdomain
+from jobrelay.apimachinery.names import is_long_name, name_is_dns_subdomain
 from jobrelay.kinds.generation import count_spec_changes, start_generation
 from jobrelay.kinds.resource.checks import MAX_CONFIGS, device_configuration, each, selectors
 from jobrelay.kinds.strategy import Obj, Strategy, UpdateStrategy
@@ -33,13 +33,17 @@ def _validate_spec(spec: dict[str, Any]) -> list[FieldError]:
     return errors + each(spec.get("config") or [], MAX_CONFIGS, device_configuration, _SPEC.child("config"))
 
 
+def _check_name(name: str, prefix: bool) -> list[str]:
+    return name_is_dns_subdomain(name, prefix) if prefix else is_long_name(name)
+
+
 def validate(obj: Obj) -> list[FieldError]:
-    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(obj["metadata"], namespaced=False, name_fn=_check_name)
     return errors + _validate_spec(obj["spec"])
 
 
 def validate_update(new: Obj, old: Obj) -> list[FieldError]:
-    errors = validate_object_meta(new["metadata"], namespaced=False, name_fn=name_is_dns_subdomain)
+    errors = validate_object_meta(new["metadata"], namespaced=False, name_fn=_check_name)
     errors += validate_object_meta_update(new["metadata"], old["metadata"])
     return errors + _validate_spec(new["spec"])
 

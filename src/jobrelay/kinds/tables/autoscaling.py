@@ -94,10 +94,10 @@ def _resource_metric(target: Obj, current: Obj | None) -> str:
 
 
 def _targets(hpa: Obj, now: dt.datetime) -> str:
-    if hpa.get("apiVersion") == "autoscaling/v1":
+    specs = hpa["spec"].get("metrics")
+    if specs is None:
         specs, statuses = _from_v1(hpa)
     else:
-        specs = hpa["spec"].get("metrics") or []
         statuses = (hpa.get("status") or {}).get("currentMetrics") or []
     if not specs:
         return NONE

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from jobrelay.apimachinery.decode import Notes
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -20,7 +21,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
 
     `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are
-    empty.
+    empty. `notes` are those of reading the new object.
     """
 
     server: ServerContext
@@ -33,6 +34,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     old: Obj = {}
     subresource: str = ""
     dry_run: bool = False
+    notes: Notes | None = None
 
     @property
     def metadata(self) -> dict[str, Any]:

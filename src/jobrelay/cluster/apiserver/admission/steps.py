@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from jobrelay.apimachinery import field
@@ -155,12 +156,28 @@ def prepare_create(admission: AdmissionRequest) -> None:
 
 
 def validate_create(admission: AdmissionRequest) -> None:
+    if found := _create_errors(admission):
+        raise admission.invalid(_with_sent_values(found, admission, _create_errors))
+
+
+def _create_errors(admission: AdmissionRequest) -> list[FieldError]:
     strategy = admission.served.strategy
     found = strategy.validate_create(admission.new)
-    if not found and not strategy.validates_metadata:
-        found = _metadata_errors(admission)
-    if found:
-        raise admission.invalid(found)
+    return found if found or strategy.validates_metadata else _metadata_errors(admission)
+
+
+def _with_sent_values(
+    found: list[FieldError], admission: AdmissionRequest, check: Callable[[AdmissionRequest], list[FieldError]]
+) -> list[FieldError]:
+    """The same errors with empty lists and maps in their values, which canonical objects leave out.
+
+    The object is not used after a refusal, so it is checked once more with all that was sent.
+    """
+    if admission.notes is None or not admission.notes.dropped:
+        return found
+    admission.notes.restore()
+    again = check(admission)
+    return again if [each.field for each in again] == [each.field for each in found] else found
 
 
 def _metadata_errors(admission: AdmissionRequest, old: dict[str, Any] | None = None) -> list[FieldError]:
@@ -213,11 +230,16 @@ def keep_system_metadata(admission: AdmissionRequest) -> None:
 
 def validate_update(admission: AdmissionRequest) -> None:
     """Refuses what the kind forbids, and warns of what it discourages."""
+    found, warnings = _review_update(admission)
+    if found:
+        raise admission.invalid(_with_sent_values(found, admission, lambda each: _review_update(each)[0]))
+    admission.request.warn(*warnings)
+
+
+def _review_update(admission: AdmissionRequest) -> tuple[list[FieldError], list[str]]:
     found = []
     if not unchanged_meta(admission.metadata, admission.old["metadata"]):
         found = _metadata_errors(admission, admission.old["metadata"])
         found += validate_object_meta_update(admission.metadata, admission.old["metadata"], known_finalizers=False)
     errors, warnings = hooks(admission).review(admission.new, admission.old)
-    if found := found + errors:
-        raise admission.invalid(found)
-    admission.request.warn(*warnings)
+    return found + errors, warnings

@@ -52,10 +52,10 @@ class OpenApi:
         media = _accepted(request, "v3")
         document = self.index.v3(path, protobuf=media != negotiate.JSON)
         if document is None:
-            return ApiResponse(404, b"", _PLAIN)
+            return ApiResponse(404, b"", "")
         headers = {"Vary": "Accept"}
         if not media:
-            return ApiResponse(406, b"", _PLAIN, headers)
+            return ApiResponse(406, b"", "", headers)
         headers["Etag"] = f'"{document.etag}"'
         wanted = request.first("hash")
         if wanted and wanted != document.etag:
@@ -71,7 +71,7 @@ class OpenApi:
         headers = {"Vary": "Accept-Encoding, Accept"}
         media = _accepted(request, "v2")
         if not media:
-            return ApiResponse(406, b"", _PLAIN, headers)
+            return ApiResponse(406, b"", "", headers)
         document = self.index.v2(protobuf=media != negotiate.JSON)
         headers["Etag"] = f'"{document.etag}"'
         return await _document(request, document, media, headers)

@@ -178,7 +178,7 @@ def _validate_gated_changes(spec: Obj, old: Obj) -> Errors:
     if ours != theirs:
         if any(ours.get(key) != value for key, value in theirs.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            errors.append(invalid(SPEC.child("nodeSelector"), ours or None, text))
+            errors.append(invalid(SPEC.child("nodeSelector"), spec.get("nodeSelector"), text))
         keep(spec, old, "nodeSelector")
     affinity, stored = spec.get("affinity") or {}, old.get("affinity") or {}
     node, stored_node = affinity.get("nodeAffinity"), stored.get("nodeAffinity")
