@@ -112,8 +112,9 @@ class ResourceQuotaController:
         hard = quota["spec"].get("hard") or {}
         kept = {name: amount for name, amount in (status.get("used") or {}).items() if name in hard}
         used = kept | as_texts(used_of(quota, read, self._services.now()))
-        if "hard" not in status or not equal(status["hard"], hard) or not equal(status.get("used"), used):
-            write_status(self._services, quota, {"hard": dict(hard), "used": dict(sorted(used.items()))}, MANAGER)
+        if not equal(status.get("hard"), hard) or not equal(status.get("used"), used):
+            counted = {"hard": dict(hard), "used": dict(sorted(used.items()))}
+            write_status(self._services, quota, {key: value for key, value in counted.items() if value}, MANAGER)
 
     def _objects(self, evaluator: Evaluator, namespace: str) -> Sequence[Fields] | None:
         """The objects of a resource; only their number matters where they are only counted."""
