@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from jobrelay.apimachinery import quantity
+from jobrelay.kinds.core.pod.defaults import default_pod_level_resources
 from jobrelay.kinds.core.pod.resources import sum_of_containers
 from jobrelay.kinds.core.resources import whole
 from jobrelay.kinds.strategy import Obj
@@ -32,6 +33,8 @@ def fill_in(pod: Obj, limit_ranges: Iterable[Mapping[str, Any]]) -> None:
         if notes:
             annotations = pod["metadata"].setdefault("annotations", {})
             annotations[ANNOTATION] = "LimitRanger plugin set: " + "; ".join(notes)
+    if pod["spec"].get("resources"):
+        default_pod_level_resources(pod["spec"])
 
 
 def _items(limit_range: Mapping[str, Any]) -> list[dict[str, Any]]:
