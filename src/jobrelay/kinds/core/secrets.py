@@ -28,8 +28,9 @@ _DATA: Final = Path("data")
 
 def default(secret: Obj) -> None:
     secret.setdefault("type", OPAQUE)
-    for key, text in (secret.pop("stringData", None) or {}).items():
-        secret.setdefault("data", {})[key] = base64.b64encode(text.encode()).decode()
+    if texts := secret.pop("stringData", None):  # the data may be shared with the stored object
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        secret["data"] = {**(secret.get("data") or {}), **encoded}
 
 
 def validate(secret: Obj) -> list[FieldError]:
