@@ -112,3 +112,28 @@ async def test_an_apply_may_create_with_any_version(server: Server) -> None:
 async def test_an_apply_that_is_no_object(server: Server, text: bytes, message: str) -> None:
     answer = await server.call("PATCH", f"{CONFIGMAPS}/a?fieldManager=m", text, media=APPLY)
     assert (answer.code, answer.message) == (400, message)
+
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+_SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+_TEXTS = [
+    (MERGE, {"stringData": {"b": "two"}}),
+    (STRATEGIC, {"stringData": {"b": "two"}}),
+    (JSON_PATCH, [{"op": "add", "path": "/stringData", "value": {"b": "two"}}]),
+    (APPLY, {**_SECRET, "stringData": {"b": "two"}}),
+]
+
+
+@pytest.mark.parametrize(("media", "body"), _TEXTS)
+async def test_every_patch_may_give_a_secret_texts(server: Server, media: str, body: object) -> None:
+    await server.ok("POST", SECRETS, {**_SECRET, "stringData": {"a": "one"}})
+    await server.ok("PATCH", f"{SECRETS}/s?fieldManager=me", body, media=media)
+    found = await server.ok("GET", f"{SECRETS}/s")
+    assert (found["data"], "stringData" in found) == ({"a": "b25l", "b": "dHdv"}, False)
+
+
+@pytest.mark.parametrize(("media", "body"), _TEXTS)
+async def test_no_patch_changes_what_is_immutable(server: Server, media: str, body: object) -> None:
+    await server.ok("POST", SECRETS, {**_SECRET, "stringData": {"a": "one"}, "immutable": True})
+    answer = await server.call("PATCH", f"{SECRETS}/s?fieldManager=me", body, media=media)
+    assert (answer.code, "field is immutable when `immutable` is set" in answer.message) == (422, True)

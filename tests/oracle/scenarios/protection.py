@@ -165,6 +165,57 @@ def _budgets() -> Iterator[Step]:
     yield post(f"{PODS}/a/eviction", _eviction("a"))
 
 
+def _awaited(path: str, place: str, text: str) -> Iterator[Step]:
+    """The object, once it shows a text; a namespace is emptied only some seconds after its deletion."""
+    for _ in range(4):
+        yield get(path, shows=(place, text), pick=(("kind",),))
+    yield get(path, shows=(place, text))
+
+
+def _namespaces() -> Iterator[Step]:
+    name = "cmp-{{run}}-x"
+    path = f"/api/v1/namespaces/{name}"
+    yield post("/api/v1/namespaces", {"metadata": {"name": name}})
+    held = ["example.com/x", "example.com/y"]
+    yield post(f"{path}/configmaps", metadata(configmap("a"), finalizers=held))
+    yield post(f"{path}/configmaps", metadata(configmap("b"), finalizers=held[:1]))
+    yield post(f"{path}/secrets", metadata(_secret(), finalizers=held[:1]))
+    yield delete(path)
+    yield from _awaited(path, "status.conditions.3.status", "True")
+    yield get(f"{path}/configmaps/a")
+    yield patch(f"{path}/configmaps/a", {"metadata": {"finalizers": None}})
+    yield patch(f"{path}/configmaps/b", {"metadata": {"finalizers": None}})
+    yield patch(f"{path}/secrets/s", {"metadata": {"finalizers": None}})
+
+
+def _namespace_pods() -> Iterator[Step]:
+    name = "cmp-{{run}}-z"
+    path = f"/api/v1/namespaces/{name}"
+    yield post("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield get(f"{path}/serviceaccounts/default", until=200, pick=(("kind",),))
+    yield post(f"{path}/configmaps", configmap("a"))
+    yield post(f"{path}/pods", metadata(pod("held", nodeName="n"), finalizers=["example.com/x"]))
+    yield delete(path)
+    yield from _awaited(path, "status.conditions.0.status", "False")
+    yield get(f"{path}/configmaps/a")
+    yield get(f"{path}/pods/held", pick=(("metadata", "deletionGracePeriodSeconds"),))
+    yield patch(f"{path}/pods/held", {"metadata": {"finalizers": None}})
+    yield delete(f"{path}/pods/held{NOW}")
+
+
+def _root_certificate() -> Iterator[Step]:
+    path = f"{CONFIGMAPS}/kube-root-ca.crt"
+    yield get(path)
+    yield patch(path, {"data": {"ca.crt": "other", "more": "x"}}, pick=(("kind",),))
+    yield get(path, shows=("data.more", ""))
+    yield patch(path, {"metadata": {"annotations": None}}, pick=(("kind",),))
+    yield get(path, until=200, pick=(("kind",),))
+    yield delete(path)
+    yield get(path, until=200)
+    yield delete(f"{CORE}/serviceaccounts/default")
+    yield get(f"{CORE}/serviceaccounts/default", until=200)
+
+
 def scenarios() -> list[Scenario]:
     return [
         scenario("protection-claims", _claims()),
@@ -173,4 +224,7 @@ def scenarios() -> list[Scenario]:
         scenario("protection-immutable", _immutable()),
         scenario("protection-evictions", _evictions()),
         scenario("protection-budgets", _budgets()),
+        scenario("protection-namespaces", _namespaces()),
+        scenario("protection-namespace-pods", _namespace_pods()),
+        scenario("protection-root-certificate", _root_certificate()),
     ]

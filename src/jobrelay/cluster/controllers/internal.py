@@ -25,10 +25,11 @@ def internal_request(namespace: str) -> ApiRequest:
 
 
 def edit(
-    services: ServerContext, served: ServedResource, namespace: str, name: str, change: Callable[[Obj], None]
-) -> None:
+    services: ServerContext, served: ServedResource, namespace: str, name: str, change: Callable[[Obj], None], *,
+    subresource: str = "",
+) -> None:  # fmt: skip
     """Updates a stored object by kube-controller-manager: `change` changes it in place. Raises ApiError."""
-    write = WriteRequest(services, internal_request(namespace), served, WriteOptions())
+    write = WriteRequest(services, internal_request(namespace), served, WriteOptions(), subresource)
 
     def propose(old: Obj | None) -> ProposedObject:
         new = represent.stored(represent.encode(old))
