@@ -41,6 +41,8 @@ class Step:
     pick: tuple[tuple[str, ...], ...] = ()
     until: int = 0
     """Repeat (for a few seconds) until the answer has this status code: for what a server does a moment later."""
+    shows: tuple[str, str] = ("", "")
+    """Repeat (for a few seconds) until the answer shows this text at this place: for what a controller does."""
 
     def text(self) -> str:
         return f"{self.path}\n{dict(self.headers)}\n{encoded(self.body)!r}"

@@ -87,7 +87,7 @@ async def _perform(step: Step, server: Endpoint, values: dict[str, str], normali
     path = rendered(step.path, values)
     raw = await server.send(step.method, path, headers, body)
     for _ in range(WAITS):
-        if not step.until or raw.code in (step.until, 0):
+        if raw.code == 0 or _is_awaited(step, raw):
             break
         await asyncio.sleep(0.1)
         raw = await server.send(step.method, path, headers, body)
@@ -95,6 +95,11 @@ async def _perform(step: Step, server: Endpoint, values: dict[str, str], normali
     for name, pointer in step.capture.items():
         values[name] = str(_at(parsed, pointer))
     return _normalised(raw, parsed, step, normaliser)
+
+
+def _is_awaited(step: Step, raw: RawAnswer) -> bool:
+    place, text = step.shows
+    return (not step.until or raw.code == step.until) and (not place or str(_at(_parsed(raw), place)) == text)
 
 
 def _parsed(raw: RawAnswer) -> Any:

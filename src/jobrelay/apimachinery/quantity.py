@@ -36,6 +36,13 @@ class Quantity:
     def __init__(self, value: Fraction, format: str) -> None:
         self.value, self.format = value, format
 
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum, written as the first one; zero is written as the other."""
+        return Quantity(self.value + other.value, self.format if self.value else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.value - other.value, self.format if self.value else other.format)
+
     def __str__(self) -> str:
         if self.value == 0:
             return "0"

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from jobrelay.cluster import node
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.controllers.catalog import API_CONTROLLERS, NAMESPACE, STORE_CONTROLLERS
+from jobrelay.cluster.controllers.catalog import API_CONTROLLERS, NAMESPACE, STORE_CONTROLLERS, StoreController
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.namespaces import NamespaceController
 from jobrelay.cluster.node import NodeSettings
@@ -51,18 +51,16 @@ class StoreControllers:
     """Runs those of the named controllers that react to the store's commits."""
 
     def __init__(self, services: ServerContext, authority: bytes, names: frozenset[str]) -> None:
-        self._services, self._names = services, names
-        self._namespaces = NamespaceController(services, authority)
+        self._running: list[StoreController] = [NamespaceController(services, authority)] if NAMESPACE in names else []
+        self._running += [make(services) for name, make in STORE_CONTROLLERS.items() if name in names]
 
     def start(self) -> None:
-        if NAMESPACE in self._names:
-            self._namespaces.start()
-        for name, start in STORE_CONTROLLERS.items():
-            if name in self._names:
-                start(self._services)
+        for controller in self._running:
+            controller.start()
 
     def stop(self) -> None:
-        self._namespaces.stop()
+        for controller in self._running:
+            controller.stop()
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

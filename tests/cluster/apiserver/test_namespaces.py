@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import AsyncIterator
 
 import pytest
@@ -94,6 +95,70 @@ async def test_a_namespace_with_a_finalizer_of_its_own_stays_until_it_is_finaliz
     await living.ok("PUT", f"{NAMESPACES}/n/finalize", {**left, "spec": {}})
     await living.settle()
     assert (await living.call("GET", f"{NAMESPACES}/n")).code == 404
+
+
+async def told(server: Server, name: str = "n") -> dict[str, str]:
+    """The conditions of a namespace that are true, with their messages."""
+    conditions = (await server.ok("GET", f"{NAMESPACES}/{name}"))["status"]["conditions"]
+    return {one["type"]: one["message"] for one in conditions if one["status"] == "True"}
+
+
+@pytest.mark.looptime
+async def test_a_namespace_says_what_is_left_of_it(living: Server) -> None:
+    for name in ("a", "b"):
+        sent = config(name)
+        sent["metadata"]["finalizers"] = ["x.example/y"]
+        await living.ok("POST", INSIDE, sent)
+    await living.ok("DELETE", f"{NAMESPACES}/n")
+    await asyncio.sleep(6)
+    assert await told(living) == {
+        "NamespaceContentRemaining": "Some resources are remaining: configmaps. has 2 resource instances",
+        "NamespaceFinalizersRemaining": (
+            "Some content in the namespace has finalizers remaining: x.example/y in 2 resource instances"
+        ),
+    }
+
+
+@pytest.mark.looptime
+async def test_pods_go_before_everything_else(living: Server) -> None:
+    await living.ok("POST", INSIDE, config())
+    await living.ok("POST", f"{NAMESPACES}/n/pods", pod(nodeName="node"))
+    await living.ok("DELETE", f"{NAMESPACES}/n")
+    await asyncio.sleep(6)
+    assert (await living.ok("GET", f"{NAMESPACES}/n/pods/p"))["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert (await living.call("GET", f"{INSIDE}/a")).code == 200
+    assert await told(living) == {}
+    await living.ok("DELETE", f"{NAMESPACES}/n/pods/p?gracePeriodSeconds=0")
+    await asyncio.sleep(2)
+    assert (await living.call("GET", f"{NAMESPACES}/n")).code == 404
+
+
+@pytest.mark.looptime
+async def test_pods_that_do_not_end_in_time_are_a_failure(living: Server) -> None:
+    await living.ok("POST", f"{NAMESPACES}/n/pods", pod(nodeName="node"))
+    await living.ok("DELETE", f"{NAMESPACES}/n")
+    living.now += dt.timedelta(seconds=40)
+    await asyncio.sleep(6)
+    assert await told(living) == {
+        "NamespaceDeletionContentFailure": (
+            "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: n for gvr: "
+            "/v1, Resource=pods"
+        )
+    }
+
+
+async def test_what_every_namespace_has_comes_back(living: Server) -> None:
+    await living.ok("DELETE", f"{INSIDE}/kube-root-ca.crt")
+    await living.ok("DELETE", f"{NAMESPACES}/n/serviceaccounts/default")
+    await living.settle()
+    assert (await living.call("GET", INSIDE)).names == ["kube-root-ca.crt"]
+    assert (await living.call("GET", f"{NAMESPACES}/n/serviceaccounts")).names == ["default"]
+
+
+async def test_a_changed_certificate_is_put_right(living: Server) -> None:
+    await living.ok("PATCH", f"{INSIDE}/kube-root-ca.crt", {"data": {"ca.crt": "mine", "more": "x"}}, media=MERGE)
+    await living.settle()
+    assert (await living.ok("GET", f"{INSIDE}/kube-root-ca.crt"))["data"] == {"ca.crt": "authority"}
 
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"

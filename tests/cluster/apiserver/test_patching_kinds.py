@@ -130,3 +130,28 @@ async def test_a_v1_table_shows_all_metrics_of_an_autoscaler(server: Server) -> 
     as_table = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
     (row,) = (await server.ok("GET", HPA.format("v1"), headers=as_table))["rows"]
     assert row["cells"][2] == "memory: <unknown>/60%"
+
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+_SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+_TEXTS = [
+    (MERGE, {"stringData": {"b": "two"}}),
+    (STRATEGIC, {"stringData": {"b": "two"}}),
+    (JSON_PATCH, [{"op": "add", "path": "/stringData", "value": {"b": "two"}}]),
+    (APPLY, {**_SECRET, "stringData": {"b": "two"}}),
+]
+
+
+@pytest.mark.parametrize(("media", "body"), _TEXTS)
+async def test_every_patch_may_give_a_secret_texts(server: Server, media: str, body: object) -> None:
+    await server.ok("POST", SECRETS, {**_SECRET, "stringData": {"a": "one"}})
+    await server.ok("PATCH", f"{SECRETS}/s?fieldManager=me", body, media=media)
+    found = await server.ok("GET", f"{SECRETS}/s")
+    assert (found["data"], "stringData" in found) == ({"a": "b25l", "b": "dHdv"}, False)
+
+
+@pytest.mark.parametrize(("media", "body"), _TEXTS)
+async def test_no_patch_changes_what_is_immutable(server: Server, media: str, body: object) -> None:
+    await server.ok("POST", SECRETS, {**_SECRET, "stringData": {"a": "one"}, "immutable": True})
+    answer = await server.call("PATCH", f"{SECRETS}/s?fieldManager=me", body, media=media)
+    assert (answer.code, "field is immutable when `immutable` is set" in answer.message) == (422, True)

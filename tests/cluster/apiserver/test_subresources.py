@@ -79,7 +79,8 @@ async def running(server: Server, *, allowed: int) -> None:
     made = pod(nodeName="n")
     made["metadata"]["labels"] = {"app": "x"}
     await server.ok("POST", PODS, made)
-    await server.ok("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}}, media=MERGE)
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await server.ok("PATCH", f"{PODS}/p/status", {"status": ready}, media=MERGE)
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
     await server.ok("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
     counts = {

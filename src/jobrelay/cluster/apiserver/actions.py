@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
-from jobrelay.cluster.apiserver.ownership import record
+from jobrelay.cluster.apiserver.ownership import record, track
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
@@ -27,6 +28,11 @@ from jobrelay.kinds.strategy import Obj
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
 _EVICTION: Final = ServedResource("policy", "v1", "evictions", "Eviction", "eviction", True, ())
 _TOKEN: Final = ServedResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", "tokenrequest", True, ())
+_BUDGETS: Final = "poddisruptionbudgets.policy"
+_WOULD_VIOLATE: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_SEVERAL_BUDGETS: Final = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+)
 _CREATED: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -85,9 +91,11 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
         version=preconditions.get("resourceVersion"),
     )
     pod = _pod(handlers, request, request.info.name)
-    _check_budgets(handlers, request, pod)
+    _take_from_budget(handlers, pod, dry_run=deletion.dry_run)
+    Deleter(handlers.server, request, served, deletion).check_preconditions(pod)
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
+    deletion = dataclasses.replace(deletion, version=None)  # it was just changed
     Deleter(handlers.server, request, served, deletion).delete(request.info.namespace, request.info.name)
     await handlers.server.store.settled()
     return _created(request)
@@ -106,30 +114,33 @@ def _mark_disrupted(handlers: ResourceHandlers, pod: Obj) -> None:
     storage.put(store, "pods", metadata["namespace"], metadata["name"], pod)
 
 
-def _check_budgets(handlers: ResourceHandlers, request: ApiRequest, pod: Obj) -> None:
-    from jobrelay.apimachinery.selectors import selector_from_object
+def _take_from_budget(handlers: ResourceHandlers, pod: Obj, *, dry_run: bool) -> None:
+    """Takes an eviction from the disruption budget of a pod; raises what refuses it."""
+    from jobrelay.kinds.policy import evictions
 
-    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending") or pod["metadata"].get(
-        "deletionTimestamp"
-    ):
+    if not evictions.needs_budget(pod):
         return
-    budgets = handlers.server.store.snapshot("poddisruptionbudgets.policy")
-    labels = pod["metadata"].get("labels") or {}
-    for item in budgets.walk(request.info.namespace):
-        budget = represent.stored(item.raw)
-        if not selector_from_object(budget["spec"].get("selector")).matches(labels):
-            continue
-        status = budget.get("status") or {}
-        if status.get("disruptionsAllowed", 0) <= 0:
-            message = (
-                f"The disruption budget {item.name} needs {status.get('desiredHealthy', 0)} healthy pods and has "
-                f"{status.get('currentHealthy', 0)} currently"
-            )
-            raise errors.too_many_requests(
-                "Cannot evict pod as it would violate the pod's disruption budget.",
-                0,
-                [{"reason": "DisruptionBudget", "message": message}],
-            )
+    server, namespace = handlers.server, pod["metadata"]["namespace"]
+    items = server.store.snapshot(_BUDGETS).walk(namespace)
+    found = evictions.budgets_of(pod, [represent.stored(item.raw) for item in items])
+    if len(found) > 1:
+        raise errors.unknown(_SEVERAL_BUDGETS)
+    for budget in found:
+        name, now = budget["metadata"]["name"], format_time(server.now())
+        try:
+            status = evictions.take(pod, budget, now)
+        except evictions.EvictionRefused as refused:
+            cause = {"reason": "DisruptionBudget", "message": refused.why}
+            raise errors.too_many_requests(_WOULD_VIOLATE, refused.retry, [cause]) from None
+        except evictions.BudgetUnusable as unusable:
+            raise errors.forbidden("policy", "poddisruptionbudget", name, str(unusable)) from None
+        if status is not None and not dry_run:
+            served = server.resources.get("policy", "v1", "poddisruptionbudgets")
+            assert served is not None
+            old = {"kind": served.kind, "apiVersion": served.api_version, **budget}
+            new = {**old, "metadata": dict(budget["metadata"]), "status": status}
+            track(served, old, new, manager="kube-apiserver", now=now, subresource="status")
+            storage.put(server.store, _BUDGETS, namespace, name, new)
 
 
 _LOG_NUMBERS: Final = ("tailLines", "limitBytes", "sinceSeconds")

@@ -39,7 +39,7 @@ class Deleter:
         if item is None:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
-        self._check_preconditions(obj)
+        self.check_preconditions(obj)
         self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
@@ -73,7 +73,8 @@ class Deleter:
         if self.options.propagation is None and self.options.orphan is None:
             self.request.warn(*self.served.strategy.warn_delete)
 
-    def _check_preconditions(self, obj: Obj) -> None:
+    def check_preconditions(self, obj: Obj) -> None:
+        """Refuses to delete an object that is not the one that was meant."""
         metadata, kind = obj["metadata"], self.served.kind
         group = (
             "" if self.served.key == "events" else self.served.group

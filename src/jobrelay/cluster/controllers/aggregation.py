@@ -28,6 +28,9 @@ class ClusterRoleAggregationController:
         self._services.store.subscribe(KEY, self._changed)
         self._sync()
 
+    def stop(self) -> None:
+        """There is nothing to end: what is scheduled is done within a tick."""
+
     def _changed(self, change: Change) -> None:
         if not self._scheduled:
             self._scheduled = True

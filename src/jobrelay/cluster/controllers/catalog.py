@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
 from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
+from jobrelay.cluster.controllers.protection import AttributesClassProtection, ClaimProtection, VolumeProtection
+from jobrelay.cluster.controllers.quota import ResourceQuotaController
 
 SetUp = Callable[[ControllerContext], None]
-Start = Callable[[ServerContext], None]
 
-# These react to the store's commits within the same tick.
-STORE_CONTROLLERS: Final[dict[str, Start]] = {
-    "clusterrole-aggregation-controller": lambda services: ClusterRoleAggregationController(services).start(),
-    "garbage-collector-controller": lambda services: GarbageCollector(services).start(),
+
+class StoreController(Protocol):
+    """A controller that reacts to the store's commits within the same tick."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+STORE_CONTROLLERS: Final[dict[str, Callable[[ServerContext], StoreController]]] = {
+    "clusterrole-aggregation-controller": ClusterRoleAggregationController,
+    "garbage-collector-controller": GarbageCollector,
+    "persistentvolume-protection-controller": VolumeProtection,
+    "persistentvolumeclaim-protection-controller": ClaimProtection,
+    "resourcequota-controller": ResourceQuotaController,
+    "volumeattributesclass-protection-controller": AttributesClassProtection,
 }
 # These work through the API, as they would on any cluster.
 API_CONTROLLERS: Final[dict[str, SetUp]] = {

@@ -15,16 +15,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
-from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.ownership import set_or_remove
-from jobrelay.cluster.apiserver.resources import ServedResource
-from jobrelay.cluster.apiserver.writes import WriteRequest, update
-from jobrelay.cluster.controllers.internal import internal_request
+from jobrelay.cluster.controllers.internal import edit, internal_request, served_by_key
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
@@ -84,6 +80,9 @@ class GarbageCollector:
             for item in list(self._store.snapshot(resource).walk("")):
                 self._index(Ref(resource, item.namespace, item.name), item)
         self._schedule()
+
+    def stop(self) -> None:
+        """There is nothing to end: what is queued is worked off within a tick."""
 
     # The index.
 
@@ -218,7 +217,7 @@ class GarbageCollector:
             policy = "Orphan"
         else:
             policy = "Foreground" if foreground or FOREGROUND in metadata.finalizers else "Background"
-        served = self._served(ref)
+        served = served_by_key(self._services, ref.resource)
         if served is not None:
             options = DeleteOptions(propagation=policy, uid=metadata.uid)
             Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
@@ -234,19 +233,13 @@ class GarbageCollector:
     def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
         self._replace(ref, "finalizers", lambda entries: [each for each in entries if each != finalizer])
 
-    def _replace(self, ref: Ref, key: str, change: Callable[[list[Any]], list[Any]]) -> None:
+    def _replace(self, ref: Ref, key: str, replaced: Callable[[list[Any]], list[Any]]) -> None:
         """Changes a list in an object's metadata."""
-        served = self._served(ref)
+        served = served_by_key(self._services, ref.resource)
         if served is None or self._store.get(*ref) is None:
             return
-        write = WriteRequest(self._services, internal_request(ref.namespace), served, WriteOptions())
 
-        def propose(old: Obj | None) -> ProposedObject:
-            new = represent.stored(represent.encode(old))
-            set_or_remove(new["metadata"], key, change(new["metadata"].get(key) or []))
-            return ProposedObject(new)
+        def change(obj: Obj) -> None:
+            set_or_remove(obj["metadata"], key, replaced(obj["metadata"].get(key) or []))
 
-        update(write, ref.name, propose)
-
-    def _served(self, ref: Ref) -> ServedResource | None:
-        return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
+        edit(self._services, served, ref.namespace, ref.name, change)

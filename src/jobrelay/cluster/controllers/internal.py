@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, UserInfo
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.cluster.apiserver.writes import WriteRequest, update
+from jobrelay.kinds.strategy import Obj
 
 MANAGER: Final = "kube-controller-manager"
 _USER: Final = UserInfo("system:kube-controller-manager", ("system:masters", "system:authenticated"))
@@ -14,3 +22,23 @@ def internal_request(namespace: str) -> ApiRequest:
     """A request by kube-controller-manager."""
     info = RequestInfo("create", "", namespace=namespace)
     return ApiRequest("POST", "", {}, {"user-agent": (MANAGER,)}, info, user=_USER)
+
+
+def edit(
+    services: ServerContext, served: ServedResource, namespace: str, name: str, change: Callable[[Obj], None], *,
+    subresource: str = "",
+) -> None:  # fmt: skip
+    """Updates a stored object by kube-controller-manager: `change` changes it in place. Raises ApiError."""
+    write = WriteRequest(services, internal_request(namespace), served, WriteOptions(), subresource)
+
+    def propose(old: Obj | None) -> ProposedObject:
+        new = represent.stored(represent.encode(old))
+        change(new)
+        return ProposedObject(new)
+
+    update(write, name, propose)
+
+
+def served_by_key(services: ServerContext, key: str) -> ServedResource | None:
+    """A resource in the version that it is stored in."""
+    return next((served for served in services.resources if served.key == key and served.from_storage is None), None)

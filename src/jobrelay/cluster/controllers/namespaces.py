@@ -1,9 +1,9 @@
 """The namespace controller: fills new namespaces, and empties deleted ones.
 
-It reacts to the store's commits. A new namespace gets its `default` service account and the CA certificate at once. The
-content of a deleted one is deleted five seconds later, as on Kubernetes, and then every second until nothing is left;
-objects with finalizers are marked for deletion and waited for. Pods are deleted first, with their grace period, and
-everything else only after they are gone, because they may still use it.
+It reacts to the store's commits. The content of a deleted namespace is deleted five seconds later, as on Kubernetes,
+and then every second until nothing is left; objects with finalizers are marked for deletion and waited for. Pods are
+deleted first, with their grace period, and everything else only after they are gone, because they may still use it. The
+namespace's conditions say what keeps it from going.
 """
 
 from __future__ import annotations
@@ -11,36 +11,35 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+from jobrelay.apimachinery.times import format_time, parse_time
 from jobrelay.cluster.apiserver import represent, storage
-from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
-from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.errors import ApiError
+from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.resources import ServedResource
-from jobrelay.cluster.apiserver.writes import WriteRequest, create
-from jobrelay.cluster.controllers.internal import internal_request
-from jobrelay.cluster.store import Change
+from jobrelay.cluster.controllers.internal import edit, internal_request
+from jobrelay.cluster.controllers.namespacedefaults import NamespaceDefaults
+from jobrelay.cluster.store import Change, Item
+from jobrelay.kinds.core.namespacedeletion import Remaining, conditions, grace_left, unexpected
+from jobrelay.kinds.strategy import Obj
 
 KEY: Final = "namespaces"
 DELAY: Final = 5.0
 RETRY: Final = 1.0
-ROOT_CA: Final = "kube-root-ca.crt"
-_DESCRIPTION: Final = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of "
-    "Kubernetes clusters."
-)
 
 
 class NamespaceController:
     """Fills new namespaces and empties deleted ones."""
 
     def __init__(self, services: ServerContext, authority: bytes, *, delay: float = DELAY) -> None:
-        self._services, self._authority, self._delay = services, authority.decode(), delay
+        self._services, self._delay = services, delay
+        self._defaults = NamespaceDefaults(services, authority.decode())
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def start(self) -> None:
         self._services.store.subscribe(KEY, self._changed)
+        self._defaults.start()
         for item in self._services.store.snapshot(KEY).walk(""):
             self._sync(item.name)
 
@@ -57,42 +56,35 @@ class NamespaceController:
         item = self._services.store.get(KEY, "", name)
         if item is None:
             return
-        namespace = represent.stored(item.raw)
+        namespace = represent.cached(item.raw)
         if not namespace["metadata"].get("deletionTimestamp"):
-            self._fill(name)
+            self._defaults.fill(name)
         elif name not in self._timers:
             self._timers[name] = asyncio.get_running_loop().call_later(self._delay, self._empty, name)
-
-    # New namespaces.
-
-    def _fill(self, name: str) -> None:
-        self._ensure(name, "serviceaccounts", {"metadata": {"name": "default", "namespace": name}})
-        metadata = {"name": ROOT_CA, "namespace": name, "annotations": {"kubernetes.io/description": _DESCRIPTION}}
-        self._ensure(name, "configmaps", {"metadata": metadata, "data": {"ca.crt": self._authority}})
-
-    def _ensure(self, namespace: str, plural: str, obj: dict[str, Any]) -> None:
-        if self._services.store.get(plural, namespace, obj["metadata"]["name"]) is not None:
-            return
-        served = self._services.resources.get("", "v1", plural)
-        assert served is not None
-        made = served.decode(obj, None)
-        served.strategy.default(made)
-        create(WriteRequest(self._services, internal_request(namespace), served, WriteOptions()), ProposedObject(made))
-
-    # Deleted namespaces.
 
     def _empty(self, name: str) -> None:
         self._timers.pop(name, None)
         item = self._services.store.get(KEY, "", name)
         if item is None:
             return
+        left = self._delete_content(name, represent.stored(item.raw))
+        self._tell(name, left)
+        if left.nothing:
+            self._finalize(name)
+        else:
+            self._timers[name] = asyncio.get_running_loop().call_later(RETRY, self._empty, name)
+
+    def _delete_content(self, name: str, namespace: Obj) -> Remaining:
+        left = Remaining()
         pods = self._services.resources.get("", "v1", "pods")
         assert pods is not None
-        left = self._delete_all(name, pods) or sum(self._delete_all(name, served) for served in self._namespaced())
-        if left:
-            self._timers[name] = asyncio.get_running_loop().call_later(RETRY, self._empty, name)
-            return
-        self._finalize(name)
+        found = [represent.stored(item.raw) for item in self._items(name, pods)]
+        age = (self._services.now() - parse_time(namespace["metadata"]["deletionTimestamp"])).total_seconds()
+        left.pods = len(self._delete_all(name, pods, left, patient=grace_left(found, age)))
+        if not left.pods:
+            for served in self._namespaced():
+                self._delete_others(name, served, left)
+        return left
 
     def _namespaced(self) -> list[ServedResource]:
         """The namespaced resources, each in one version."""
@@ -101,11 +93,43 @@ class NamespaceController:
         }
         return list(found.values())
 
-    def _delete_all(self, name: str, served: ServedResource) -> int:
-        """Deletes all objects of a resource; returns how many are left."""
+    def _items(self, name: str, served: ServedResource) -> list[Item]:
+        return list(self._services.store.snapshot(served.key).walk(name))
+
+    def _delete_others(self, name: str, served: ServedResource, left: Remaining) -> None:
+        if kept := self._delete_all(name, served, left, patient=False):
+            left.objects[f"{served.plural}.{served.group}"] = len(kept)
+            for metadata in kept:
+                left.finalizers.update(metadata.get("finalizers") or ())
+
+    def _delete_all(self, name: str, served: ServedResource, left: Remaining, *, patient: bool) -> list[dict[str, Any]]:
+        """Deletes all objects of a resource; returns the metadata of those that are left.
+
+        If some are, one must have a finalizer, unless there is a reason to be `patient`.
+        """
         deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
-        items = list(self._services.store.snapshot(served.key).walk(name))
-        return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
+        try:
+            for item in self._items(name, served):
+                deleter.delete(item.namespace, item.name)
+        except ApiError as error:
+            left.failures.append(error.message)
+            patient = True
+        kept = [represent.stored(item.raw)["metadata"] for item in self._items(name, served)]
+        if kept and not patient and not any(metadata.get("finalizers") for metadata in kept):
+            left.failures.append(unexpected(name, served.api_version, served.plural))
+        return kept
+
+    def _tell(self, name: str, left: Remaining) -> None:
+        """Puts what is left into the conditions of a namespace."""
+        served = self._services.resources.get("", "v1", KEY)
+        assert served is not None
+
+        def change(namespace: Obj) -> None:
+            status = namespace["status"]
+            now = format_time(self._services.now())
+            namespace["status"] = {**status, "conditions": conditions(status.get("conditions") or [], left, now)}
+
+        edit(self._services, served, "", name, change, subresource="status")
 
     def _finalize(self, name: str) -> None:
         item = self._services.store.get(KEY, "", name)

@@ -17,11 +17,22 @@ DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _BETA_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 
-def class_of(claim: Obj) -> str | None:
+def class_of(claim: Mapping[str, Any]) -> str | None:
     """The storage class that a claim names; an empty name means none, on purpose."""
     annotations: dict[str, Any] = claim["metadata"].get("annotations") or {}
     named: str | None = annotations.get(STORAGE_CLASS_ANNOTATION, claim["spec"].get("storageClassName"))
     return named
+
+
+def attributes_classes(claim: Mapping[str, Any]) -> frozenset[str]:
+    """The attributes classes that a claim names, has, or changes to."""
+    status = claim.get("status") or {}
+    names = (
+        claim["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return frozenset(filter(None, names))
 
 
 def default_class(storage_classes: Iterable[Mapping[str, Any]]) -> str | None:

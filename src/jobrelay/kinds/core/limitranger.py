@@ -11,6 +11,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from jobrelay.apimachinery import quantity
+from jobrelay.kinds.core.pod.defaults import default_pod_level_resources
+from jobrelay.kinds.core.pod.resources import sum_of_containers
 from jobrelay.kinds.core.resources import whole
 from jobrelay.kinds.strategy import Obj
 
@@ -31,6 +33,8 @@ def fill_in(pod: Obj, limit_ranges: Iterable[Mapping[str, Any]]) -> None:
         if notes:
             annotations = pod["metadata"].setdefault("annotations", {})
             annotations[ANNOTATION] = "LimitRanger plugin set: " + "; ".join(notes)
+    if pod["spec"].get("resources"):
+        default_pod_level_resources(pod["spec"])
 
 
 def _items(limit_range: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -129,37 +133,7 @@ def _ratio(kind: str, name: str, bound: str, requests: Amounts, limits: Amounts)
 
 
 def pod_total(spec: dict[str, Any], field: str) -> dict[str, str]:
-    """What a pod asks for as a whole: its containers together, or its largest start-up step if that is more."""
-    total: dict[str, str] = {}
-    for container in spec.get("containers") or ():
-        _add(total, _amounts(container, field))
-    sidecars: dict[str, str] = {}
-    startup: dict[str, str] = {}
-    for container in spec.get("initContainers") or ():
-        step = dict(sidecars)
-        _add(step, _amounts(container, field))
-        if container.get("restartPolicy") == "Always":
-            _add(total, _amounts(container, field))
-            sidecars = step
-        _raise_to(startup, step)
-    _raise_to(total, startup)
+    """What a pod asks for as a whole: its containers together, or what is set for the pod."""
+    total = {name: str(amount) for name, amount in sum_of_containers(spec, field).items()}
     pod_level = (spec.get("resources") or {}).get(field) or {}
     return total | {name: pod_level[name] for name in ("cpu", "memory") if name in pod_level}
-
-
-def _amounts(container: dict[str, Any], field: str) -> Amounts:
-    amounts: Amounts = (container.get("resources") or {}).get(field) or {}
-    return amounts
-
-
-def _add(total: dict[str, str], amounts: Amounts) -> None:
-    for name, amount in amounts.items():
-        mine, other = quantity.parse(total.get(name, amount)), quantity.parse(amount)
-        value = mine.value + other.value if name in total else other.value
-        total[name] = str(quantity.Quantity(value, mine.format))
-
-
-def _raise_to(total: dict[str, str], amounts: Amounts) -> None:
-    for name, amount in amounts.items():
-        if name not in total or quantity.number(amount) > quantity.number(total[name]):
-            total[name] = amount

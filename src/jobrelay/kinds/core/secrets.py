@@ -28,9 +28,9 @@ _DATA: Final = Path("data")
 
 def default(secret: Obj) -> None:
     secret.setdefault("type", OPAQUE)
-    if texts := secret.pop("stringData", None):
+    if texts := secret.pop("stringData", None):  # the data may be shared with the stored object
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-        secret["data"] = {**(secret.get("data") or {}), **encoded}  # a patch shares what it left alone with the old one
+        secret["data"] = {**(secret.get("data") or {}), **encoded}
 
 
 def validate(secret: Obj) -> list[FieldError]:

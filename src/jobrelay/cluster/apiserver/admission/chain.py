@@ -31,6 +31,7 @@ CREATE: Final = Chain(
         steps.refuse_terminating_kind,
         steps.dedup_owners,
         steps.namespace_lifecycle,
+        plugins.set_default_resources,
         plugins.fill_in_pod,
         plugins.fill_in_claim,
         plugins.may_grant,
@@ -47,11 +48,19 @@ CREATE: Final = Chain(
         plugins.check_limits,
         plugins.check_default_priority,
         plugins.pod_security,
+        plugins.charge_quotas,
     ),
 )
 CREATE_ON_UPDATE: Final = CREATE._replace(validating=(plugins.may_create, *CREATE.validating))
 UPDATE: Final = Chain(
-    mutating=(steps.match_namespace, steps.match_name, plugins.fill_in_pod, steps.dedup_owners, plugins.may_grant),
+    mutating=(
+        steps.match_namespace,
+        steps.match_name,
+        plugins.set_default_resources,
+        plugins.fill_in_pod,
+        steps.dedup_owners,
+        plugins.may_grant,
+    ),
     strategy=(
         steps.match_version,
         plugins.allocate_for_service,
@@ -62,9 +71,11 @@ UPDATE: Final = Chain(
     ),
     validating=(
         plugins.namespace_pod_security,
+        plugins.check_limits,
         plugins.check_claim_growth,
         plugins.check_default_priority,
         plugins.pod_security,
+        plugins.charge_quotas,
     ),
 )
 DELETE: Final = Chain(validating=(steps.protect_system_namespaces,))

@@ -29,7 +29,7 @@ def default_pod(pod: Obj) -> None:
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         _requests_from_limits(container["resources"])
     if spec.get("resources") is not None:
-        _default_pod_level_resources(spec)
+        default_pod_level_resources(spec)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):
         _default_host_ports(spec)
@@ -184,7 +184,8 @@ def _requests_from_limits(resources: Obj) -> None:
     resources["requests"] = {**requests, **{name: value for name, value in limits.items() if name not in requests}}
 
 
-def _default_pod_level_resources(spec: Obj) -> None:
+def default_pod_level_resources(spec: Obj) -> None:
+    """Completes what is requested for a pod as a whole by what its containers request."""
     resources = spec["resources"]
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
     if not requests and not limits:

@@ -164,8 +164,7 @@ def validate_pod_resources(spec: Fields, claim_names: set[str], path: Path) -> E
 
 def _add(total: dict[str, quantity.Quantity], more: Mapping[str, quantity.Quantity]) -> None:
     for name, amount in more.items():
-        known = total.get(name)
-        total[name] = quantity.Quantity(known.value + amount.value, known.format) if known else amount
+        total[name] = total[name] + amount if name in total else amount
 
 
 def _parsed(container: Fields, which: str) -> dict[str, quantity.Quantity]:
