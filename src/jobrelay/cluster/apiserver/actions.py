@@ -21,7 +21,12 @@ from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
 from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.core.pod.binding import bind_pod, validate_binding
-from jobrelay.kinds.core.pod.streams import ContainerError, choose_container, validate_log_options
+from jobrelay.kinds.core.pod.streams import (
+    ContainerError,
+    choose_container,
+    connection_options,
+    validate_log_options,
+)
 from jobrelay.kinds.strategy import Obj
 
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
@@ -56,6 +61,7 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
         raise errors.bad_request("name in URL does not match name in Binding object")
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
+    await handlers.admit(request, served, "CREATE", binding, dry_run=given.dry_run)
     pods = handlers.server.resources.get("", "v1", "pods")
     assert pods is not None
     pod = _pod(handlers, request, name)
@@ -75,6 +81,7 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     eviction = (await _read(request, _EVICTION, given, same=("policy/v1beta1",))).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
+    await handlers.admit(request, served, "CREATE", eviction, dry_run=given.dry_run)
     asked = eviction.get("deleteOptions") or {}
     preconditions = asked.get("preconditions") or {}
     deletion = DeleteOptions(
@@ -88,7 +95,8 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     _check_budgets(handlers, request, pod)
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
-    Deleter(handlers.server, request, served, deletion).delete(request.info.namespace, request.info.name)
+    deleter = Deleter(handlers.server, request, served, deletion, admits=False)
+    deleter.delete(request.info.namespace, request.info.name)
     await handlers.server.store.settled()
     return _created(request)
 
@@ -183,6 +191,7 @@ async def connect(
     handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
 ) -> ApiResponse:
     """Connects to a container: exec, attach, port forwarding. By GET, as websockets do, that needs `create` too."""
+    await handlers.admit(request, served, "CONNECT", connection_options(request.info.subresource, request.query))
     allowed, reason = access.authorizer.allowed(request.user, attributes_of(request.info, "create"))
     if not allowed:
         raise errors.forbidden("", "pods", request.info.name, reason)
@@ -211,6 +220,7 @@ async def request_token(
         raise errors.invalid("authentication.k8s.io", "TokenRequest", request.info.name, found)
     if found := tokenrequests.validate(asked):
         raise errors.invalid("authentication.k8s.io", "TokenRequest", "", found)
+    await handlers.admit(request, served, "CREATE", asked, dry_run=given.dry_run)
     spec: dict[str, Any] = asked["spec"]
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]

@@ -25,12 +25,19 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 class Deleter:
-    """Carries out deletions of one resource for one request."""
+    """Carries out deletions of one resource for one request. `admits`: whether admission has a say."""
 
     def __init__(
-        self, server: ServerContext, request: ApiRequest, served: ServedResource, options: DeleteOptions
+        self,
+        server: ServerContext,
+        request: ApiRequest,
+        served: ServedResource,
+        options: DeleteOptions,
+        *,
+        admits: bool = True,
     ) -> None:
         self.server, self.request, self.served, self.options = server, request, served, options
+        self._admits = admits
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
         """Deletes one object; returns whether it is gone, and the answer: a Status, or the object's stored JSON."""
@@ -40,7 +47,8 @@ class Deleter:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
         self._check_preconditions(obj)
-        self._admit(obj, namespace, name)
+        if self._admits and not self._is_under_way(obj):
+            self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
@@ -64,9 +72,20 @@ class Deleter:
 
     def _admit(self, obj: Obj, namespace: str, name: str) -> None:
         request = AdmissionRequest(
-            self.server, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
-        )
+            self.server, self.request, self.served, "DELETE", namespace, name,
+            old=represent.versioned(self.served, obj), dry_run=self.options.dry_run, deletion=self.options,
+        )  # fmt: skip
         admission.run(admission.DELETE.validating, request)
+
+    def _is_under_way(self, obj: Obj) -> bool:
+        """Whether a deletion has begun that this one neither ends nor shortens: that is not admitted again."""
+        metadata, wanted = obj["metadata"], self.options.grace_period
+        if not metadata.get("deletionTimestamp"):
+            return False
+        if self.served.key == "namespaces":
+            return bool((obj.get("spec") or {}).get("finalizers") or metadata.get("finalizers"))
+        period = metadata.get("deletionGracePeriodSeconds") or 0
+        return bool(self.served.strategy.grace_period and period and (wanted is None or wanted >= period))
 
     def warn(self) -> None:
         """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""

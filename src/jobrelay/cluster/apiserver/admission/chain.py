@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from jobrelay.cluster.apiserver.admission import plugins, steps
+from jobrelay.cluster.apiserver.admission import plugins, policies, steps
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 
 Step = Callable[[AdmissionRequest], None]
@@ -47,6 +47,7 @@ CREATE: Final = Chain(
         plugins.check_limits,
         plugins.check_default_priority,
         plugins.pod_security,
+        policies.admit,
     ),
 )
 CREATE_ON_UPDATE: Final = CREATE._replace(validating=(plugins.may_create, *CREATE.validating))
@@ -65,9 +66,10 @@ UPDATE: Final = Chain(
         plugins.check_claim_growth,
         plugins.check_default_priority,
         plugins.pod_security,
+        policies.admit,
     ),
 )
-DELETE: Final = Chain(validating=(steps.protect_system_namespaces,))
+DELETE: Final = Chain(validating=(steps.protect_system_namespaces, policies.admit))
 
 
 def run(chain: tuple[Step, ...], admission: AdmissionRequest) -> None:
