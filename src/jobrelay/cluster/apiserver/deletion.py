@@ -7,6 +7,7 @@ empties its finalizers. Pods that run get a grace period and stay until they are
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time, shifted
@@ -47,7 +48,7 @@ class Deleter:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
         self._check_preconditions(obj)
-        if self._admits and not self._is_under_way(obj):
+        if not self._is_under_way(obj):
             self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
@@ -66,14 +67,20 @@ class Deleter:
                 mark_as_deleting(obj, self.server.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
                 return False, self._update(obj, item)
-            if graceful:
+            if graceful and not self.options.dry_run:
                 self._update(obj, item)
+                self._admit(obj, namespace, name)
         return True, self._remove(obj, item)
 
     def _admit(self, obj: Obj, namespace: str, name: str) -> None:
+        if not self._admits:
+            return
+        deletion, find = self.options, self.served.strategy.grace_period
+        if find is not None and not obj["metadata"].get("deletionTimestamp"):
+            deletion = replace(deletion, grace_period=find(obj, deletion.grace_period))
         request = AdmissionRequest(
             self.server, self.request, self.served, "DELETE", namespace, name,
-            old=represent.versioned(self.served, obj), dry_run=self.options.dry_run, deletion=self.options,
+            old=represent.versioned(self.served, obj), dry_run=self.options.dry_run, deletion=deletion,
         )  # fmt: skip
         admission.run(admission.DELETE.validating, request)
 

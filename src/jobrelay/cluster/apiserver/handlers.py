@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from jobrelay.cluster.apiserver import (
@@ -159,14 +160,16 @@ class ResourceHandlers:
         request: ApiRequest,
         served: ServedResource,
         operation: Operation,
-        obj: Obj,
+        sent: Callable[[], Obj],
         *,
         dry_run: bool = False,
     ) -> None:
-        """Asks the policies about a request that is not a write of the object itself: an action, a connection."""
+        """Asks the policies about an action or a connection; `sent` makes the object that they see."""
         subresource = request.info.subresource
         if not self.server.policies.covering(served, subresource, operation):
             return
+
+        obj = sent()
 
         def compute(server: ServerContext) -> tuple[None, bool]:
             namespace, name = self._namespace(request, served), request.info.name

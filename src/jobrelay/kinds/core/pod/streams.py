@@ -40,8 +40,9 @@ def connection_options(subresource: str, query: Mapping[str, Sequence[str]]) -> 
     if subresource == "portforward":
         ports = [int(port) for text in query.get("ports", ()) for port in text.split(",") if port.isdigit()]
         return {**found, **({"ports": ports} if ports else {})}
-    streams = {name: (query.get(name) or ["false"])[0] in ("true", "1") for name in ("stdin", "tty")}
-    found |= {name: True for name, wanted in streams.items() if wanted} | {"stdout": True, "stderr": True}
+    for name in ("stdin", "stdout", "stderr", "tty"):
+        if (query.get(name) or ["false"])[0].lower() not in ("false", "0"):
+            found[name] = True
     if container := (query.get("container") or [""])[0]:
         found["container"] = container
     return {**found, "command": list(query.get("command") or ()) or None} if subresource == "exec" else found

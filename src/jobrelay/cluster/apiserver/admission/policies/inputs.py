@@ -110,8 +110,10 @@ def kind_of(admission: AdmissionRequest) -> Kind:
 
 def kind_in(served: ServedResource, subresource: str) -> Kind:
     """The kind of a resource, or of its subresource."""
-    sent = served.subresources.get(subresource, served)
-    return sent.group, sent.version, sent.kind
+    sub = served.subresources.get(subresource)
+    if sub is None:
+        return served.group, served.version, served.kind
+    return (sub.group, sub.version, sub.kind) if sub.version else (served.group, served.version, sub.kind)
 
 
 def operation_options(admission: AdmissionRequest) -> Obj | None:
