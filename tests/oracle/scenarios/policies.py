@@ -27,8 +27,8 @@ def _messages(stage: Stage) -> Iterator[Step]:
         "lines": {**told, "messageExpression": "'a\\nb'"},
         "blank": {**told, "messageExpression": "'  '"},
         "long": {**told, "messageExpression": long},
-        "broken": {**told, "messageExpression": "object.none"},
-        "broken-alone": {"messageExpression": "object.none"},
+        "broken": {**told, "messageExpression": "'x' + object.none"},
+        "broken-alone": {"messageExpression": "'x' + object.none"},
         "twice": {"message": "first"},
     }
     made = [{"expression": f"  {WHEN.format(text)}  ", **more} for text, more in checks.items()]
@@ -205,7 +205,7 @@ def _failures(stage: Stage) -> Iterator[Step]:
         "object.metadata.managedFields - 1 == 1",
         "-oldObject == 1",
         "!oldObject",
-        "object.metadata.generation % 'x' == 1 || oldObject * 2 == 1",
+        "object.kind % 2 == 1 || oldObject * 2 == 1",
         "object.data.k.all(i, x, x == 1)",
         "int(object.data.k) == 1",
         "timestamp(object.data.k) == timestamp(object.metadata.creationTimestamp)",
