@@ -8,12 +8,13 @@ nothing neither, nor that one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.standard import index_list, index_map
 from jobrelay.apimachinery.cel.steps import Eval, Frame, Step
-from jobrelay.apimachinery.cel.values import CelError, CelOptional, kind_of, no_overload, type_name
+from jobrelay.apimachinery.cel.values import CelError, CelOptional, kind_of, type_name
 
+_LIST_INDEX: Final = "unsupported index type 'string' in list"
 Apply = Callable[[Any, Any], Any]
 
 
@@ -31,10 +32,12 @@ class Qualifier(NamedTuple):
 
 def get_field(value: Any, field: str) -> Any:
     """`value.field`."""
-    if kind_of(value) != "map":
-        known = kind_of(value) != "dyn"
-        raise CelError(f"no such overload: {type_name(value)}.ref-key") if known else no_overload("select", value)
+    kind = kind_of(value)
+    if kind == "list":
+        raise CelError(_LIST_INDEX)
     try:
+        if kind != "map":
+            raise KeyError(field)
         return value[field]
     except KeyError:
         raise CelError(f"no such key: {field}") from None
@@ -42,19 +45,19 @@ def get_field(value: Any, field: str) -> Any:
 
 def has_field(value: Any, field: str) -> bool:
     """`has(value.field)`."""
-    if kind_of(value) != "map":
-        raise no_overload("has", value)
-    return field in value
+    kind = kind_of(value)
+    if kind == "list":
+        raise CelError(_LIST_INDEX)
+    return kind == "map" and field in value
 
 
 def get_item(value: Any, key: Any) -> Any:
     """`value[key]`."""
-    kind = kind_of(value)
-    if kind == "list" and isinstance(key, (int, float)) and not isinstance(key, bool):
+    if kind_of(value) != "list":
+        return index_map(value if kind_of(value) == "map" else {}, key)
+    if isinstance(key, (int, float)) and not isinstance(key, bool):
         return index_list(value, key)
-    if kind == "map":
-        return index_map(value, key)
-    raise no_overload("_[_]", value, key)
+    raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
 def chain(base: Step, qualifiers: list[Qualifier], *, may_be_optional: bool) -> Step:

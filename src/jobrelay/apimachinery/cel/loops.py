@@ -29,7 +29,7 @@ def _items(source: Step, frame: Frame, count: int, result_cost: int) -> Any:
             return value if count == 1 else list(enumerate(value))
         if kind == "map":
             return list(value) if count == 1 else list(value.items())
-        raise no_overload("comprehension", value)
+        raise CelError(f"got 'types.{kind.capitalize()}', expected iterable type")
     except CelError:
         frame[0] -= result_cost
         raise

@@ -185,8 +185,19 @@ _UNNAMED: Final = frozenset({
 })  # fmt: skip
 
 
+_NUMBERS: Final = frozenset({"double", "int", "uint"})
+_ORDERED: Final = _NUMBERS | {"bool", "bytes", "duration", "string", "timestamp"}
+_OPERANDS: Final = {  # the kinds that know an operator, or answer for themselves that they do not
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    **dict.fromkeys(("_-_", "_*_", "_/_", "_%_", "-_"), _NUMBERS | {"duration", "string", "timestamp"}),
+    "_+_": (_ORDERED | {"list"}) - {"bool"},
+}
+
+
 def no_overload(function: str, *args: Any) -> CelError:
-    """Arguments that no overload takes; the engine names the function only where it is not built in."""
+    """Arguments that no overload takes; the engine names built-in functions only for values that do not know them."""
+    if function in _OPERANDS and kind_of(args[0]) not in _OPERANDS[function]:
+        return CelError(f"no such overload: {function}")
     if function in _UNNAMED:
         return CelError("no such overload")
     if function == "size":

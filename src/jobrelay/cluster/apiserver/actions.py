@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime as dt
 from typing import Any, Final
@@ -10,6 +11,7 @@ from jobrelay.apimachinery.field import aggregate
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time, shifted
 from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
+from jobrelay.cluster.apiserver.admission.steps import ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
@@ -22,7 +24,12 @@ from jobrelay.cluster.apiserver.streams import LogOptions
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
 from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.core.pod.binding import bind_pod, validate_binding
-from jobrelay.kinds.core.pod.streams import ContainerError, choose_container, validate_log_options
+from jobrelay.kinds.core.pod.streams import (
+    ContainerError,
+    choose_container,
+    connection_options,
+    validate_log_options,
+)
 from jobrelay.kinds.strategy import Obj
 
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
@@ -62,6 +69,15 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
         raise errors.bad_request("name in URL does not match name in Binding object")
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
+    tracked = WriteRequest(handlers.server, request, _BINDING, given, request.info.subresource)
+    ensure_namespace(binding["metadata"], request.info.namespace)
+    await handlers.admit(
+        request,
+        served,
+        "CREATE",
+        lambda: own_fields(tracked, None, ProposedObject(copy.deepcopy(binding))),
+        dry_run=given.dry_run,
+    )
     pods = handlers.server.resources.get("", "v1", "pods")
     assert pods is not None
     pod = _pod(handlers, request, name)
@@ -81,6 +97,8 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     eviction = (await _read(request, _EVICTION, given, same=("policy/v1beta1",))).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
+    ensure_namespace(eviction["metadata"], request.info.namespace)
+    await handlers.admit(request, served, "CREATE", lambda: eviction, dry_run=given.dry_run)
     asked = eviction.get("deleteOptions") or {}
     preconditions = asked.get("preconditions") or {}
     deletion = DeleteOptions(
@@ -96,7 +114,8 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
     deletion = dataclasses.replace(deletion, version=None)  # it was just changed
-    Deleter(handlers.server, request, served, deletion).delete(request.info.namespace, request.info.name)
+    deleter = Deleter(handlers.server, request, served, deletion, admits=False)
+    deleter.delete(request.info.namespace, request.info.name)
     await handlers.server.store.settled()
     return _created(request)
 
@@ -194,6 +213,8 @@ async def connect(
     handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
 ) -> ApiResponse:
     """Connects to a container: exec, attach, port forwarding. By GET, as websockets do, that needs `create` too."""
+    sub = request.info.subresource
+    await handlers.admit(request, served, "CONNECT", lambda: connection_options(sub, request.query))
     allowed, reason = access.authorizer.allowed(request.user, attributes_of(request.info, "create"))
     if not allowed:
         raise errors.forbidden("", "pods", request.info.name, reason)
@@ -224,13 +245,14 @@ async def request_token(
     if found := tokenrequests.validate(asked):
         raise errors.invalid("authentication.k8s.io", "TokenRequest", "", found)
     spec: dict[str, Any] = asked["spec"]
-    bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]
-    token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
     managed = asked["metadata"].get("managedFields")
     asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
     asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
     record(asked, managed)
+    await handlers.admit(request, served, "CREATE", lambda: asked, dry_run=given.dry_run)
+    bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
+    token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}
     return represent.answer_unstored(_TOKEN, asked, out)
 

@@ -7,6 +7,7 @@ empties its finalizers. Pods that run get a grace period and stay until they are
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time, shifted
@@ -25,12 +26,19 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 class Deleter:
-    """Carries out deletions of one resource for one request."""
+    """Carries out deletions of one resource for one request. `admits`: whether admission has a say."""
 
     def __init__(
-        self, server: ServerContext, request: ApiRequest, served: ServedResource, options: DeleteOptions
+        self,
+        server: ServerContext,
+        request: ApiRequest,
+        served: ServedResource,
+        options: DeleteOptions,
+        *,
+        admits: bool = True,
     ) -> None:
         self.server, self.request, self.served, self.options = server, request, served, options
+        self._admits = admits
 
     def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
         """Deletes one object; returns whether it is gone, and the answer: a Status, or the object's stored JSON."""
@@ -40,7 +48,8 @@ class Deleter:
             raise errors.not_found(self.served.group, self.served.plural, name)
         obj = represent.stored(item.raw)
         self.check_preconditions(obj)
-        self._admit(obj, namespace, name)
+        if not self._is_under_way(obj):
+            self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
             return self._delete_namespace(obj, item)
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
@@ -58,15 +67,32 @@ class Deleter:
                 mark_as_deleting(obj, self.server.now())
             if finalizers or obj["metadata"].get("deletionGracePeriodSeconds"):
                 return False, self._update(obj, item)
-            if graceful:
+            if graceful and not self.options.dry_run:
                 self._update(obj, item)
+                self._admit(obj, namespace, name)
         return True, self._remove(obj, item)
 
     def _admit(self, obj: Obj, namespace: str, name: str) -> None:
+        if not self._admits:
+            return
+        deletion, find = self.options, self.served.strategy.grace_period
+        if find is not None and not obj["metadata"].get("deletionTimestamp"):
+            deletion = replace(deletion, grace_period=find(obj, deletion.grace_period))
         request = AdmissionRequest(
-            self.server, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
-        )
+            self.server, self.request, self.served, "DELETE", namespace, name,
+            old=represent.versioned(self.served, obj), dry_run=self.options.dry_run, deletion=deletion,
+        )  # fmt: skip
         admission.run(admission.DELETE.validating, request)
+
+    def _is_under_way(self, obj: Obj) -> bool:
+        """Whether a deletion has begun that this one neither ends nor shortens: that is not admitted again."""
+        metadata, wanted = obj["metadata"], self.options.grace_period
+        if not metadata.get("deletionTimestamp"):
+            return False
+        if self.served.key == "namespaces":
+            return bool((obj.get("spec") or {}).get("finalizers") or metadata.get("finalizers"))
+        period = metadata.get("deletionGracePeriodSeconds") or 0
+        return bool(self.served.strategy.grace_period and period and (wanted is None or wanted >= period))
 
     def warn(self) -> None:
         """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from jobrelay.cluster.apiserver import (
     body,
     custom,
@@ -14,6 +17,8 @@ from jobrelay.cluster.apiserver import (
     watch,
     writes,
 )
+from jobrelay.cluster.apiserver.admission import AdmissionRequest, policies
+from jobrelay.cluster.apiserver.admission.request import Operation
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -27,6 +32,8 @@ from jobrelay.cluster.apiserver.reviews import ReviewHandler
 from jobrelay.cluster.apiserver.selection import select
 from jobrelay.cluster.apiserver.writes import WriteRequest
 from jobrelay.kinds.strategy import Obj
+
+_Result = TypeVar("_Result")
 
 
 def output_for(request: ApiRequest, *, tables: bool = True) -> Output:
@@ -103,7 +110,7 @@ class ResourceHandlers:
         return await self._write(request, served, out, compute)
 
     async def _write(
-        self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute
+        self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute[bytes]
     ) -> ApiResponse:
         raw, created = await self.perform(request, served, compute)
         return self.answer(request, served, raw, out, 201 if created else 200)
@@ -111,8 +118,7 @@ class ResourceHandlers:
     async def delete(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         given = await heavy.read(len(request.body), lambda: options.delete_options(request))
-        deleter = Deleter(self.server, request, served, given)
-        gone, result = deleter.delete(self._namespace(request, served), request.info.name)
+        gone, result = await self._delete(request, served, given, self._namespace(request, served), request.info.name)
         await self.server.store.settled()
         code = 202 if not gone and given.orphan is False else 200
         if isinstance(result, bytes):
@@ -128,20 +134,61 @@ class ResourceHandlers:
         snapshot = self.server.store.snapshot(served.key)
         items, rest = reader.page(snapshot, request.info.namespace, selection, chosen, None)
         version = snapshot.version
-        deleter = Deleter(self.server, request, served, given)
-        deleter.warn()
+        Deleter(self.server, request, served, given).warn()
         for item in items:
-            deleter.delete(item.namespace, item.name)
+            await self._delete(request, served, given, item.namespace, item.name)
         await self.server.store.settled()
         metadata = represent.list_metadata(version, *rest)
         return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))
 
+    async def _delete(
+        self, request: ApiRequest, served: ServedResource, given: options.DeleteOptions, namespace: str, name: str
+    ) -> tuple[bool, dict[str, Any] | bytes]:
+        """Deletes one object: at once, unless there are policies to evaluate."""
+
+        def compute(server: ServerContext) -> tuple[dict[str, Any] | bytes, bool]:
+            gone, result = Deleter(server, request, served, given).delete(namespace, name)
+            return result, gone
+
+        if not self.server.policies.covering(served, "", "DELETE"):
+            result, gone = compute(self.server)
+        else:
+            result, gone = await self.perform_with_rules(request, served, compute)
+        return gone, result
+
+    async def admit(
+        self,
+        request: ApiRequest,
+        served: ServedResource,
+        operation: Operation,
+        sent: Callable[[], Obj],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """Asks the policies about an action or a connection; `sent` makes the object that they see."""
+        subresource = request.info.subresource
+        if not self.server.policies.covering(served, subresource, operation):
+            return
+
+        obj = sent()
+
+        def compute(server: ServerContext) -> tuple[None, bool]:
+            namespace, name = self._namespace(request, served), request.info.name
+            policies.admit(
+                AdmissionRequest(server, request, served, operation, namespace, name, obj, {}, subresource, dry_run)
+            )
+            return None, False
+
+        await self.perform_with_rules(request, served, compute)
+
     # Shared parts.
 
-    async def perform(self, request: ApiRequest, served: ServedResource, compute: heavy.Compute) -> tuple[bytes, bool]:
+    async def perform(
+        self, request: ApiRequest, served: ServedResource, compute: heavy.Compute[bytes]
+    ) -> tuple[bytes, bool]:
         """Computes a write, stores it and waits for the commit."""
-        if served.custom is not None and served.custom.rules is not None:
-            written = await self._perform_with_rules(request, served, compute)
+        if self._has_rules(request, served):
+            written = await self.perform_with_rules(request, served, compute)
         else:
             item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
             size = len(request.body) + (len(item.raw) if item is not None else 0)
@@ -149,9 +196,18 @@ class ResourceHandlers:
         await self.server.store.settled()
         return written
 
-    async def _perform_with_rules(
-        self, request: ApiRequest, served: ServedResource, compute: heavy.Compute
-    ) -> tuple[bytes, bool]:
+    def _has_rules(self, request: ApiRequest, served: ServedResource) -> bool:
+        """Whether a write may have to evaluate expressions: rules of its kind, or policies."""
+        if served.custom is not None and served.custom.rules is not None:
+            return True
+        subresource = request.info.subresource
+        operations = ("CREATE",) if request.info.verb == "create" else ("UPDATE", "CREATE")
+        return any(self.server.policies.covering(served, subresource, operation) for operation in operations)
+
+    async def perform_with_rules(
+        self, request: ApiRequest, served: ServedResource, compute: heavy.Compute[_Result]
+    ) -> tuple[_Result, bool]:
+        """Computes a write that evaluates expressions, and stores it."""
         try:
             return await heavy.perform_with_rules(self.server, compute)
         except heavy.Outpaced:

@@ -6,9 +6,10 @@ keeps its writes back. Back on the loop they are stored, if nothing that the com
 else it starts again, the last time on the loop. There is one thread for all of these, so that they take at most half of
 the processor from the loop.
 
-The CEL rules of a custom resource can take long for an object of any size. So a write with rules is computed in the
-same thread, or in the end on the loop, but only for a moment: if the rules take longer, it starts again in a thread for
-these alone, where nothing but writes like it wait for it. It ends there when a real server would end it.
+The CEL rules of a custom resource can take long for an object of any size, and so can admission policies. So a write
+with rules or policies is computed in the same thread, or in the end on the loop, but only for a moment: if they take
+longer, it starts again in a thread for these alone, where nothing but writes like it wait for it. It ends there when a
+real server would end it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import functools
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from jobrelay.apimachinery.cel.steps import INTERRUPT
 from jobrelay.apimachinery.cel.values import CelError
@@ -35,8 +36,8 @@ _RULES_THREAD: Final = ThreadPoolExecutor(1, "long-rules")
 MOMENT: Final = 0.03  # seconds of processor time
 _TIMEOUT: Final = 34.0  # seconds
 _Result = TypeVar("_Result")
-Written = tuple[bytes, bool]  # the stored JSON, and whether it was created
-Compute = Callable[[ServerContext], Written]
+Written = tuple[_Result, bool]  # what was stored or is answered, and whether it was created or is gone
+Compute = Callable[[ServerContext], Written[_Result]]
 
 
 class Outpaced(Exception):
@@ -62,15 +63,15 @@ async def read(size: int, compute: Callable[[], _Result]) -> _Result:
     return compute() if size < HEAVY else await beside(compute)
 
 
-async def perform(server: ServerContext, size: int, compute: Compute) -> Written:
+async def perform(server: ServerContext, size: int, compute: Compute[_Result]) -> Written[_Result]:
     """Computes a write of `size` bytes and stores it; the caller waits for the commit."""
     if size < HEAVY:
         return compute(server)
     return await _attempt(server, compute, beside) or compute(server)
 
 
-async def perform_with_rules(server: ServerContext, compute: Compute) -> Written:
-    """Computes a write that evaluates CEL rules and stores it; raises Outpaced."""
+async def perform_with_rules(server: ServerContext, compute: Compute[_Result]) -> Written[_Result]:
+    """Computes a write that evaluates CEL rules or policies and stores it; raises Outpaced."""
     briefly = functools.partial(_interruptible, compute, _a_moment)
     try:
         return await _attempt(server, briefly, beside) or briefly(server)
@@ -83,8 +84,10 @@ async def perform_with_rules(server: ServerContext, compute: Compute) -> Written
 
 
 async def _attempt(
-    server: ServerContext, compute: Compute, run: Callable[[Callable[[], Written]], Awaitable[Written]]
-) -> Written | None:
+    server: ServerContext,
+    compute: Compute[_Result],
+    run: Callable[[Callable[[], Written[_Result]]], Awaitable[Written[_Result]]],
+) -> Written[_Result] | None:
     """Computes a write in a thread and stores it; None when others were faster each time."""
     for _ in range(_ATTEMPTS):
         staged = StagedStore(server.store)
@@ -94,7 +97,9 @@ async def _attempt(
     return None
 
 
-def _interruptible(compute: Compute, interrupt: Callable[[], Callable[[], None]], server: ServerContext) -> Written:
+def _interruptible(
+    compute: Compute[_Result], interrupt: Callable[[], Callable[[], None]], server: ServerContext
+) -> Written[_Result]:
     token = INTERRUPT.set(interrupt())
     try:
         return compute(server)
@@ -128,11 +133,11 @@ def _with_store(server: ServerContext, store: StagedStore) -> ServerContext:
     return view
 
 
-def _store(server: ServerContext, staged: StagedStore, raw: bytes) -> bytes:
+def _store(server: ServerContext, staged: StagedStore, raw: _Result) -> _Result:
     """Stores what was staged with its versions; returns `raw`, with its version if it is one of them."""
     for resource, namespace, name, unnumbered, deleted in staged.writes_staged:
         write = storage.remove if deleted else storage.put
         numbered = write(server.store, resource, namespace, name, represent.stored(unnumbered))
-        if unnumbered is raw and not deleted:
-            raw = numbered
+        if unnumbered is raw:
+            raw = cast(_Result, numbered)
     return raw

@@ -205,10 +205,7 @@ def _remove(write: WriteRequest, item: Item, new: Obj) -> bytes:
 
 def _current(served: ServedResource, item: Item) -> Obj:
     """A stored object in the version of the request."""
-    old = represent.stored(item.raw)
-    if served.from_storage is not None:
-        old = served.from_storage(old)
-    return {"kind": served.kind, "apiVersion": served.api_version, **old}
+    return represent.versioned(served, represent.stored(item.raw))
 
 
 def _to_storage(served: ServedResource, obj: Obj) -> Obj:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from jobrelay.cluster.apiserver.admission import plugins, steps
+from jobrelay.cluster.apiserver.admission import plugins, policies, steps
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 
 Step = Callable[[AdmissionRequest], None]
@@ -48,6 +48,7 @@ CREATE: Final = Chain(
         plugins.check_limits,
         plugins.check_default_priority,
         plugins.pod_security,
+        policies.admit,
         plugins.charge_quotas,
     ),
 )
@@ -75,10 +76,11 @@ UPDATE: Final = Chain(
         plugins.check_claim_growth,
         plugins.check_default_priority,
         plugins.pod_security,
+        policies.admit,
         plugins.charge_quotas,
     ),
 )
-DELETE: Final = Chain(validating=(steps.protect_system_namespaces,))
+DELETE: Final = Chain(validating=(steps.protect_system_namespaces, policies.admit))
 
 
 def run(chain: tuple[Step, ...], admission: AdmissionRequest) -> None:

@@ -10,18 +10,19 @@ from jobrelay.apimachinery.decode import Notes
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds.strategy import Obj
 
-Operation = Literal["CREATE", "UPDATE", "DELETE"]
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
 
     `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are
-    empty. `notes` are those of reading the new object.
+    empty. `notes` are those of reading the new object, `deletion` the options of a delete.
     """
 
     server: ServerContext
@@ -35,6 +36,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     subresource: str = ""
     dry_run: bool = False
     notes: Notes | None = None
+    deletion: DeleteOptions | None = None
 
     @property
     def metadata(self) -> dict[str, Any]:
