@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
+from jobrelay.cluster.apiserver.outbound import Outbound
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
@@ -40,9 +41,11 @@ class ServerContext:
     uid: Callable[[], str] = new_uid
     random: Random = field(default_factory=Random)
     authorizer: Authorizer = field(init=False)
+    outbound: Outbound = field(init=False)
     nodes: NodeStreams | None = None
     collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
         self.authorizer = Authorizer(self.store)
+        self.outbound = Outbound(self.store)
