@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from jobrelay.apimachinery.cel.checker import CompileError, compile_expression
+from jobrelay.apimachinery.cel.checker import Checked, CompileError, compile_expression
 from jobrelay.apimachinery.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, CelType, list_of, map_of, read_type
 from jobrelay.apimachinery.field import FieldError, Path, invalid
 
@@ -94,9 +94,10 @@ class ExpressionCompiler:
         if composed:
             self._base["variables"] = object_type("kubernetes.variables", self._declared)
 
-    def _compile(self, source: str, authorizer: bool) -> CelType:
+    def compile(self, source: str, *, authorizer: bool = True) -> Checked:
+        """The checked expression; raises CompileError."""
         known = {**self._base, **(_AUTHORIZER if authorizer else {})}
-        return compile_expression(source, known).result
+        return compile_expression(source, known)
 
     def check(
         self, source: str, path: Path, result: str, *, shown: str | None = None, authorizer: bool = True
@@ -104,7 +105,7 @@ class ExpressionCompiler:
         """What is wrong with an expression that must evaluate to one of RESULTS."""
         value, wanted = source if shown is None else shown, RESULTS[result]
         try:
-            found = self._compile(source, authorizer)
+            found = self.compile(source, authorizer=authorizer).result
         except CompileError as error:
             return [invalid(path, value, f"compilation failed: {error}")]
         if any(found.kind == type_.kind for type_ in wanted):
@@ -116,7 +117,7 @@ class ExpressionCompiler:
     def declare(self, name: str, source: str, path: Path) -> list[FieldError]:
         """Adds a variable; one that does not compile has the type `dyn`."""
         try:
-            self._declared[name] = self._compile(source, authorizer=True)
+            self._declared[name] = self.compile(source).result
         except CompileError as error:
             self._declared[name] = DYN
             return [invalid(path, source, f"compilation failed: {error}")]
