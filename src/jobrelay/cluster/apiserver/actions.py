@@ -11,6 +11,7 @@ from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, 
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
 from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
 from jobrelay.cluster.apiserver.admission.request import Operation
+from jobrelay.cluster.apiserver.admission.steps import ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.calls import at_once, finished
 from jobrelay.cluster.apiserver.connectoptions import connect_options
@@ -77,6 +78,8 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
+    ensure_namespace(binding["metadata"], request.info.namespace)
+    own_fields(WriteRequest(handlers.server, request, _BINDING, given, "binding"), None, ProposedObject(binding))
     await _admit(handlers, request, served, binding, name, dry_run=given.dry_run)
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
@@ -99,6 +102,7 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     eviction = (await _read(request, _EVICTION, given, same=("policy/v1beta1",))).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
+    ensure_namespace(eviction["metadata"], request.info.namespace)
     await _admit(handlers, request, served, eviction, request.info.name, dry_run=given.dry_run)
     asked = eviction.get("deleteOptions") or {}
     preconditions = asked.get("preconditions") or {}

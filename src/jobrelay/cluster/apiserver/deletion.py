@@ -7,6 +7,7 @@ asked where a real server asks them: before an object is marked, and again befor
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from typing import Any, Final
 
@@ -42,12 +43,12 @@ class Deleter:
         self.server, self.request, self.served, self.options = server, request, served, options
         self._admits = admits
 
-    def delete(self, namespace: str, name: str, *, missing_ok: bool = False) -> Steps[Deleted]:
+    def delete(self, namespace: str, name: str) -> Steps[Deleted]:
         """Deletes one object."""
         self.warn()
         while True:
             item = self.server.store.get(self.served.key, namespace, name)
-            if item is None and missing_ok:
+            if item is None and not self.request.info.name:  # one of a collection
                 return True, {}
             if item is None:
                 raise errors.not_found(self.served.group, self.served.plural, name)
@@ -72,7 +73,7 @@ class Deleter:
         finalizers = self._finalizers(obj)
         before = obj["metadata"].get("finalizers") or []
         if graceful or before or set(finalizers) != set(before):
-            yield from self._review(item)
+            yield from self._review(item, obj)
             if set(finalizers) != set(before):
                 set_or_remove(obj["metadata"], "finalizers", finalizers)
             if finalizers and not graceful:
@@ -83,20 +84,28 @@ class Deleter:
                 self._update(obj, item)
             if self.options.dry_run:
                 return True, self._remove(obj, item)
-        yield from self._review(self.server.store.get(self.served.key, item.namespace, item.name) or item)
+        yield from self._review(self.server.store.get(self.served.key, item.namespace, item.name) or item, obj)
         return True, self._remove(obj, item)
 
-    def _admission(self, item: Item, old: Obj) -> AdmissionRequest:
+    def _admission(self, item: Item, old: Obj, period: int | None = None) -> AdmissionRequest:
+        """What admission sees of a deletion: options with the `period` of grace, and a name unless it is of many."""
+        name = item.name if self.request.info.name else ""
+        options = self.options if period is None else dataclasses.replace(self.options, grace_period=period)
         return AdmissionRequest(
-            self.server, self.request, self.served, "DELETE", item.namespace, item.name, old=old,
-            dry_run=self.options.dry_run, deletion=self.options,
+            self.server, self.request, self.served, "DELETE", item.namespace, name, old=old,
+            dry_run=self.options.dry_run, deletion=options,
         )  # fmt: skip
 
-    def _review(self, item: Item) -> Steps[None]:
-        """Asks webhooks; raises Outdated if the object is another one afterwards."""
+    def _review(self, item: Item, marked: Obj | None = None) -> Steps[None]:
+        """Asks webhooks; raises Outdated if the object is another one afterwards.
+
+        `marked` is the object as it is to become: for a kind with a grace period, that is part of the options.
+        """
         if not self._admits or not self.server.webhooks.any:
             return
-        request = self._admission(item, represent.versioned(self.served, represent.stored(item.raw)))
+        graceful = marked is not None and self.served.strategy.grace_period is not None
+        period = marked["metadata"].get("deletionGracePeriodSeconds") if marked is not None and graceful else None
+        request = self._admission(item, represent.versioned(self.served, represent.stored(item.raw)), period)
         waited = yield from webhooks.review(request)
         if waited and self.server.store.get(self.served.key, item.namespace, item.name) is not item:
             raise Outdated

@@ -135,7 +135,7 @@ class ResourceHandlers:
         deleter = Deleter(self.server, request, served, given)
         deleter.warn()
         for item in items:
-            await finished(self.server.outbound, deleter.delete(item.namespace, item.name, missing_ok=True))
+            await finished(self.server.outbound, deleter.delete(item.namespace, item.name))
         await self.server.store.settled()
         metadata = represent.list_metadata(version, *rest)
         return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from jobrelay.apimachinery import gojson
+from jobrelay.apimachinery import gojson, yaml
 from jobrelay.apimachinery.decode import json_kind
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors
@@ -16,6 +17,10 @@ from jobrelay.cluster.apiserver.body import SCHEME
 from jobrelay.cluster.apiserver.outbound import OutboundAnswer, OutboundError
 
 _KIND: Final = "Kind=AdmissionReview"
+_OTHER_KINDS: Final = (
+    ("admission.k8s.io/v1", "AdmissionReview"), ("admission.k8s.io/v1beta1", "AdmissionReview"), ("v1", "Status"),
+)  # fmt: skip
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # of which no header can tell
 _SHOWN_BYTES: Final = 2048
 _STATUS_TEXTS: Final = {
     400: "the server rejected our request for an unknown reason",
@@ -67,7 +72,7 @@ def read(answer: OutboundAnswer | OutboundError, review: Review, *, mutating: bo
         status=response.get("status"),
         patch=patch if mutating else b"",
         patch_type=patch_type or "",
-        warnings=tuple(map(str, response.get("warnings") or ())),
+        warnings=tuple(text for text in map(str, response.get("warnings") or ()) if text and not _CONTROL.search(text)),
     )
 
 
@@ -82,10 +87,16 @@ def _decoded(answer: OutboundAnswer | OutboundError) -> Any:
         raise CallFailed(
             f"failed to call webhook: 0-length response with status code: {answer.status} and content type: {media}"
         )
+    return _parsed(answer.body)
+
+
+def _parsed(body: bytes) -> Any:
+    """A body is JSON if it begins like an object, else YAML."""
     try:
-        return gojson.loads(answer.body)
-    except gojson.JsonError as error:
-        raise CallFailed(f"failed to call webhook: couldn't get version/kind; json parse error: {error}") from None
+        value = gojson.loads(body) if body.lstrip().startswith(b"{") else yaml.load(body, [])
+        return {} if value is None else value
+    except (gojson.JsonError, yaml.YamlError) as error:
+        raise _undecodable(f"couldn't get version/kind; json parse error: {error}") from None
 
 
 def _refusal(answer: OutboundAnswer) -> str:
@@ -110,10 +121,9 @@ def _refusal(answer: OutboundAnswer) -> str:
 def _response(value: Any, review: Review) -> dict[str, Any]:
     """The `response` of an answer to a review."""
     if not isinstance(value, dict):
-        what = json_kind(value)
         raise _undecodable(
             "couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f'{what} into Go value of type struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
+            f'{json_kind(value)} into Go value of type struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
             'Kind string "json:\\"kind,omitempty\\"" }'
         )
     version, kind = value.get("apiVersion") or "", value.get("kind") or ""
@@ -123,8 +133,8 @@ def _response(value: Any, review: Review) -> dict[str, Any]:
         raise _invalid("webhook response was absent")
     _check_types(response)
     if review.version == "v1":
-        if response.get("uid", "") != review.uid:
-            raise _invalid(f"expected response.uid={go_quote(review.uid)}, got {go_quote(response.get('uid', ''))}")
+        if (uid := response.get("uid") or "") != review.uid:
+            raise _invalid(f"expected response.uid={go_quote(review.uid)}, got {go_quote(uid)}")
         if (version, kind) != ("admission.k8s.io/v1", "AdmissionReview"):
             shown = version if "/" in version else f"/{version}"
             raise _invalid(f"expected webhook response of admission.k8s.io/v1, {_KIND}, got {shown}, Kind={kind}")
@@ -138,9 +148,9 @@ def _check_kind(version: str, kind: str, review: Review) -> None:
     actual = (version or wanted, kind or "AdmissionReview")
     if actual == (wanted, "AdmissionReview"):
         return
-    if actual[1] == "AdmissionReview" and actual[0] in ("admission.k8s.io/v1", "admission.k8s.io/v1beta1"):
-        given = actual[0].rpartition("/")[2]
-        raise _undecodable(f"unable to decode {actual[0]}, {_KIND} into *{review.version}.AdmissionReview ({given})")
+    if actual in _OTHER_KINDS:
+        given = f"{actual[0].rpartition('/')[2]}.{actual[1]}"
+        raise _undecodable(f"converting ({given}) to ({review.version}.AdmissionReview): unknown conversion")
     raise _undecodable(f'no kind "{actual[1]}" is registered for version "{actual[0]}" in scheme "{SCHEME}"')
 
 

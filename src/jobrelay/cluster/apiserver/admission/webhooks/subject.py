@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from jobrelay.apimachinery.decode import decode
+from jobrelay.apimachinery.decode import DecodeError, decode
 from jobrelay.apimachinery.types import type_for_kind
+from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
+from jobrelay.cluster.apiserver.body import misfit
 from jobrelay.cluster.apiserver.represent import converted
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds.strategy import Obj
@@ -20,12 +22,18 @@ class Kind(NamedTuple):
     version: str
     kind: str
 
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
 
 def kind_of(served: ServedResource, subresource: str) -> Kind:
     """The kind of what is written: that of the resource, or that of its subresource."""
     below = served.subresources.get(subresource)
     if below is None:
         return Kind(served.group, served.version, served.kind)
+    if not below.version:
+        return Kind(served.group, served.version, below.kind)
     return Kind(below.group, below.version, below.kind)
 
 
@@ -88,11 +96,23 @@ class Subject(NamedTuple):
     def decode(self, value: Any, given: ServedResource) -> Obj:
         """The canonical, defaulted object of a JSON value; raises DecodeError."""
         kind = kind_of(given, self.admission.subresource)
+        _check_kind(value, kind)
         if kind == (given.group, given.version, given.kind):
             made = given.decode(value, None)
             given.strategy.default(made)
             return made
-        api_version = f"{kind.group}/{kind.version}" if kind.group else kind.version
-        type_ = type_for_kind(api_version, kind.kind)
+        type_ = type_for_kind(kind.api_version, kind.kind)
         assert type_ is not None, kind
-        return {"kind": kind.kind, "apiVersion": api_version, **decode(value, type_)}
+        return {"kind": kind.kind, "apiVersion": kind.api_version, **decode(value, type_)}
+
+
+def _check_kind(value: Any, wanted: Kind) -> None:
+    """Refuses an object that has become one of another kind; it is read as such first, which may fail too."""
+    actual = (value.get("apiVersion", ""), value.get("kind", "")) if isinstance(value, dict) else ("", "")
+    if actual == (wanted.api_version, wanted.kind):
+        return
+    why, other = misfit(actual, wanted.api_version, wanted.kind), type_for_kind(*actual)
+    if other is None:
+        raise DecodeError(why)
+    decode(value, other)
+    raise errors.unknown(why)
