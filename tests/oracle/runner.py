@@ -12,7 +12,10 @@ from typing import Any
 import msgspec
 import yaml
 
+from tests.loopback import ca_bundle
+
 from .endpoint import Endpoint, RawAnswer
+from .hooks import WebhookProgram
 from .model import Scenario, Step, encoded, rendered
 from .normalise import Normaliser, without_order
 
@@ -43,9 +46,18 @@ def digest(scenario: Scenario) -> str:
 
 async def play(scenario: Scenario, server: Endpoint, run: str) -> list[Answer]:
     """Runs all steps in order in a fresh namespace; what was made is deleted afterwards, also on errors."""
+    if not any("{{hooks" in step.text() for step in scenario.steps):
+        return await _play(scenario, server, run, {})
+    async with WebhookProgram(f"cmp-{run}") as program:
+        hooks = {"hooks": f"127.0.0.1:{program.port}", "hooks_port": str(program.port), "hooks_ca": ca_bundle()}
+        return await _play(scenario, server, run, hooks)
+
+
+async def _play(scenario: Scenario, server: Endpoint, run: str, more: dict[str, str]) -> list[Answer]:
     namespace = f"cmp-{run}"
-    values = {"ns": namespace, "run": run}
-    normaliser = Normaliser({namespace: "NS", run: "RUN"}, "\n".join(step.text() for step in scenario.steps))
+    values = {"ns": namespace, "run": run, **more}
+    names = {namespace: "NS", run: "RUN", **{text: name.upper() for name, text in more.items()}}
+    normaliser = Normaliser(names, "\n".join(step.text() for step in scenario.steps))
     try:
         await _make_namespace(server, namespace)
         answers = []

@@ -183,10 +183,12 @@ class Cluster:
         if self._plane is not None:
             await self._plane.stop()
             self._plane = None
-        self._api = None
+        api, self._api = self._api, None
         if self._http is not None:
             await self._http.stop()
             self._http = None
+        if api is not None:
+            await api.server.outbound.close()
         if self._store is not None:
             self._store.close()
             self._store = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import datetime as dt
 from typing import Any, Final
@@ -13,6 +12,8 @@ from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, 
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
 from jobrelay.cluster.apiserver.admission.steps import ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import at_once
+from jobrelay.cluster.apiserver.connectoptions import connect_options
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
@@ -27,7 +28,6 @@ from jobrelay.kinds.core.pod.binding import bind_pod, validate_binding
 from jobrelay.kinds.core.pod.streams import (
     ContainerError,
     choose_container,
-    connection_options,
     validate_log_options,
 )
 from jobrelay.kinds.strategy import Obj
@@ -67,17 +67,11 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
+    ensure_namespace(binding["metadata"], request.info.namespace)
+    own_fields(WriteRequest(handlers.server, request, _BINDING, given, "binding"), None, ProposedObject(binding))
+    binding = await handlers.admit(request, served, "CREATE", binding, name, dry_run=given.dry_run)
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
-    tracked = WriteRequest(handlers.server, request, _BINDING, given, request.info.subresource)
-    ensure_namespace(binding["metadata"], request.info.namespace)
-    await handlers.admit(
-        request,
-        served,
-        "CREATE",
-        lambda: own_fields(tracked, None, ProposedObject(copy.deepcopy(binding))),
-        dry_run=given.dry_run,
-    )
     pods = handlers.server.resources.get("", "v1", "pods")
     assert pods is not None
     pod = _pod(handlers, request, name)
@@ -98,7 +92,7 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     ensure_namespace(eviction["metadata"], request.info.namespace)
-    await handlers.admit(request, served, "CREATE", lambda: eviction, dry_run=given.dry_run)
+    eviction = await handlers.admit(request, served, "CREATE", eviction, request.info.name, dry_run=given.dry_run)
     asked = eviction.get("deleteOptions") or {}
     preconditions = asked.get("preconditions") or {}
     deletion = DeleteOptions(
@@ -115,7 +109,7 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
         _mark_disrupted(handlers, pod)
     deletion = dataclasses.replace(deletion, version=None)  # it was just changed
     deleter = Deleter(handlers.server, request, served, deletion, admits=False)
-    deleter.delete(request.info.namespace, request.info.name)
+    at_once(deleter.delete(request.info.namespace, request.info.name))
     await handlers.server.store.settled()
     return _created(request)
 
@@ -213,8 +207,8 @@ async def connect(
     handlers: ResourceHandlers, access: Access, request: ApiRequest, served: ServedResource
 ) -> ApiResponse:
     """Connects to a container: exec, attach, port forwarding. By GET, as websockets do, that needs `create` too."""
-    sub = request.info.subresource
-    await handlers.admit(request, served, "CONNECT", lambda: connection_options(sub, request.query))
+    sent = connect_options(request, served.subresources[request.info.subresource].kind)
+    await handlers.admit(request, served, "CONNECT", sent, request.info.name, dry_run=False)
     allowed, reason = access.authorizer.allowed(request.user, attributes_of(request.info, "create"))
     if not allowed:
         raise errors.forbidden("", "pods", request.info.name, reason)
@@ -237,6 +231,7 @@ async def request_token(
     tokenrequests.default(asked)
     item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
     own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))
+    asked = await handlers.admit(request, served, "CREATE", asked, request.info.name, dry_run=given.dry_run)
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -250,7 +245,6 @@ async def request_token(
     asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
     asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
     record(asked, managed)
-    await handlers.admit(request, served, "CREATE", lambda: asked, dry_run=given.dry_run)
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}

@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
+from jobrelay.cluster.apiserver.outbound import Outbound
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
@@ -17,6 +18,7 @@ from jobrelay.kube.metrics import MetricCollector
 
 if TYPE_CHECKING:
     from jobrelay.cluster.apiserver.admission.policies import PolicyCache
+    from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations
 
 _RANDOM = Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -44,13 +46,18 @@ class ServerContext:
     uid: Callable[[], str] = new_uid
     random: Random = field(default_factory=Random)
     authorizer: Authorizer = field(init=False)
+    outbound: Outbound = field(init=False)
     policies: PolicyCache = field(init=False)
+    webhooks: WebhookConfigurations = field(init=False)
     nodes: NodeStreams | None = None
     collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
-        from jobrelay.cluster.apiserver.admission.policies import PolicyCache  # which admits by what is in a context
+        from jobrelay.cluster.apiserver.admission.policies import PolicyCache  # of which a context is a part
+        from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations
 
         self.authorizer = Authorizer(self.store)
+        self.outbound = Outbound(self.store)
         self.policies = PolicyCache(self.store, self.resources)
+        self.webhooks = WebhookConfigurations(self.store)

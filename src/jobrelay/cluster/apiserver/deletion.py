@@ -1,7 +1,8 @@
 """Deleting: at once, after a grace period, or when finalizers are done; one object or a collection.
 
 An object with finalizers, or one whose propagation policy adds one, is only marked: it is removed when an update
-empties its finalizers. Pods that run get a grace period and stay until they are deleted again with none.
+empties its finalizers. Pods that run get a grace period and stay until they are deleted again with none. Webhooks and
+policies are asked where a real server asks them: before an object is marked, and again before it is removed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 from jobrelay.apimachinery.times import format_time, parse_time, shifted
 from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
+from jobrelay.cluster.apiserver.calls import Outdated, Steps
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.ownership import set_or_remove
@@ -23,6 +25,7 @@ from jobrelay.kinds.strategy import Obj
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
+Deleted = tuple[bool, dict[str, Any] | bytes]  # whether it is gone, and the answer: a Status, or its stored JSON
 
 
 class Deleter:
@@ -40,19 +43,28 @@ class Deleter:
         self.server, self.request, self.served, self.options = server, request, served, options
         self._admits = admits
 
-    def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
-        """Deletes one object; returns whether it is gone, and the answer: a Status, or the object's stored JSON."""
+    def delete(self, namespace: str, name: str) -> Steps[Deleted]:
+        """Deletes one object."""
         self.warn()
-        item = self.server.store.get(self.served.key, namespace, name)
-        if item is None:
-            raise errors.not_found(self.served.group, self.served.plural, name)
+        while True:
+            item = self.server.store.get(self.served.key, namespace, name)
+            if item is None and not self.request.info.name:  # one of a collection
+                return True, {}
+            if item is None:
+                raise errors.not_found(self.served.group, self.served.plural, name)
+            try:
+                return (yield from self._delete(item))
+            except Outdated:  # it was changed while webhooks were asked about it
+                continue
+
+    def _delete(self, item: Item) -> Steps[Deleted]:
         obj = represent.stored(item.raw)
         self.check_preconditions(obj)
-        if not self._is_under_way(obj):
-            self._admit(obj, namespace, name)
+        admission.run(admission.DELETE.validating, self._admission(item, obj))
         if self.served.key == "namespaces":
-            return self._delete_namespace(obj, item)
+            return (yield from self._delete_namespace(obj, item))
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
+            yield from self._review(item)
             crds.begin_deletion(obj, format_time(self.server.now()))
             return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
@@ -61,6 +73,7 @@ class Deleter:
         finalizers = self._finalizers(obj)
         before = obj["metadata"].get("finalizers") or []
         if graceful or before or set(finalizers) != set(before):
+            yield from self._review(item, obj)
             if set(finalizers) != set(before):
                 set_or_remove(obj["metadata"], "finalizers", finalizers)
             if finalizers and not graceful:
@@ -69,30 +82,33 @@ class Deleter:
                 return False, self._update(obj, item)
             if graceful and not self.options.dry_run:
                 self._update(obj, item)
-                self._admit(obj, namespace, name)
+            if self.options.dry_run:
+                return True, self._remove(obj, item)
+        yield from self._review(self.server.store.get(self.served.key, item.namespace, item.name) or item, obj)
         return True, self._remove(obj, item)
 
-    def _admit(self, obj: Obj, namespace: str, name: str) -> None:
-        if not self._admits:
-            return
-        deletion, find = self.options, self.served.strategy.grace_period
-        if find is not None and not obj["metadata"].get("deletionTimestamp"):
-            deletion = replace(deletion, grace_period=find(obj, deletion.grace_period))
-        request = AdmissionRequest(
-            self.server, self.request, self.served, "DELETE", namespace, name,
-            old=represent.versioned(self.served, obj), dry_run=self.options.dry_run, deletion=deletion,
+    def _admission(self, item: Item, old: Obj, period: int | None = None) -> AdmissionRequest:
+        """What admission sees of a deletion: options with the `period` of grace, and a name unless it is of many."""
+        name = item.name if self.request.info.name else ""
+        options = self.options if period is None else replace(self.options, grace_period=period)
+        return AdmissionRequest(
+            self.server, self.request, self.served, "DELETE", item.namespace, name, old=old,
+            dry_run=self.options.dry_run, deletion=options,
         )  # fmt: skip
-        admission.run(admission.DELETE.validating, request)
 
-    def _is_under_way(self, obj: Obj) -> bool:
-        """Whether a deletion has begun that this one neither ends nor shortens: that is not admitted again."""
-        metadata, wanted = obj["metadata"], self.options.grace_period
-        if not metadata.get("deletionTimestamp"):
-            return False
-        if self.served.key == "namespaces":
-            return bool((obj.get("spec") or {}).get("finalizers") or metadata.get("finalizers"))
-        period = metadata.get("deletionGracePeriodSeconds") or 0
-        return bool(self.served.strategy.grace_period and period and (wanted is None or wanted >= period))
+    def _review(self, item: Item, marked: Obj | None = None) -> Steps[None]:
+        """Asks webhooks and policies; raises Outdated if the object is another one afterwards.
+
+        `marked` is the object as it is to become: for a kind with a grace period, that is part of the options.
+        """
+        if not self._admits or not admission.has_a_say(self.server, self.served, "", "DELETE"):
+            return
+        graceful = marked is not None and self.served.strategy.grace_period is not None
+        period = marked["metadata"].get("deletionGracePeriodSeconds") if marked is not None and graceful else None
+        request = self._admission(item, represent.versioned(self.served, represent.stored(item.raw)), period)
+        waited = yield from admission.review(request)
+        if waited and self.server.store.get(self.served.key, item.namespace, item.name) is not item:
+            raise Outdated
 
     def warn(self) -> None:
         """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""
@@ -172,9 +188,10 @@ class Deleter:
             policy = next((p for f, p in ((ORPHAN, "Orphan"), (FOREGROUND, "Foreground")) if f in before), default)
         return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
 
-    def _delete_namespace(self, obj: Obj, item: Item) -> tuple[bool, dict[str, Any] | bytes]:
+    def _delete_namespace(self, obj: Obj, item: Item) -> Steps[Deleted]:
         """Marks a namespace as terminating; it is removed when its contents and finalizers are gone."""
         if not obj["metadata"].get("deletionTimestamp"):
+            yield from self._review(item)
             obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
             if self.options.propagation == "Orphan" or self.options.orphan:
@@ -182,6 +199,7 @@ class Deleter:
             return False, self._update(obj, item)
         if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
             return False, item.raw
+        yield from self._review(item)
         return True, self._remove(obj, item)
 
     def _update(self, obj: Obj, item: Item) -> bytes:

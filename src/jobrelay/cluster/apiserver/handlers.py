@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
 from typing import Any, TypeVar
 
 from jobrelay.cluster.apiserver import (
+    admission,
     body,
     custom,
     heavy,
@@ -17,12 +18,13 @@ from jobrelay.cluster.apiserver import (
     watch,
     writes,
 )
-from jobrelay.cluster.apiserver.admission import AdmissionRequest, policies
+from jobrelay.cluster.apiserver.admission import AdmissionRequest
 from jobrelay.cluster.apiserver.admission.request import Operation
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import Steps, finished
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.deletion import Deleted, Deleter
 from jobrelay.cluster.apiserver.errors import OPTIMISTIC_LOCK, conflict
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -67,9 +69,9 @@ class ResourceHandlers:
         if self.reviews.handles(served):
             return await self._review(WriteRequest(self.server, request, served, given), out)
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
             proposed = self.read(request, served, given.field_validation)
-            return writes.create(WriteRequest(server, request, served, given), proposed), True
+            return (yield from writes.create(WriteRequest(server, request, served, given), proposed)), True
 
         return await self._write(request, served, out, compute)
 
@@ -82,18 +84,20 @@ class ResourceHandlers:
             return writes.own_fields(write, None, proposed._replace(sent=None))
 
         review = await heavy.read(len(request.body), compute)
+        review = await self.admit(request, served, "CREATE", review, "", dry_run=write.options.dry_run)
         return represent.answer_unstored(served, self.reviews.answer(request, served, review), out)
 
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
             proposed = self.read(request, served, given.field_validation)
             write, metadata = WriteRequest(server, request, served, given, subresource), proposed.obj["metadata"]
             ensure_namespace(metadata, write.namespace)
             check_name(proposed.obj, request.info.name)
-            return writes.update(write, request.info.name, lambda _: proposed, uid=metadata.get("uid", ""))
+            uid = metadata.get("uid", "")
+            return (yield from writes.update(write, request.info.name, lambda _: proposed, uid=uid))
 
         return await self._write(request, served, out, compute)
 
@@ -103,7 +107,7 @@ class ResourceHandlers:
         given = options.write_options(request, "PatchOptions", patch_type=media)
         create = media == options.APPLY and not subresource
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
             patch = patching.PatchRequest(server, request, served, given, subresource, media=media)
             return writes.update(patch, request.info.name, patch.propose, create=create)
 
@@ -143,43 +147,37 @@ class ResourceHandlers:
 
     async def _delete(
         self, request: ApiRequest, served: ServedResource, given: options.DeleteOptions, namespace: str, name: str
-    ) -> tuple[bool, dict[str, Any] | bytes]:
-        """Deletes one object: at once, unless there are policies to evaluate."""
+    ) -> Deleted:
+        """Deletes one object: at once, unless there are policies or webhooks to ask."""
 
-        def compute(server: ServerContext) -> tuple[dict[str, Any] | bytes, bool]:
-            gone, result = Deleter(server, request, served, given).delete(namespace, name)
+        def compute(server: ServerContext) -> Steps[tuple[dict[str, Any] | bytes, bool]]:
+            gone, result = yield from Deleter(server, request, served, given).delete(namespace, name)
             return result, gone
 
-        if not self.server.policies.covering(served, "", "DELETE"):
-            result, gone = compute(self.server)
-        else:
+        if self.server.policies.covering(served, "", "DELETE"):
             result, gone = await self.perform_with_rules(request, served, compute)
+        else:
+            result, gone = await finished(self.server.outbound, compute(self.server))
         return gone, result
 
     async def admit(
-        self,
-        request: ApiRequest,
-        served: ServedResource,
-        operation: Operation,
-        sent: Callable[[], Obj],
-        *,
-        dry_run: bool = False,
-    ) -> None:
-        """Asks the policies about an action or a connection; `sent` makes the object that they see."""
-        subresource = request.info.subresource
-        if not self.server.policies.covering(served, subresource, operation):
-            return
+        self, request: ApiRequest, served: ServedResource, operation: Operation, obj: Obj, name: str, *, dry_run: bool
+    ) -> Obj:
+        """Asks webhooks and policies about an object that is not stored; returns it as webhooks have changed it."""
+        subresource, namespace = request.info.subresource, self._namespace(request, served)
+        if not admission.has_a_say(self.server, served, subresource, operation):
+            return obj
 
-        obj = sent()
-
-        def compute(server: ServerContext) -> tuple[None, bool]:
-            namespace, name = self._namespace(request, served), request.info.name
-            policies.admit(
-                AdmissionRequest(server, request, served, operation, namespace, name, obj, {}, subresource, dry_run)
+        def compute(server: ServerContext) -> Steps[tuple[Obj, bool]]:
+            new = copy.deepcopy(obj)
+            yield from admission.review(
+                AdmissionRequest(server, request, served, operation, namespace, name, new, {}, subresource, dry_run)
             )
-            return None, False
+            return new, False
 
-        await self.perform_with_rules(request, served, compute)
+        if self.server.policies.covering(served, subresource, operation):
+            return (await self.perform_with_rules(request, served, compute))[0]
+        return (await finished(self.server.outbound, compute(self.server)))[0]
 
     # Shared parts.
 

@@ -21,11 +21,12 @@ import functools
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from jobrelay.apimachinery.cel.steps import INTERRUPT
 from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import represent, storage
+from jobrelay.cluster.apiserver.calls import Outdated, Steps, finished
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.store.staged import StagedStore
 
@@ -37,7 +38,8 @@ MOMENT: Final = 0.03  # seconds of processor time
 _TIMEOUT: Final = 34.0  # seconds
 _Result = TypeVar("_Result")
 Written = tuple[_Result, bool]  # what was stored or is answered, and whether it was created or is gone
-Compute = Callable[[ServerContext], Written[_Result]]
+Compute = Callable[[ServerContext], Steps[Written[_Result]]]
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class Outpaced(Exception):
@@ -66,15 +68,15 @@ async def read(size: int, compute: Callable[[], _Result]) -> _Result:
 async def perform(server: ServerContext, size: int, compute: Compute[_Result]) -> Written[_Result]:
     """Computes a write of `size` bytes and stores it; the caller waits for the commit."""
     if size < HEAVY:
-        return compute(server)
-    return await _attempt(server, compute, beside) or compute(server)
+        return await _here(server, compute)
+    return await _attempt(server, compute, beside) or await _here(server, compute)
 
 
 async def perform_with_rules(server: ServerContext, compute: Compute[_Result]) -> Written[_Result]:
     """Computes a write that evaluates CEL rules or policies and stores it; raises Outpaced."""
     briefly = functools.partial(_interruptible, compute, _a_moment)
     try:
-        return await _attempt(server, briefly, beside) or briefly(server)
+        return await _attempt(server, briefly, beside) or await _here(server, briefly)
     except _RulesTakeLong:
         patiently = functools.partial(_interruptible, compute, _a_request)
         written = await _attempt(server, patiently, functools.partial(_run, _RULES_THREAD))
@@ -83,15 +85,20 @@ async def perform_with_rules(server: ServerContext, compute: Compute[_Result]) -
     return written
 
 
-async def _attempt(
-    server: ServerContext,
-    compute: Compute[_Result],
-    run: Callable[[Callable[[], Written[_Result]]], Awaitable[Written[_Result]]],
-) -> Written[_Result] | None:
+async def _here(server: ServerContext, compute: Compute[_Result]) -> Written[_Result]:
+    """Computes a write on the loop and stores it; again, if it had to wait and others were faster."""
+    while True:
+        try:
+            return await finished(server.outbound, compute(server))
+        except Outdated:
+            continue
+
+
+async def _attempt(server: ServerContext, compute: Compute[_Result], run: Run) -> Written[_Result] | None:
     """Computes a write in a thread and stores it; None when others were faster each time."""
     for _ in range(_ATTEMPTS):
         staged = StagedStore(server.store)
-        raw, created = await run(functools.partial(compute, _with_store(server, staged)))
+        raw, created = await finished(server.outbound, compute(_with_store(server, staged)), run)
         if staged.is_current():
             return _store(server, staged, raw), created
     return None
@@ -99,12 +106,19 @@ async def _attempt(
 
 def _interruptible(
     compute: Compute[_Result], interrupt: Callable[[], Callable[[], None]], server: ServerContext
-) -> Written[_Result]:
-    token = INTERRUPT.set(interrupt())
-    try:
-        return compute(server)
-    finally:
-        INTERRUPT.reset(token)
+) -> Steps[Written[_Result]]:
+    """The steps of a write, each of them under a limit."""
+    steps, results = compute(server), None
+    while True:
+        token = INTERRUPT.set(interrupt())
+        try:
+            calls = next(steps) if results is None else steps.send(results)
+        except StopIteration as end:
+            written: Written[_Result] = end.value
+            return written
+        finally:
+            INTERRUPT.reset(token)
+        results = yield calls
 
 
 def _a_moment() -> Callable[[], None]:

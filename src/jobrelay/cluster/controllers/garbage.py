@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
@@ -73,6 +74,7 @@ class GarbageCollector:
         self._owners: dict[Ref, list[_Owner]] = {}
         self._queue: dict[Ref, None] = {}
         self._scheduled = False
+        self._writes = BackgroundWrites(services.outbound, self._again)
 
     def start(self) -> None:
         self._store.subscribe_all(self._changed)
@@ -144,6 +146,10 @@ class GarbageCollector:
                 self._check(ref)
             except ApiError as error:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
+
+    def _again(self, ref: Ref) -> None:
+        self._queue[ref] = None
+        self._schedule()
 
     # One object.
 
@@ -220,7 +226,8 @@ class GarbageCollector:
         served = served_by_key(self._services, ref.resource)
         if served is not None:
             options = DeleteOptions(propagation=policy, uid=metadata.uid)
-            Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
+            deleter = Deleter(self._services, internal_request(ref.namespace), served, options)
+            self._writes.carry_out(ref, deleter.delete(ref.namespace, ref.name))
 
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
         self._replace(ref, "ownerReferences", lambda entries: [each for each in entries if each["uid"] not in uids])
@@ -242,4 +249,4 @@ class GarbageCollector:
         def change(obj: Obj) -> None:
             set_or_remove(obj["metadata"], key, replaced(obj["metadata"].get(key) or []))
 
-        edit(self._services, served, ref.namespace, ref.name, change)
+        self._writes.carry_out(ref, edit(self._services, served, ref.namespace, ref.name, change))

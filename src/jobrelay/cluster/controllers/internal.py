@@ -7,6 +7,7 @@ from typing import Final
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import Steps
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, UserInfo
@@ -27,8 +28,8 @@ def internal_request(namespace: str) -> ApiRequest:
 def edit(
     services: ServerContext, served: ServedResource, namespace: str, name: str, change: Callable[[Obj], None], *,
     subresource: str = "",
-) -> None:  # fmt: skip
-    """Updates a stored object by kube-controller-manager: `change` changes it in place. Raises ApiError."""
+) -> Steps[object]:  # fmt: skip
+    """Updates a stored object by kube-controller-manager: `change` changes it in place."""
     write = WriteRequest(services, internal_request(namespace), served, WriteOptions(), subresource)
 
     def propose(old: Obj | None) -> ProposedObject:
@@ -36,7 +37,7 @@ def edit(
         change(new)
         return ProposedObject(new)
 
-    update(write, name, propose)
+    return update(write, name, propose)
 
 
 def served_by_key(services: ServerContext, key: str) -> ServedResource | None:

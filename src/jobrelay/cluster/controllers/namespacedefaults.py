@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import WriteOptions
@@ -35,10 +36,14 @@ class NamespaceDefaults:
 
     def __init__(self, services: ServerContext, authority: str) -> None:
         self._services, self._data = services, {"ca.crt": authority}
+        self._writes = BackgroundWrites(services.outbound, lambda key: self.fill(key[1]))
 
     def start(self) -> None:
         self._services.store.subscribe("serviceaccounts", self._changed)
         self._services.store.subscribe("configmaps", self._changed)
+
+    def stop(self) -> None:
+        self._writes.stop()
 
     def _changed(self, change: Change) -> None:
         item = change.before
@@ -65,14 +70,16 @@ class NamespaceDefaults:
         assert served is not None
         made = served.decode(obj, None)
         served.strategy.default(made)
-        create(WriteRequest(self._services, internal_request(namespace), served, WriteOptions()), ProposedObject(made))
+        write = WriteRequest(self._services, internal_request(namespace), served, WriteOptions())
+        self._writes.carry_out((plural, namespace), create(write, ProposedObject(made)))
 
     def _put_right(self, namespace: str) -> None:
         """The certificate is the cluster's, and what it is for is described."""
         item = self._services.store.get("configmaps", namespace, ROOT_CA)
         served = self._services.resources.get("", "v1", "configmaps")
-        assert item is not None
         assert served is not None
+        if item is None:
+            return  # webhooks are asked about it
         found = represent.cached(item.raw)
         if found.get("data") == self._data and (found["metadata"].get("annotations") or {}).get(_ANNOTATION):
             return
@@ -82,4 +89,4 @@ class NamespaceDefaults:
             annotations = obj["metadata"].get("annotations") or {}
             obj["metadata"]["annotations"] = {**annotations, _ANNOTATION: _DESCRIPTION}
 
-        edit(self._services, served, namespace, ROOT_CA, change)
+        self._writes.carry_out((served.plural, namespace), edit(self._services, served, namespace, ROOT_CA, change))

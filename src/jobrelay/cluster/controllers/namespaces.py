@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time
 from jobrelay.cluster.apiserver import represent, storage
+from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
@@ -36,6 +37,7 @@ class NamespaceController:
         self._services, self._delay = services, delay
         self._defaults = NamespaceDefaults(services, authority.decode())
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._writes = BackgroundWrites(services.outbound, lambda key: self._sync(key[1]))
 
     def start(self) -> None:
         self._services.store.subscribe(KEY, self._changed)
@@ -47,6 +49,8 @@ class NamespaceController:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._writes.stop()
+        self._defaults.stop()
 
     def _changed(self, change: Change) -> None:
         if change.after is not None:
@@ -110,7 +114,9 @@ class NamespaceController:
         deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
         try:
             for item in self._items(name, served):
-                deleter.delete(item.namespace, item.name)
+                key = (served.key, item.namespace, item.name)
+                if self._writes.carry_out(key, deleter.delete(item.namespace, item.name)) is None:
+                    patient = True  # webhooks are asked
         except ApiError as error:
             left.failures.append(error.message)
             patient = True
@@ -129,7 +135,8 @@ class NamespaceController:
             now = format_time(self._services.now())
             namespace["status"] = {**status, "conditions": conditions(status.get("conditions") or [], left, now)}
 
-        edit(self._services, served, "", name, change, subresource="status")
+        steps = edit(self._services, served, "", name, change, subresource="status")
+        self._writes.carry_out((KEY, name, "status"), steps)
 
     def _finalize(self, name: str) -> None:
         item = self._services.store.get(KEY, "", name)

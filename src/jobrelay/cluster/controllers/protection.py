@@ -10,6 +10,7 @@ import asyncio
 from typing import Any, ClassVar, Final
 
 from jobrelay.cluster.apiserver import represent
+from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.ownership import set_or_remove
@@ -40,6 +41,7 @@ class Protection:
         self._kept: set[_Key] = set()  # deleted objects that are in use
         self._queue: dict[_Key, None] = {}
         self._scheduled = False
+        self._writes = BackgroundWrites(services.outbound, self._enqueue)
 
     def start(self) -> None:
         self._store.subscribe(self.key, self._changed)
@@ -49,7 +51,7 @@ class Protection:
             self._enqueue((item.namespace, item.name))
 
     def stop(self) -> None:
-        """There is nothing to end: what is queued is worked off within a tick."""
+        self._writes.stop()
 
     def in_use(self, obj: Obj) -> bool:
         raise NotImplementedError
@@ -101,7 +103,8 @@ class Protection:
             set_or_remove(obj["metadata"], "finalizers", [*others, self.finalizer] if held else others)
 
         try:
-            edit(self._services, served, item.namespace, item.name, change)
+            steps = edit(self._services, served, item.namespace, item.name, change)
+            self._writes.carry_out((item.namespace, item.name), steps)
         except ApiError as error:
             log.warning("finalizer not changed", object=f"{self.key}/{item.name}", error=error.message)
 

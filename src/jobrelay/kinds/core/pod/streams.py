@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from jobrelay.apimachinery.field import FieldError, Path, forbidden, invalid
@@ -29,23 +28,6 @@ def choose_container(pod: Obj, name: str) -> str:
         return only
     choice = f", choose one of: [{' '.join(names)}]" if containers else ""
     raise ContainerError(f"a container name must be specified for pod {pod_name}{choice}")
-
-
-_OPTIONS: Final = {"exec": "PodExecOptions", "attach": "PodAttachOptions", "portforward": "PodPortForwardOptions"}
-
-
-def connection_options(subresource: str, query: Mapping[str, Sequence[str]]) -> Obj:
-    """The options of a connection as the object that admission sees."""
-    found: Obj = {"kind": _OPTIONS[subresource], "apiVersion": "v1"}
-    if subresource == "portforward":
-        ports = [int(port) for text in query.get("ports", ()) for port in text.split(",") if port.isdigit()]
-        return {**found, **({"ports": ports} if ports else {})}
-    for name in ("stdin", "stdout", "stderr", "tty"):
-        if (query.get(name) or ["false"])[0].lower() not in ("false", "0"):
-            found[name] = True
-    if container := (query.get("container") or [""])[0]:
-        found["container"] = container
-    return {**found, "command": list(query.get("command") or ()) or None} if subresource == "exec" else found
 
 
 _COUNTS: Final = (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1))

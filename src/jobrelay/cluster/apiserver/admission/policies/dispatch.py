@@ -5,7 +5,6 @@ All matching policies are evaluated. The first refusal is the answer; bindings t
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +20,6 @@ from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs, Permiss
 from jobrelay.cluster.apiserver.admission.policies.params import ConfigurationError
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
-from jobrelay.kinds.apiextensions.scale import scale_view
-from jobrelay.kinds.apps.scale import scale_of
 from jobrelay.kinds.strategy import Obj
 
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
@@ -37,11 +34,10 @@ def admit(admission: AdmissionRequest) -> None:
 
 def _as_sent(admission: AdmissionRequest) -> AdmissionRequest:
     """The request with the objects that its user deals with: a Scale instead of the object that is scaled."""
-    if admission.subresource != "scale":
+    view = admission.view
+    if view is None:
         return admission
-    custom = admission.served.custom
-    view = scale_of if custom is None else functools.partial(scale_view, scale=custom.scale)
-    return msgspec.structs.replace(admission, new=view(admission.new), old=view(admission.old))
+    return msgspec.structs.replace(admission, new=view.show(admission.new), old=view.show(admission.old))
 
 
 def _converted(obj: Obj | None, admission: AdmissionRequest, other: ServedResource) -> Obj | None:

@@ -1,0 +1,98 @@
+"""The client behind all calls, by aiohttp. Its exceptions do not leave this package."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ssl
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import aiohttp
+from yarl import URL
+
+from jobrelay.cluster.apiserver.outbound.failures import OutboundError, describe
+from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
+from jobrelay.cluster.apiserver.outbound.targets import Target
+from jobrelay.cluster.store import Store
+from jobrelay.kube.errors import ConfigError
+from jobrelay.kube.tls import client_ssl_context
+
+_IDLE_SECONDS: Final = 90.0
+_HEADERS: Final = {
+    "Accept": "application/json, */*", "Content-Type": "application/json", "User-Agent": "kube-apiserver-admission",
+}  # fmt: skip
+
+
+class OutboundAnswer(NamedTuple):
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
+class Outbound:
+    """Calls targets over kept connections; to be closed after use. It needs no running loop before its first call."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(
+        self, target: Target, body: bytes, *, seconds: float, query: str = "", headers: Mapping[str, str] = _HEADERS,
+        method: str = "POST",
+    ) -> OutboundAnswer:  # fmt: skip
+        """The answer to one request, read whole; raises OutboundError. It takes at most `seconds`."""
+        url = f"{target.url}?{query}" if query else target.url
+        shown = f'{method.capitalize()} "{url}": '
+        endpoint = None
+        try:
+            endpoint = resolve(self._store, target)
+            async with asyncio.timeout(seconds):
+                return await self._exchange(method, target, endpoint, url, body, headers)
+        except OutboundError as error:
+            raise OutboundError(f"{shown}{error}") from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            assert endpoint is not None
+            raise OutboundError(shown + describe(error, str(endpoint), endpoint.host)) from error
+
+    async def _exchange(
+        self, method: str, target: Target, endpoint: Endpoint, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> OutboundAnswer:
+        request = functools.partial(
+            self._open().request,
+            method,
+            URL(f"https://{endpoint}{url.removeprefix(target.origin)}", encoded=True),
+            data=body,
+            headers={**headers, "Host": target.origin.partition("://")[2]},
+            ssl=_context(target.ca),
+            server_hostname=endpoint.host,
+            allow_redirects=False,
+        )
+        try:
+            answer = await request()
+        except aiohttp.ServerDisconnectedError:  # of a kept connection, which the other side may close at any time
+            answer = await request()
+        return OutboundAnswer(answer.status, await answer.read(), answer.headers)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, use_dns_cache=False),
+                timeout=aiohttp.ClientTimeout(total=None),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept-Encoding",),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+@functools.lru_cache(64)
+def _context(ca: bytes) -> ssl.SSLContext:
+    try:
+        return client_ssl_context(ca or None)
+    except ConfigError:
+        raise OutboundError("unable to load root certificates: unable to parse bytes as PEM block") from None

@@ -1,0 +1,70 @@
+"""Why a call failed, in the words of Go's HTTP client."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+from typing import Final
+
+import aiohttp
+
+_SYSTEM_TEXTS: Final = {
+    errno.ECONNREFUSED: "connection refused", errno.ECONNRESET: "connection reset by peer",
+    errno.EHOSTUNREACH: "no route to host", errno.ENETUNREACH: "network is unreachable", errno.EPIPE: "broken pipe",
+    errno.EADDRNOTAVAIL: "cannot assign requested address",
+}  # fmt: skip
+_DEADLINE: Final = "context deadline exceeded"
+_TLS_TEXTS: Final = {
+    "WRONG_VERSION_NUMBER": "http: server gave HTTP response to HTTPS client",
+    "HTTP_REQUEST": "http: server gave HTTP response to HTTPS client",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "remote error: tls: protocol version not supported",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "remote error: tls: certificate required",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "remote error: tls: handshake failure",
+    "TLSV1_UNRECOGNIZED_NAME": "remote error: tls: unrecognized name",
+}
+_VERIFY_TEXTS: Final = {  # by OpenSSL's X509_V_ERR_*
+    10: "certificate has expired or is not yet valid",
+    9: "certificate has expired or is not yet valid",
+    26: "certificate specifies an incompatible key usage",
+}
+_HOST_MISMATCH: Final = (62, 64)
+
+
+class OutboundError(Exception):
+    """A call that got no answer; its text is the message of Go's client, with the method and URL in front."""
+
+
+def describe(error: BaseException, address: str, host: str) -> str:
+    """What went wrong on the way to `address`, whose certificate had to be valid for `host`."""
+    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+        return _DEADLINE
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return _certificate(error.certificate_error, host)
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return _tls(error.os_error)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"dial tcp {address}: connect: {_system(error.os_error)}"
+    if isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError)):
+        return "EOF"
+    if isinstance(error, OSError):
+        return f"read tcp {address}: read: {_system(error)}"
+    return f"net/http: HTTP/1.x transport connection broken: {error}"
+
+
+def _system(error: OSError) -> str:
+    return _SYSTEM_TEXTS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+
+
+def _tls(error: OSError) -> str:
+    reason = getattr(error, "reason", None) or ""
+    return _TLS_TEXTS.get(reason) or f"tls: {reason.lower().replace('_', ' ') or error}"
+
+
+def _certificate(error: Exception, host: str) -> str:
+    code = getattr(error, "verify_code", 0)
+    if isinstance(error, ssl.SSLCertVerificationError) and code in _HOST_MISMATCH:
+        why = f"certificate is not valid for {host}"
+    else:
+        why = _VERIFY_TEXTS.get(code, "certificate signed by unknown authority")
+    return f"tls: failed to verify certificate: x509: {why}"
