@@ -117,7 +117,8 @@ class People:
         return self._fleet.client("tenant", self._fleet.workers[incident.target])
 
     async def _mirror(self, client: Client) -> Object | None:
-        mirrors = (await client.list(JOBS, label_selector=ORIGIN)).items
+        found = (await client.list(JOBS, label_selector=ORIGIN)).items
+        mirrors = [job for job in found if job.namespace != TENANT]
         return self._random.choice(mirrors) if mirrors else None
 
     async def _delete_mirror(self, incident: Incident) -> None:
