@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.cluster.store.store import Change, Item
 from jobrelay.relay.settings import Settings
-from jobrelay.simulation import Incident, Schedule
+from jobrelay.simulation import Incident, JobPlan, Schedule
 from jobrelay.simulation.promises import TENANT, Promises
 
 SETTINGS = Settings("simulated", lost_timeout=60.0, margin=10.0)
@@ -23,7 +23,7 @@ class Seen:
         self.broken: list[str] = []
         self.now = 5.0
         self.promises = Promises(lambda: self.now, SETTINGS, lambda name, text: self.broken.append(name))
-        self.promises.created("u", fenced=False)
+        self.promises.created("u", JobPlan("a", 0, 5, fenced=False))
 
     def original(self, assignment: dict[str, Any] | None = None, status: dict[str, Any] | None = None) -> None:
         text = {"jobrelay.dev/assignment": msgspec.json.encode(assignment).decode()} if assignment else {}
@@ -149,7 +149,7 @@ def test_nothing_runs_on_a_wiped_worker(seen: Seen) -> None:
 @pytest.mark.parametrize(("started", "broken"), [(60.0, []), (80.0, ["bounded-blast"])])
 def test_a_silent_worker_does_not_delay_the_start_of_jobs(seen: Seen, started: float, broken: list[str]) -> None:
     seen.now = 50.0
-    seen.promises.created("u", fenced=False)
+    seen.promises.created("u", JobPlan("a", 0, 5, fenced=False))
     seen.original({"cluster": "w", "epoch": 1})
     seen.mirror()
     seen.now = started
