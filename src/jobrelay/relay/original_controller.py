@@ -136,6 +136,8 @@ class OriginalController:
         self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
         self._dispatcher.observe_original(kind, new)
         self._dispatcher.enqueue_runs(ref, assignment, assignment.held)
+        if not action.starts:
+            self._dispatcher.originals.add(ref)  # its mirror may have ended, and then nothing more happens there
         return new
 
     async def _write_status(
