@@ -71,12 +71,12 @@ class Disturbance:
     hold_events: float = 0.0
     """For up to how many seconds a watch is behind."""
     busy: float = 0.0
-    """A write is answered with 429 and the request to send it again after some seconds, and nothing is done."""
+    """A write, but not a dry run, is put off: 429, and it may be sent again after some seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedRequest:
-    """A request that somebody waits for: `sent` is set with the next one of this method on any of some links."""
+    """A request that somebody waits for: `sent` is set with the next one of this method that is no dry run."""
 
     method: str
     sent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -212,7 +212,7 @@ class _Exchange:
     def begin(self) -> None:
         link = self._link
         link.writes += self._writes and "/leases/" not in self._request.path
-        if link.expected is not None and self._request.method == link.expected.method:
+        if link.expected is not None and self._request.method == link.expected.method and not self._dry:
             link.expected.sent.set()
         if link.cut is Cut.REFUSED or self._network.closed:
             self._fail(ConnectError(f"{self._request}: connection refused"))
@@ -222,7 +222,7 @@ class _Exchange:
             self._reply_later(_status(link.random.choice(_UNAVAILABLE)))
         elif link.chance("deny"):
             self._reply_later(_status(401))
-        elif self._writes and link.chance("busy"):
+        elif self._writes and not self._dry and link.chance("busy"):
             self._reply_later(_status(429, {"Retry-After": "5"}))
         else:
             self._network.later(link.delay() + (link.held("hold_writes") if self._writes else 0.0), self._arrive)
@@ -232,6 +232,10 @@ class _Exchange:
     @property
     def _writes(self) -> bool:
         return self._request.method != "GET"
+
+    @property
+    def _dry(self) -> bool:
+        return "dryRun=" in self._request.path
 
     def _arrive(self) -> None:
         if self._link.cut in (Cut.REFUSED, Cut.SILENT):
@@ -253,7 +257,7 @@ class _Exchange:
             self._network.later(0, lambda: self._fail(ConnectError(f"{self._request}: connection reset")))
             return
         if response.whole is not None:
-            if self._writes and link.disturbance is not None and link.chance("fail_after"):
+            if self._writes and not self._dry and link.disturbance is not None and link.chance("fail_after"):
                 response = _status(link.random.choice(link.disturbance.failures))
             if not link.chance("lose_answer"):
                 self._reply_later(response)

@@ -13,6 +13,7 @@ import msgspec
 
 from jobrelay.kube import AlreadyExists, Client, KubeError, Object, merge_patch
 from jobrelay.kube.client import Propagation
+from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.names import CLUSTERS, FENCING
 from jobrelay.simulation.fleet import BOUNDS, SimulatedFleet
@@ -23,6 +24,8 @@ from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORI
 FLOOD = "flood"
 """The namespace on workers in which a tenant floods the relay."""
 _MANY, _LARGE = BOUNDS.max_mirrors + 20, BOUNDS.max_object_bytes + 1024
+_FORGED = 10**9
+"""By how much a user raises an epoch that he makes up."""
 _ATTEMPTS = 60
 _RESUME = merge_patch({"spec": {"suspend": False}})
 
@@ -116,7 +119,7 @@ class People:
         with suppress(KubeError):
             if (job := await self._original(client)) is None:
                 return
-            epoch = _epoch(job) + self._random.choice((1, 10**9))
+            epoch = _epoch(job) + self._random.choice((1, _FORGED))
             forged = {"cluster": self._random.choice(list(self._fleet.workers)), "epoch": epoch}
             self._promises.forged(job.uid, epoch)
             self._tell(f"a user assigns {job.name} to {forged['cluster']} as run {epoch}")
@@ -206,7 +209,7 @@ class People:
                 await client.create(JOBS, self._inflated(number, 10 if many else _LARGE))
         await asyncio.sleep(incident.seconds)
         self._check_held()
-        await self._drained(client)
+        await self._gone(client, FLOOD)
 
     def _inflated(self, number: int, size: int) -> dict[str, Any]:
         """A Job with our label and so many bytes, which no controller looks at."""
@@ -230,19 +233,29 @@ class People:
                 held = [obj for cache in worker.mirrors.values() for part in cache.parts for obj in part]
                 self._promises.check_held(name, [len(obj.raw) for obj in held], BOUNDS)
 
-    async def end_floods(self) -> None:
-        """Remove what floods have left, also what a backup has brought back."""
+    async def clean_up(self) -> None:
+        """Undo what the relay does not: floods, and mirrors that it does not believe in since their run was forged."""
+        originals = [decode_object(msgspec.json.encode(job)) for job in self._fleet.management.read("jobs.batch")]
+        newest = {original.uid: _epoch(original) for original in originals}
         for worker in self._fleet.workers.values():
+            client = self._fleet.client("tenant", worker)
+            for job in worker.read("jobs.batch"):
+                metadata = job["metadata"]
+                marks = metadata.get("annotations", {})
+                if int(marks.get(EPOCH, "0")) >= _FORGED > newest.get(marks.get(ORIGIN_UID, ""), 0):
+                    await self._gone(client, metadata["namespace"], metadata["name"])
             if any(job["metadata"]["namespace"] == FLOOD for job in worker.read("jobs.batch")):
-                await self._drained(self._fleet.client("tenant", worker))
+                await self._gone(client, FLOOD)
 
-    async def _drained(self, client: Client) -> None:
+    async def _gone(self, client: Client, namespace: str, name: str | None = None) -> None:
+        """Delete one Job or all of a namespace, until they are gone."""
         for _ in range(_ATTEMPTS):
             with suppress(KubeError):
-                if not (left := (await client.list(JOBS, FLOOD)).items):
+                left = [job for job in (await client.list(JOBS, namespace)).items if name in (None, job.name)]
+                if not left:
                     return
                 for job in left:
-                    await client.delete(JOBS, job.name, FLOOD, propagation="Background")
+                    await client.delete(JOBS, job.name, namespace, propagation="Background")
             await asyncio.sleep(1)
 
     async def _again(self, attempt: Callable[[], Awaitable[Object]]) -> None:

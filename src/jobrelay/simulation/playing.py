@@ -113,7 +113,7 @@ class _Play:
         for act in acts:
             act.result()
         self._mend()
-        await self._people.end_floods()
+        await self._people.clean_up()
         await self._recover()
         self._promises.check_starts(self._schedule)
         self._check_writes()
