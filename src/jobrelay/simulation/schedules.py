@@ -162,6 +162,6 @@ def _incident(random: Random, kind: str, workers: int) -> Incident:
         case "blind-restart":
             return Incident(at, kind, worker, random.uniform(20, 30))
         case "cut-off":
-            return Incident(at, kind, worker if workers == 3 else "worker-0", lasts)
+            return Incident(at, kind, worker if workers == 3 else "worker-0", lasts if lasts < 60 else 55 + lasts / 8)
         case _:
             return Incident(at, kind, worker, lasts)

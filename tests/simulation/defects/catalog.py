@@ -323,7 +323,7 @@ DEFECTS = (
         "other-history", "a restored cluster that got further", other_history_unnoticed, ("restore-worker", "drain")
     ),
     Defect("ended-unseen", "a restored assignment is not looked at", ended_mirror_unseen, ("blind-restart",)),
-    Defect("thawed-early", "Jobs move while workers return", thawed_by_the_first, ("cut-off", "pause")),
+    Defect("thawed-early", "Jobs move while workers return", thawed_by_the_first, ("cut-off",)),
     Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
     Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),
