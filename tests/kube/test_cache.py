@@ -192,7 +192,7 @@ async def test_a_watch_on_a_dead_connection_is_given_up(clock: FakeClock) -> Non
     stream = initial()
     script = ScriptedTransport(stream.response, newest("10"), Stream().response)
     async with running(script, clock) as (_, _):
-        await clock.advance(640)
+        await clock.advance(int(script.query()["timeoutSeconds"]) + 35)
         assert stream.closed
         assert len(script.requests) == 3
 

@@ -70,6 +70,14 @@ def test_an_epoch_that_jumps_is_not_adopted(original: object) -> None:
     assert "run 1000000000000" in found.sentence
 
 
+def test_an_epoch_that_jumped_under_the_eyes_of_the_relay_is_adopted() -> None:
+    runs = RunHistory()
+    runs.seen(Run("b", 10**12))
+    found = reconcile_original(snapshot(job(), [A, B], {"b": mirror(epoch=10**12)}, runs=runs))
+    assert isinstance(found.action, CommitAssignment)
+    assert (found.action.assignment.cluster, found.action.assignment.epoch) == ("b", 10**12)
+
+
 def test_an_epoch_that_jumps_does_not_hide_the_run_that_there_is() -> None:
     mirrors = {"a": mirror(epoch=2, status=running()), "b": mirror(epoch=10**12)}
     assert reconcile_original(snapshot(job(cluster="a", epoch=2), [A, B], mirrors)).stage is Stage.RUNNING

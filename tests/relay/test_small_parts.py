@@ -16,7 +16,7 @@ from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import PodSet, WorkloadDemand
 from jobrelay.workloads.names import ASSIGNMENT
-from tests.relay.snapshots import job, worker
+from tests.relay.snapshots import ago, job, worker
 
 TWO_PODS = WorkloadDemand((PodSet(2, {"cpu": Fraction(3, 2)}, {}),), "shape")
 
@@ -56,6 +56,12 @@ def test_most_workers_lost_at_once_freeze_and_a_single_one_does_not() -> None:
     assert not frozen([up, down, worker("c", lost=500)], 60)
     assert not frozen([up, down], 60)
     assert not frozen([down], 60)
+
+
+def test_a_freeze_lasts_until_the_other_workers_had_time_to_return_too() -> None:
+    returned, still_down = worker("a", returned_from=ago(100)), worker("b", lost=95)
+    assert frozen([returned, still_down], 60)
+    assert not frozen([worker("a", returned_from=ago(500)), still_down], 60)
 
 
 def test_workers_that_are_declared_lost_do_not_freeze() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobrelay.simulation import INCIDENTS, Incident, JobPlan, Schedule, draw, name_part, play, take_part
+from jobrelay.simulation import INCIDENTS, ApiServerKind, Incident, JobPlan, Schedule, draw, name_part, play, take_part
 
 JOB = JobPlan("job-1", at=3, seconds=20, fenced=False)
 
@@ -34,6 +34,14 @@ def test_a_wiped_worker_gets_its_job_again(worker: str) -> None:
 def test_the_management_cluster_goes_back_and_the_relay_notices() -> None:
     outcome = play(Schedule(5, 2, (JOB,), (Incident(1, "restore", "management", 12),)))
     assert "nothing-lost" not in outcome.promises, "\n".join(outcome.story)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_people_leave_the_jobs_of_tenants_alone(seed: int) -> None:
+    kinds = ("look-alike", "delete-mirror", "orphan-mirror", "edit-mirror", "unmark-mirror")
+    deeds = tuple(Incident(20.0 + number, kind, "worker-1") for number, kind in enumerate(kinds))
+    outcome = play(Schedule(seed, 1, (replace(JOB, seconds=90),), deeds, ApiServerKind.MODEL))
+    assert "own-only" not in outcome.promises, "\n".join(outcome.story)
 
 
 def test_a_part_of_a_schedule_has_a_name() -> None:

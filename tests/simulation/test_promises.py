@@ -9,7 +9,8 @@ import pytest
 
 from jobrelay.cluster.store.store import Change, Item
 from jobrelay.relay.settings import Settings
-from jobrelay.simulation import Incident, Schedule
+from jobrelay.relay.workers.bounds import Bounds
+from jobrelay.simulation import Incident, JobPlan, Schedule
 from jobrelay.simulation.promises import TENANT, Promises
 
 SETTINGS = Settings("simulated", lost_timeout=60.0, margin=10.0)
@@ -23,7 +24,7 @@ class Seen:
         self.broken: list[str] = []
         self.now = 5.0
         self.promises = Promises(lambda: self.now, SETTINGS, lambda name, text: self.broken.append(name))
-        self.promises.created("u", fenced=False)
+        self.promises.created("u", JobPlan("a", 0, 5, fenced=False))
 
     def original(self, assignment: dict[str, Any] | None = None, status: dict[str, Any] | None = None) -> None:
         text = {"jobrelay.dev/assignment": msgspec.json.encode(assignment).decode()} if assignment else {}
@@ -149,10 +150,36 @@ def test_nothing_runs_on_a_wiped_worker(seen: Seen) -> None:
 @pytest.mark.parametrize(("started", "broken"), [(60.0, []), (80.0, ["bounded-blast"])])
 def test_a_silent_worker_does_not_delay_the_start_of_jobs(seen: Seen, started: float, broken: list[str]) -> None:
     seen.now = 50.0
-    seen.promises.created("u", fenced=False)
+    seen.promises.created("u", JobPlan("a", 0, 5, fenced=False))
     seen.original({"cluster": "w", "epoch": 1})
     seen.mirror()
     seen.now = started
     seen.pod("Running")
     seen.promises.check_starts(Schedule(1, 2, (), (Incident(10, "isolate", "worker-1", 100),)))
     assert seen.broken == broken
+
+
+def test_a_job_is_not_created_where_it_may_not_run(seen: Seen) -> None:
+    seen.promises.created("u", JobPlan("a", 0, 5, fenced=False, clusters=("worker-1",)))
+    seen.original({"cluster": "worker-1", "epoch": 1})
+    seen.mirror(cluster="worker-1")
+    assert seen.broken == []
+    seen.mirror(cluster="worker-2", uid="n")
+    assert seen.broken == ["allowed-only"]
+
+
+def test_a_run_that_a_user_makes_up_is_not_moved_by_the_relay(seen: Seen) -> None:
+    seen.promises.cut_off(frozenset({"w"}))
+    seen.original({"cluster": "w", "epoch": 1})
+    seen.promises.forged("u", 2)
+    seen.original({"cluster": "v", "epoch": 2})
+    assert seen.broken == []
+
+
+@pytest.mark.parametrize("sizes", [[5] * 4, [8, 8], [11]], ids=["many", "much", "large"])
+def test_what_a_relay_holds_of_a_worker_is_bounded(seen: Seen, sizes: list[int]) -> None:
+    bounds = Bounds(max_mirrors=3, max_mirror_bytes=15, max_object_bytes=10)
+    seen.promises.check_held("w", [5, 5, 5], bounds)
+    assert seen.broken == []
+    seen.promises.check_held("w", sizes, bounds)
+    assert seen.broken == ["bounded-memory"]

@@ -8,8 +8,10 @@ the differences: a deletion for what has vanished, nothing for what has not chan
 
 A server that was restored from a backup does not have that version yet. It accepts a watch from there all the same, and
 sends nothing until its own versions have got as far. So after every watch that did not end by itself, one object is
-listed first: if the server's newest version is older than the last one seen, its versions began again, and everything
-that is held is replaced by what the server has.
+listed first: if the server's newest version is older than one that was seen, its versions began again, and everything
+that is held is replaced by what the server has. If it is not, it may have got as far on another way, which no answer
+tells. So the whole state is read again within a minute, but not more often than every five minutes. The same is done
+after versions began again, since replies to writes from before may have come late.
 
 Versions grow with each event of a watch, so an event that is not newer than the last one is a repetition and is
 dropped. A controller may pass the reply to its own write to `observe`. It then reads its own write from the cache, and
@@ -23,6 +25,7 @@ pause that grows until a watch has delivered something or has lasted.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from random import Random
 from typing import Unpack
@@ -49,6 +52,8 @@ _SHORT_WATCH = 1.0
 _MAX_SHORT_WATCHES = 3
 _STABLE_AFTER = 10.0
 _MAX_RETRY_AFTER = 60.0
+_REREAD_AFTER, _REREAD_WITHIN, _REREAD_INTERVAL = 20.0, 60.0, 300.0
+_SHORTEST = 5
 
 
 class Cache(ObjectIndex):
@@ -108,6 +113,9 @@ class Cache(ObjectIndex):
         self._rewound = False
         self._interrupted = False
         """Whether the last watch was cut off, so that the server may be another one by now, or an older state of it."""
+        self._read_at = -math.inf
+        self._reread_at = math.inf
+        """When to read the whole state again, since the server may have been restored from a backup."""
         self._progress = 0
         self._short = 0
         self._budget = budget
@@ -155,6 +163,7 @@ class Cache(ObjectIndex):
                     self._backoff.reset()
                 await self._recover(error)
             except asyncio.CancelledError:
+                self._interrupted = True
                 self._mark_disconnected()
                 raise
 
@@ -194,7 +203,7 @@ class Cache(ObjectIndex):
         if not self._version and not self._watch_list:
             await self._list()
         initial = not self._version
-        seconds = self._random.randint(self._watch_timeout, 2 * self._watch_timeout)
+        seconds = self._watch_seconds()
         watch = self._client.watch(
             self.resource,
             self.namespace,
@@ -213,16 +222,31 @@ class Cache(ObjectIndex):
         except TimeoutError as error:
             raise TransportTimeout(f"the watch of {self.resource} neither ended nor failed in time") from error
 
+    def _watch_seconds(self) -> int:
+        """How long the next watch is to last: not beyond the time when the state is read again."""
+        seconds = self._random.randint(self._watch_timeout, 2 * self._watch_timeout)
+        left = self._reread_at - self._clock.monotonic()
+        return seconds if left > seconds else max(math.ceil(left), _SHORTEST)
+
     async def _check_version(self) -> None:
         """After an interruption: find out whether the server still has the version at which the watch continues."""
-        if self._interrupted and self._version:
+        due = self._clock.monotonic() >= self._reread_at
+        if self._version and (self._interrupted or due):
             page = await self._client.call("GET", self.resource.path(self.namespace), {"limit": 1})
             newest = decode_list(page, self.resource).resource_version
-            if is_older(newest, self._version):
+            if is_older(newest, self._version) or any(is_older(newest, obj.resource_version) for obj in self):
                 log.warning("versions began again", resource=str(self.resource), seen=self._version, newest=newest)
                 self._version = ""
                 self._rewound = True
+            elif due:
+                self._version = ""
+            else:
+                self._reread_at = min(self._reread_at, max(self._soon(), self._read_at + _REREAD_INTERVAL))
         self._interrupted = False
+
+    def _soon(self) -> float:
+        """When every request that was under way has been answered or given up, and not for all caches at once."""
+        return self._clock.monotonic() + self._random.uniform(_REREAD_AFTER, _REREAD_WITHIN)
 
     async def _apply_events(self, events: AsyncIterator[WatchEvent]) -> None:
         """Apply events until the watch ends or has been idle for too long, when its connection may be dead."""
@@ -274,14 +298,25 @@ class Cache(ObjectIndex):
         self.lists += 1
         self._progress += 1
         self._version = version
-        if self._rewound:
+        self._read_at, self._reread_at = self._clock.monotonic(), math.inf
+        if self._rewound or self._contradicts(objects, version):
             self._rewound = False
+            self._reread_at = self._soon()
             self.replace(())
         ahead = {obj.key: obj for obj in self if is_older(version, obj.resource_version)}
         self.replace((*(obj for obj in objects if obj.key not in ahead), *ahead.values()))
         if not self.synced.is_set():
             self.synced.set()
             self._on_connection_change()
+
+    def _contradicts(self, objects: tuple[Object, ...], version: str) -> bool:
+        """Whether a state that claims to be newer than what is held has an older version of it."""
+        return any(
+            (held := self.get(obj.key)) is not None
+            and is_older(obj.resource_version, held.resource_version)
+            and not is_older(version, held.resource_version)
+            for obj in objects
+        )
 
     def _apply(self, event: WatchEvent) -> None:
         obj = event.object

@@ -13,10 +13,11 @@ def frozen(workers: Iterable[WorkerFacts], window: float) -> bool:
     """Whether most workers were lost within `window` seconds.
 
     Then the relay's own network is the likelier cause, and starting everything again elsewhere would do the most harm.
-    Workers that an operator declared lost are not counted.
+    Some return before others when that is over, so those that have just returned count as well. Workers that an
+    operator declared lost do not.
     """
     counted = [worker for worker in workers if worker.state is not State.LOST]
-    losses = sorted(worker.lost_since for worker in counted if worker.lost_since is not None)
+    losses = sorted(since for worker in counted if (since := worker.lost_since or worker.returned_from) is not None)
     if len(counted) < 2:
         return False
     apart = timedelta(seconds=window)

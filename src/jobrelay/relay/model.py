@@ -91,6 +91,8 @@ class WorkerFacts(msgspec.Struct, frozen=True):
     """Like `lost_since`, but by this process's own observation and monotonic time: neither a clock that jumps nor that
     of another replica has a part in it."""
 
+    returned_from: datetime | None = None
+    """Since when it had not answered, if it does again since less than a minute."""
     identity: str = ""
     """The uid of its cluster; empty while it is unknown."""
     seen: bool = True

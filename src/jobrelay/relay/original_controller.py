@@ -133,6 +133,8 @@ class OriginalController:
             raise
         record.committed(assignment, starts=action.starts)
         self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
+        if not action.starts:
+            self._dispatcher.originals.add(ref)  # its mirror may have ended, and then nothing more happens there
         return new
 
     async def _write_status(

@@ -118,7 +118,8 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if job.deleting:
         return OriginalDecision(Stage.DELETING, "It is being deleted, and its mirror with it.")
     known = snapshot.assignment.epoch if snapshot.assignment is not None else 0
-    believed = [mirror for mirror in snapshot.mirrors.values() if mirror.epoch <= known + _MAX_JUMP]
+    reached = max((known, *(run.epoch for run in snapshot.runs)))
+    believed = [mirror for mirror in snapshot.mirrors.values() if mirror.epoch <= reached + _MAX_JUMP]
     newest = max(believed, key=lambda mirror: mirror.epoch, default=None)
     if newest is not None and newest.epoch > known:
         return _adopt(snapshot, newest)

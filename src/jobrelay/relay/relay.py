@@ -26,6 +26,7 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
+from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.proof_secret import ProofSecret
 from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
@@ -53,7 +54,8 @@ class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
-    opens the transport to a worker. `random` jitters pauses, `new_key` returns so many bytes that nobody can guess.
+    opens the transport to a worker, `bounds` limit what is held of each. `random` jitters pauses, `new_key` returns so
+    many bytes that nobody can guess.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Relay:
         namespace: str = "jobrelay-system",
         connect: Connect = over_network,
         timing: Timing = DEFAULT_TIMING,
+        bounds: Bounds = DEFAULT_BOUNDS,
         adapters: Sequence[Adapter] | None = None,
         policy: str = DEFAULT_POLICY,
         election: LeaderElection | None = None,
@@ -104,6 +107,7 @@ class Relay:
             clock=clock,
             random=random,
             timing=timing,
+            bounds=bounds,
             writes=self.leads,
         )
         self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock, self.registry.owners)

@@ -114,6 +114,9 @@ class SimulatedCluster:
         return self._entrance
 
     def start_api(self) -> None:
+        if self.serving:
+            self.crash_api()
+        self._loop.kill(self.process)
         self.process = Process(self.process.name)
         self._loop.start(self.process, self._serve())
 
@@ -148,6 +151,8 @@ class SimulatedCluster:
     # Controllers and nodes
 
     def start_controllers(self) -> None:
+        """Start them, or start them again."""
+        self._loop.kill(self.controllers)
         self.controllers = Process(self.controllers.name)
         context = self._context(self.controllers)
         job.set_up(context)
@@ -155,6 +160,8 @@ class SimulatedCluster:
         self._loop.start(self.controllers, context.manager.run())
 
     def start_nodes(self) -> None:
+        """Start them, or start them again."""
+        self._loop.kill(self.kubelets)
         self.kubelets = Process(self.kubelets.name)
         context = self._context(self.kubelets)
         set_up(context, NodeSettings(runtime="scripted", cpu="4", memory="8Gi"))

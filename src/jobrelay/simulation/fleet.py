@@ -14,6 +14,7 @@ from jobrelay.relay.model import State
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import WorkerSource
+from jobrelay.relay.workers.bounds import Bounds
 from jobrelay.relay.workers.spec import UsableKubeconfig, WorkerSpec
 from jobrelay.simulation.clock import SimulatedClock
 from jobrelay.simulation.cluster import SimulatedCluster
@@ -24,6 +25,10 @@ from jobrelay.simulation.schedules import ApiServerKind
 NAMESPACE = "jobrelay-system"
 RETRY_PERIOD = 4.0
 """Of the election: twice the usual one, since renewals would be half of all requests."""
+
+
+BOUNDS = Bounds(max_mirrors=40, max_mirror_bytes=256 * 1024, max_object_bytes=128 * 1024)
+"""How much the relays hold of one worker: little, so that a flood does not take long."""
 
 
 class Registrations:
@@ -88,13 +93,15 @@ class _Source(WorkerSource):
 class RelayReplica:
     """One replica of the relay: a process that stands for election again whenever it loses the lease."""
 
-    def __init__(self, name: str, fleet: SimulatedFleet, settings: Settings) -> None:
+    def __init__(self, name: str, fleet: SimulatedFleet) -> None:
         self.name, self.clock = name, SimulatedClock(fleet.loop)
-        self._fleet, self._settings = fleet, settings
+        self._fleet = fleet
         self.process = Process(name)
         self.relay: Relay | None = None
 
     def start(self) -> None:
+        """Start it, or start it again."""
+        self.crash()
         self.process = Process(self.name)
         self._fleet.loop.start(self.process, self._run())
 
@@ -121,13 +128,14 @@ class RelayReplica:
             self.relay = Relay(
                 Client(transport, clock=self.clock),
                 _Source(fleet.registrations, self.process),
-                self._settings,
+                fleet.settings,
                 namespace=NAMESPACE,
                 connect=lambda worker, connection: fleet.network.transport(
                     self.name, lambda: fleet.clusters[connection.server.removeprefix("https://")]
                 ),
                 election=election,
                 identity=self.name,
+                bounds=BOUNDS,
                 clock=self.clock,
                 random=Random(fleet.random.random()),
                 new_key=Random(fleet.random.random()).randbytes,
@@ -156,6 +164,7 @@ class SimulatedFleet:
         on_step: Callable[[], None] | None = None,
     ) -> None:
         self.random = Random(seed)
+        self.settings = settings
         self._server = server
         self.loop = VirtualLoop(Random(self.random.random()), on_step)
         self.network = Network(self.loop, Random(self.random.random()))
@@ -165,7 +174,7 @@ class SimulatedFleet:
         self.workers = {name: self._cluster(name, on_change=on_change) for name in names}
         self.clusters = self.workers | ({"spare": self._cluster("spare", on_change=on_change)} if spare else {})
         """All clusters that can be registered, by their addresses."""
-        self.relays = {name: RelayReplica(name, self, settings) for name in ("relay-1", "relay-2")}
+        self.relays = {name: RelayReplica(name, self) for name in ("relay-1", "relay-2")}
         self.user = Process("user")
 
     def _cluster(

@@ -1,6 +1,6 @@
 """What incidents do to a simulated fleet: faults of machines and networks, and deeds of operators.
 
-What users and tenants do is in `people`.
+What users and tenants do is in `people`, what waits for its moment in `moments`.
 """
 
 from __future__ import annotations
@@ -8,22 +8,21 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from random import Random
 
 from jobrelay.relay.model import State
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.loop import Process
+from jobrelay.simulation.moments import LATE, Moments
 from jobrelay.simulation.network import Cut, Disturbance, Link
 from jobrelay.simulation.people import People
 from jobrelay.simulation.promises import Promises
 from jobrelay.simulation.schedules import Incident
 
-_LATE = 8.0
 _SLOW = 5.0
-_TAKEOVER = 20.0
-"""How soon another relay leads."""
+_BOTH = 5.0
+"""For how long a cluster has two names when one takes the place of the other."""
 
 
 class Incidents:
@@ -39,17 +38,15 @@ class Incidents:
             "partition": self._partition,
             "cut-off": self._cut_off,
             "disturb": self._disturb,
-            "bad-gateway": self._disturbed(Disturbance(fail_after=1.0, failures=(502,))),
-            "late": self._disturbed(Disturbance(hold_answers=_LATE)),
-            "lag": self._disturbed(Disturbance(hold_events=_LATE)),
+            "bad-gateway": self._bad_gateway,
+            "late": self._disturbed(Disturbance(hold_answers=LATE)),
+            "lag": self._disturbed(Disturbance(hold_events=LATE)),
             "expire": self._expire,
             "slow-disk": self._slow_disk,
             "pause": self._pause,
             "hang": self._pause,
             "crash": self._crash,
             "drain": self._drain,
-            "drain-late": self._drain_late,
-            "stale-leader": self._stale_leader,
             "lost": self._lost,
             "write-off": self._write_off,
             "unregister": self._unregister,
@@ -60,6 +57,7 @@ class Incidents:
             "wipe": self._wipe,
             "restore-worker": self._restore_worker,
             "restore": self._restore,
+            **Moments(fleet, random, promises, people).actions,
             **people.actions,
         }
 
@@ -113,6 +111,10 @@ class Incidents:
     async def _disturb(self, incident: Incident) -> None:
         rate = self._random.choice((0.05, 0.3))
         await self._disturbed(Disturbance(rate, rate, rate, rate, rate, rate, 15.0, rate / 3, rate))(incident)
+
+    async def _bad_gateway(self, incident: Incident) -> None:
+        behind = self._random.choice((0.0, LATE))
+        await self._disturbed(Disturbance(fail_after=1.0, failures=(502,), hold_events=behind))(incident)
 
     def _disturbed(self, how: Disturbance) -> Callable[[Incident], Awaitable[None]]:
         async def happen(incident: Incident) -> None:
@@ -207,35 +209,6 @@ class Incidents:
     async def _drain(self, incident: Incident) -> None:
         await self._state(incident, State.DRAINING)
 
-    async def _drain_late(self, incident: Incident) -> None:
-        worker = incident.target
-        links = self._links(lambda client, server: server == worker and client.startswith("relay"))
-        how = Disturbance(hold_writes=_LATE) if self._random.random() < 0.5 else Disturbance(hold_answers=_LATE)
-        sent = asyncio.Event()
-        for link in links:
-            link.disturbance, link.create_sent = how, sent
-        with suppress(TimeoutError):
-            await asyncio.wait_for(sent.wait(), incident.seconds)
-        await asyncio.sleep(self._random.uniform(0.0, _LATE))
-        await self._state(incident, State.DRAINING)
-        for link in links:
-            link.disturbance = link.create_sent = None
-
-    async def _stale_leader(self, incident: Incident) -> None:
-        holders = [
-            lease["spec"]["holderIdentity"] for lease in self._fleet.management.read("leases.coordination.k8s.io")
-        ]
-        leader = self._fleet.relays.get(holders[0] if holders else "")
-        if leader is None:
-            return
-        self._fleet.loop.pause(leader.process)
-        await asyncio.sleep(_TAKEOVER)
-        self._fleet.registrations.set_state(incident.target, State.DRAINING)
-        await asyncio.sleep(incident.seconds)
-        self._fleet.loop.resume(leader.process)
-        await asyncio.sleep(_TAKEOVER)
-        self._fleet.registrations.set_state(incident.target, State.OPEN)
-
     async def _lost(self, incident: Incident) -> None:
         self._promises.declared_lost(incident.target)
         await self._state(incident, State.LOST)
@@ -265,7 +238,14 @@ class Incidents:
         self._fleet.registrations.register(incident.target, incident.target)
 
     async def _second_name(self, incident: Incident) -> None:
-        name = f"{incident.target}-again"
-        self._fleet.registrations.register(name, incident.target)
-        await asyncio.sleep(incident.seconds)
-        self._fleet.registrations.remove(name)
+        name, registrations = f"{incident.target}-again", self._fleet.registrations
+        registrations.register(name, incident.target)
+        if self._random.random() < 0.5:
+            await asyncio.sleep(_BOTH)
+            registrations.remove(incident.target)
+            await asyncio.sleep(incident.seconds)
+            registrations.register(incident.target, incident.target)
+            await asyncio.sleep(_BOTH)
+        else:
+            await asyncio.sleep(incident.seconds)
+        registrations.remove(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -70,6 +70,16 @@ class Disturbance:
     """For how many seconds the answer to a write is held back."""
     hold_events: float = 0.0
     """For up to how many seconds a watch is behind."""
+    busy: float = 0.0
+    """A write, but not a dry run, is put off: 429, and it may be sent again after some seconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedRequest:
+    """A request that somebody waits for: `sent` is set with the next one of this method that is no dry run."""
+
+    method: str
+    sent: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True, eq=False)
@@ -84,8 +94,8 @@ class Link:
     streams: list[_Stream] = field(default_factory=list)
     writes: int = 0
     """How many writes have been sent, apart from the renewal of leases."""
-    create_sent: asyncio.Event | None = None
-    """Set when the next create is sent, if somebody waits for that."""
+    expected: ExpectedRequest | None = None
+    """What somebody waits for."""
 
     def sever(self, how: Cut) -> None:
         """Cut the link; open streams fail, or fall silent."""
@@ -202,8 +212,8 @@ class _Exchange:
     def begin(self) -> None:
         link = self._link
         link.writes += self._writes and "/leases/" not in self._request.path
-        if link.create_sent is not None and self._request.method == "POST":
-            link.create_sent.set()
+        if link.expected is not None and self._request.method == link.expected.method and not self._dry:
+            link.expected.sent.set()
         if link.cut is Cut.REFUSED or self._network.closed:
             self._fail(ConnectError(f"{self._request}: connection refused"))
         elif link.cut is Cut.SILENT or link.chance("lose_request"):
@@ -212,6 +222,8 @@ class _Exchange:
             self._reply_later(_status(link.random.choice(_UNAVAILABLE)))
         elif link.chance("deny"):
             self._reply_later(_status(401))
+        elif self._writes and not self._dry and link.chance("busy"):
+            self._reply_later(_status(429, {"Retry-After": "5"}))
         else:
             self._network.later(link.delay() + (link.held("hold_writes") if self._writes else 0.0), self._arrive)
             if self._writes and link.chance("repeat"):
@@ -220,6 +232,10 @@ class _Exchange:
     @property
     def _writes(self) -> bool:
         return self._request.method != "GET"
+
+    @property
+    def _dry(self) -> bool:
+        return "dryRun=" in self._request.path
 
     def _arrive(self) -> None:
         if self._link.cut in (Cut.REFUSED, Cut.SILENT):
@@ -241,7 +257,7 @@ class _Exchange:
             self._network.later(0, lambda: self._fail(ConnectError(f"{self._request}: connection reset")))
             return
         if response.whole is not None:
-            if self._writes and link.disturbance is not None and link.chance("fail_after"):
+            if self._writes and not self._dry and link.disturbance is not None and link.chance("fail_after"):
                 response = _status(link.random.choice(link.disturbance.failures))
             if not link.chance("lose_answer"):
                 self._reply_later(response)
@@ -340,7 +356,7 @@ class _Stream:
             self._network.later(self._link.delay(), self._pump.cancel)
 
 
-def _status(code: int) -> Response:
+def _status(code: int, more: Mapping[str, str] | None = None) -> Response:
     reason = {401: "Unauthorized", 410: "Expired", 429: "TooManyRequests"}.get(code, "InternalError")
     status = {"kind": "Status", "apiVersion": "v1", "reason": reason, "code": code, "message": "injected"}
-    return Response(code, Headers({"Content-Type": "application/json"}), msgspec.json.encode(status))
+    return Response(code, Headers({"Content-Type": "application/json", **(more or {})}), msgspec.json.encode(status))

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
 
+import msgspec
+
 from jobrelay.kube import AlreadyExists, Client, KubeError, Object, merge_patch
 from jobrelay.kube.client import Propagation
+from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS, NAMESPACES
-from jobrelay.relay.names import FENCING
-from jobrelay.simulation.fleet import SimulatedFleet
+from jobrelay.relay.names import CLUSTERS, FENCING
+from jobrelay.simulation.fleet import BOUNDS, SimulatedFleet
 from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Incident, JobPlan
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID, RELAY
 
+FLOOD = "flood"
+"""The namespace on workers in which a tenant floods the relay."""
+_MANY, _LARGE = BOUNDS.max_mirrors + 20, BOUNDS.max_object_bytes + 1024
+_FORGED = 10**9
+"""By how much a user raises an epoch that he makes up."""
+_ATTEMPTS = 60
 _RESUME = merge_patch({"spec": {"suspend": False}})
 
 
@@ -32,12 +42,14 @@ class People:
             "suspend": self._suspend,
             "touch": self._touch,
             "forget-assignment": self._forget_assignment,
+            "forge-assignment": self._forge_assignment,
             "replace-original": self._replace_original,
             "delete-mirror": self._delete_mirror,
             "orphan-mirror": self._orphan_mirror,
             "edit-mirror": self._edit_mirror,
             "unmark-mirror": self._unmark_mirror,
             "look-alike": self._look_alike,
+            "flood": self._flood,
         }
 
     # Users
@@ -53,7 +65,7 @@ class People:
             except KubeError:
                 await asyncio.sleep(1)
                 continue
-            self._promises.created(made.uid, fenced=plan.fenced)
+            self._promises.created(made.uid, plan)
             self._tell(f"{plan.name} is created ({'fenced, ' if plan.fenced else ''}{plan.seconds:g} s)")
             return
 
@@ -75,7 +87,7 @@ class People:
                 self._tell(f"{job.name} is deleted by its user, who creates it anew")
                 await client.delete(JOBS, job.name, job.namespace, propagation="Background", uid=job.uid)
                 made = await client.create(JOBS, _manifest(self._plans[job.name]))
-                self._promises.created(made.uid, fenced=self._plans[job.name].fenced)
+                self._promises.created(made.uid, self._plans[job.name])
 
     async def _suspend(self, incident: Incident) -> None:
         client = self._fleet.client()
@@ -102,6 +114,18 @@ class People:
                 change = {"metadata": {"annotations": {ASSIGNMENT: None}}}
                 await client.patch(JOBS, job.name, merge_patch(change), job.namespace)
 
+    async def _forge_assignment(self, incident: Incident) -> None:
+        client = self._fleet.client()
+        with suppress(KubeError):
+            if (job := await self._original(client)) is None:
+                return
+            epoch = _epoch(job) + self._random.choice((1, _FORGED))
+            forged = {"cluster": self._random.choice(list(self._fleet.workers)), "epoch": epoch}
+            self._promises.forged(job.uid, epoch)
+            self._tell(f"a user assigns {job.name} to {forged['cluster']} as run {epoch}")
+            change = {"metadata": {"annotations": {ASSIGNMENT: msgspec.json.encode(forged).decode()}}}
+            await client.patch(JOBS, job.name, merge_patch(change), job.namespace)
+
     async def _replace_original(self, incident: Incident) -> None:
         client = self._fleet.client()
         with suppress(KubeError):
@@ -117,7 +141,8 @@ class People:
         return self._fleet.client("tenant", self._fleet.workers[incident.target])
 
     async def _mirror(self, client: Client) -> Object | None:
-        mirrors = (await client.list(JOBS, label_selector=ORIGIN)).items
+        found = (await client.list(JOBS, label_selector=ORIGIN)).items
+        mirrors = [job for job in found if job.namespace not in (TENANT, FLOOD)]
         return self._random.choice(mirrors) if mirrors else None
 
     async def _delete_mirror(self, incident: Incident) -> None:
@@ -173,9 +198,69 @@ class People:
             "spec": {"template": template},
         }
 
-    async def _again(self, attempt: Callable[[], Awaitable[Object]], times: int = 60) -> None:
+    async def _flood(self, incident: Incident) -> None:
+        client = self._tenant(incident)
+        self._promises.unreachable(incident.target, math.inf)
+        many = self._random.random() < 0.5
+        with suppress(KubeError):
+            await client.create(NAMESPACES, {"metadata": {"name": FLOOD}})
+        for number in range(_MANY if many else 1):
+            with suppress(KubeError):
+                await client.create(JOBS, self._inflated(number, 10 if many else _LARGE))
+        await asyncio.sleep(incident.seconds)
+        self._check_held()
+        await self._gone(client, FLOOD)
+
+    def _inflated(self, number: int, size: int) -> dict[str, Any]:
+        """A Job with our label and so many bytes, which no controller looks at."""
+        container = {"name": "main", "image": "none", "command": ["x" * size]}
+        return {
+            "metadata": {
+                "name": f"flood-{number}",
+                "namespace": FLOOD,
+                "labels": {ORIGIN: self._fleet.settings.origin},
+            },
+            "spec": {
+                "managedBy": "example.com/nobody",
+                "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+            },
+        }
+
+    def _check_held(self) -> None:
+        """Look at how much each relay holds of each worker."""
+        for replica in self._fleet.relays.values():
+            for name, worker in replica.relay.registry.workers.items() if replica.relay is not None else ():
+                held = [obj for cache in worker.mirrors.values() for part in cache.parts for obj in part]
+                self._promises.check_held(name, [len(obj.raw) for obj in held], BOUNDS)
+
+    async def clean_up(self) -> None:
+        """Undo what the relay does not: floods, and mirrors that it does not believe in since their run was forged."""
+        originals = [decode_object(msgspec.json.encode(job)) for job in self._fleet.management.read("jobs.batch")]
+        newest = {original.uid: _epoch(original) for original in originals}
+        for worker in self._fleet.workers.values():
+            client = self._fleet.client("tenant", worker)
+            for job in worker.read("jobs.batch"):
+                metadata = job["metadata"]
+                marks = metadata.get("annotations", {})
+                if int(marks.get(EPOCH, "0")) >= _FORGED > newest.get(marks.get(ORIGIN_UID, ""), 0):
+                    await self._gone(client, metadata["namespace"], metadata["name"])
+            if any(job["metadata"]["namespace"] == FLOOD for job in worker.read("jobs.batch")):
+                await self._gone(client, FLOOD)
+
+    async def _gone(self, client: Client, namespace: str, name: str | None = None) -> None:
+        """Delete one Job or all of a namespace, until they are gone."""
+        for _ in range(_ATTEMPTS):
+            with suppress(KubeError):
+                left = [job for job in (await client.list(JOBS, namespace)).items if name in (None, job.name)]
+                if not left:
+                    return
+                for job in left:
+                    await client.delete(JOBS, job.name, namespace, propagation="Background")
+            await asyncio.sleep(1)
+
+    async def _again(self, attempt: Callable[[], Awaitable[Object]]) -> None:
         """Try until a server accepts it: what was done is to be undone."""
-        for _ in range(times):
+        for _ in range(_ATTEMPTS):
             try:
                 await attempt()
             except KubeError:
@@ -194,6 +279,7 @@ async def _created(client: Client, manifest: dict[str, Any]) -> Object:
 
 def _manifest(plan: JobPlan) -> dict[str, Any]:
     script = {"jobrelay.dev/run-seconds": f"{plan.seconds:g}", "jobrelay.dev/stop-seconds": f"{plan.stop:g}"}
+    wishes = ({FENCING: "true"} if plan.fenced else {}) | ({CLUSTERS: ",".join(plan.clusters)} if plan.clusters else {})
     container = {"name": "main", "image": "none", "command": ["true"]}
     template = {"metadata": {"annotations": script}, "spec": {"restartPolicy": "Never", "containers": [container]}}
     return {
@@ -202,7 +288,7 @@ def _manifest(plan: JobPlan) -> dict[str, Any]:
         "metadata": {
             "name": plan.name,
             "namespace": "default",
-            "annotations": {FENCING: "true"} if plan.fenced else {},
+            "annotations": wishes,
         },
         "spec": {"managedBy": RELAY, "backoffLimit": 1, "template": template},
     }
@@ -210,3 +296,9 @@ def _manifest(plan: JobPlan) -> dict[str, Any]:
 
 def _origin(mirror: Object, value: str | None) -> Any:
     return merge_patch({"metadata": {"uid": mirror.uid, "labels": {ORIGIN: value}}})
+
+
+def _epoch(job: Object) -> int:
+    """The epoch of the assignment of an original; 0 if it has none."""
+    text = job.metadata.annotations.get(ASSIGNMENT)
+    return int(msgspec.json.decode(text)["epoch"]) if text else 0

@@ -16,7 +16,7 @@ from jobrelay.relay.settings import Settings
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.incidents import Incidents
-from jobrelay.simulation.people import People
+from jobrelay.simulation.people import FLOOD, People
 from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Schedule
 from jobrelay.workloads.names import ORIGIN
@@ -113,6 +113,7 @@ class _Play:
         for act in acts:
             act.result()
         self._mend()
+        await self._people.clean_up()
         await self._recover()
         self._promises.check_starts(self._schedule)
         self._check_writes()
@@ -155,7 +156,7 @@ class _Play:
 
     def _mirrors(self, cluster: SimulatedCluster) -> int:
         return sum(
-            ORIGIN in (job["metadata"].get("labels") or {}) and job["metadata"]["namespace"] != TENANT
+            ORIGIN in (job["metadata"].get("labels") or {}) and job["metadata"]["namespace"] not in (TENANT, FLOOD)
             for job in cluster.read("jobs.batch")
         )
 

@@ -8,15 +8,16 @@ since nobody there stops the pods. A run that an operator's backup of a worker b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import msgspec
 
 from jobrelay.cluster.store.store import Change
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.workers.bounds import Bounds
 from jobrelay.simulation.running import DoubleRun, RunningPods
-from jobrelay.simulation.schedules import Incident, Schedule
+from jobrelay.simulation.schedules import Incident, JobPlan, Schedule
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH, ORIGIN, ORIGIN_UID
 
 TENANT = "tenant"
@@ -95,7 +96,8 @@ class Promises:
     def __init__(self, time: Callable[[], float], settings: Settings, broken: Callable[[str, str], None]) -> None:
         self._settings, self._broken = settings, broken
         self.pods = RunningPods(time, self._double_run)
-        self._fenced: dict[str, bool] = {}
+        self._plans: dict[str, JobPlan] = {}
+        self._forged: set[tuple[str, int]] = set()
         self._time = time
         self._created: dict[str, float] = {}
         self._epochs: dict[str, set[int]] = {}
@@ -107,10 +109,14 @@ class Promises:
 
     # What is known of the schedule
 
-    def created(self, uid: str, *, fenced: bool) -> None:
+    def created(self, uid: str, plan: JobPlan) -> None:
         """A user has created a workload."""
-        self._fenced[uid] = fenced
+        self._plans[uid] = plan
         self._created[uid] = self._time()
+
+    def forged(self, uid: str, epoch: int) -> None:
+        """A user is about to write the assignment to a run himself."""
+        self._forged.add((uid, epoch))
 
     def unreachable(self, worker: str, seconds: float) -> None:
         """A worker will be out of reach; for how long matters to workloads that are not fenced."""
@@ -174,7 +180,8 @@ class Promises:
             return
         if new.epoch < old.epoch:
             self._broken("commit-first", f"the assignment of {name} goes back from run {old.epoch} to {new.epoch}")
-        if new.epoch > old.epoch and old.cluster in self._cut_off:
+        moved = new.epoch > old.epoch and (after.metadata.uid, new.epoch) not in self._forged
+        if moved and old.cluster in self._cut_off:
             self._broken("bounded-blast", f"{name} is moved from {old.cluster} while most workers are out of reach")
 
     def _check_status(self, name: str, before: _Job, after: _Job) -> None:
@@ -200,7 +207,8 @@ class Promises:
         """A Job is not delayed by workers that had been out of order for a while when it was created."""
         for uid, created in self._created.items():
             started = self.pods.started.get(uid, math.inf)
-            if started - created > _SOON and _hindered_by_workers_only(schedule, created):
+            free = not self._plans[uid].clusters
+            if free and started - created > _SOON and _hindered_by_workers_only(schedule, created):
                 late = f"{started - created:.0f} s" if started < math.inf else "never"
                 self._broken("bounded-blast", f"a Job that was created at {created:.0f} s started late: {late}")
 
@@ -213,15 +221,28 @@ class Promises:
         workload = job.metadata.annotations.get(ORIGIN_UID)
         if change.before is not None or workload is None or ORIGIN not in job.metadata.labels:
             return
-        epoch = job.metadata.annotations.get(EPOCH, "")
-        if workload in self._fenced and epoch not in map(str, self._epochs.get(workload, ())):
-            name = job.metadata.name
+        epoch, name, plan = job.metadata.annotations.get(EPOCH, ""), job.metadata.name, self._plans.get(workload)
+        if plan is None:
+            return
+        if epoch not in map(str, self._epochs.get(workload, ())):
             self._broken("commit-first", f"run {epoch} of {name} is created on {cluster} without an assignment")
+        if plan.clusters and cluster.startswith("worker-") and cluster not in plan.clusters:
+            self._broken("allowed-only", f"{name} may run on {plan.clusters[0]} only, and is created on {cluster}")
+
+    def check_held(self, worker: str, sizes: Collection[int], bounds: Bounds) -> None:
+        """A relay holds objects of a worker that look like mirrors, with so many bytes each."""
+        if (
+            len(sizes) > bounds.max_mirrors
+            or sum(sizes) > bounds.max_mirror_bytes
+            or max(sizes, default=0) > bounds.max_object_bytes
+        ):
+            held = f"{len(sizes)} objects of {worker} with {sum(sizes)} bytes"
+            self._broken("bounded-memory", f"a relay holds {held}")
 
     def _double_run(self, found: DoubleRun) -> None:
         if {found.first.mirror, found.second.mirror} & self._brought_back:
             return
-        fenced = self._fenced.get(found.workload, False)
+        fenced = (plan := self._plans.get(found.workload)) is not None and plan.fenced
         excuses = self._headless if fenced else self._unreachable
         if not excuses & {found.first.cluster, found.second.cluster}:
             self._broken("one-run", f"{'fenced ' if fenced else ''}{found}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Final
@@ -19,7 +19,7 @@ INCIDENTS: Final = {
     "partition": "links between relays and clusters are cut in any pattern, some of them one way",
     "cut-off": "all workers but one of three are cut off from both relays at once",
     "disturb": "requests and answers on a link are lost, late, repeated or answered by errors, and watches break",
-    "bad-gateway": "every write on a link takes effect and is answered by 502",
+    "bad-gateway": "every write on a link takes effect and is answered by 502; watches may be behind",
     "late": "every answer to a write on a link comes about 8 seconds late",
     "lag": "watches on a link are up to 8 seconds behind",
     "slow-disk": "every write to a cluster takes up to 5 seconds",
@@ -31,11 +31,14 @@ INCIDENTS: Final = {
     "drain": "an operator drains a worker for a while",
     "drain-late": "an operator drains a worker while a create there is under way",
     "stale-leader": "the relay that leads stands still, and goes on after another one has drained a worker",
+    "stale-retry": "the same, and it stands still before it sends a create again that was put off",
+    "late-start": "a mirror is released while its worker's controllers are down; they return after it was cut off",
+    "blind-restart": "both relays begin anew without an assignment and without reaching one worker",
     "lost": "an operator declares a worker lost for a while",
     "write-off": "a worker is cut off from both relays, and an operator declares it lost",
     "unregister": "an operator removes a worker, and registers it again",
     "repoint": "an operator points the name of a worker at another cluster for a while",
-    "second-name": "an operator registers a cluster under a second name for a while",
+    "second-name": "an operator registers a cluster under a second name for a while, or renames it",
     "clock": "the clock of a relay or a worker jumps",
     "skew": "the clock of a relay or a worker is wrong from the beginning",
     "wipe": "a worker is installed anew: another cluster at the same address",
@@ -46,12 +49,14 @@ INCIDENTS: Final = {
     "suspend": "a user suspends a Job and resumes it",
     "touch": "somebody changes the labels of a Job again and again, so that writes conflict",
     "forget-assignment": "somebody removes the assignment from an original",
+    "forge-assignment": "a user writes an assignment of his own, to any worker and with a higher epoch",
     "replace-original": "a client replaces a whole Job by its own manifest, without the assignment",
     "delete-mirror": "somebody deletes a mirror on its worker",
     "orphan-mirror": "somebody deletes a mirror and leaves its pods",
     "edit-mirror": "somebody suspends a mirror on its worker, or takes its pods away",
     "unmark-mirror": "somebody removes the origin label from a mirror, and puts it back",
     "look-alike": "a tenant of a worker creates a Job elsewhere that looks like a mirror",
+    "flood": "a tenant of a worker creates more objects that look like mirrors, or larger ones, than a relay holds",
 }
 """Every kind of incident, and what it is."""
 
@@ -75,6 +80,8 @@ class JobPlan:
     seconds: float
     fenced: bool
     stop: float = 0.0
+    clusters: tuple[str, ...] = ()
+    """The only workers on which it may run; all if empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,9 @@ def draw(seed: int, kinds: Collection[str] = tuple(INCIDENTS), server: ApiServer
         for number in range(1, random.randint(1, 3) + 1)
     )
     count = random.choice((0, 1, 2, 2, 3, 4, 6))
-    incidents = (_incident(random, random.choice(sorted(kinds)), workers) for _ in range(count))
+    incidents = [_incident(random, random.choice(sorted(kinds)), workers) for _ in range(count)]
+    if any(incident.kind == "forge-assignment" for incident in incidents):
+        jobs = (replace(jobs[0], clusters=(f"worker-{random.randint(1, workers)}",)), *jobs[1:])
     if server is None:
         server = ApiServerKind.MODEL if seed % _EMBEDDED_EVERY else ApiServerKind.EMBEDDED
     return Schedule(seed, workers, jobs, tuple(sorted(incidents, key=lambda incident: incident.at)), server)
@@ -142,11 +151,17 @@ def _incident(random: Random, kind: str, workers: int) -> Incident:
             return Incident(at, kind, "network", lasts)
         case "restore" | "suspend" | "touch":
             return Incident(at, kind, "management", lasts)
-        case "delete-original" | "recreate-original" | "forget-assignment" | "replace-original":
+        case "delete-original" | "recreate-original" | "forget-assignment" | "forge-assignment" | "replace-original":
             return Incident(at, kind, "management")
         case "wipe" | "delete-mirror" | "orphan-mirror" | "edit-mirror" | "look-alike":
             return Incident(at, kind, worker)
+        case "stale-retry":
+            return Incident(at, kind, worker, random.uniform(95, 140))
+        case "late-start":
+            return Incident(at, kind, worker, random.uniform(120, 170))
+        case "blind-restart":
+            return Incident(at, kind, worker, random.uniform(20, 30))
         case "cut-off":
-            return Incident(at, kind, worker if workers == 3 else "worker-0", lasts)
+            return Incident(at, kind, worker if workers == 3 else "worker-0", lasts if lasts < 60 else 55 + lasts / 8)
         case _:
             return Incident(at, kind, worker, lasts)

@@ -125,6 +125,9 @@ async def test_a_worker_that_returns_is_followed_again(clock: FakeClock) -> None
         assert w.link.last_loss is not None
         assert w.link.last_loss.reason.startswith("it cannot be reached")
         assert [obj.name for obj in w.link.mirrors[JOBS]] == ["meanwhile"]
+        assert w.link.facts().returned_from == w.link.last_loss.since
+        await advance(clock, 61)
+        assert w.link.facts().returned_from is None
 
 
 async def test_a_loss_from_before_goes_on_until_the_worker_answers(clock: FakeClock) -> None:

@@ -6,6 +6,8 @@ Numbers with a # are issues of Kueue, whose MultiKueue does the same job.
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -15,24 +17,35 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from jobrelay.kube import Cache, KubeError, Object
+from jobrelay.kube import Cache, Client, KubeError, Object
+from jobrelay.kube.object_budget import ObjectBudget
 from jobrelay.kube.objects import decode_list, decode_object
-from jobrelay.relay import absence, mirror_controller, reconcile_mirror, reconcile_original, snapshot, workload_kind
+from jobrelay.relay import (
+    absence,
+    mirror_controller,
+    reconcile_mirror,
+    reconcile_original,
+    snapshot,
+    snapshot_builder,
+    workload_kind,
+)
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.fencing import Lease
+from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.mirror_controller import MirrorController
 from jobrelay.relay.model import ClockReading, WorkerFacts
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.proving import MirrorProver
 from jobrelay.relay.workers.unanswered import UnansweredRequests
 from jobrelay.relay.workers.worker_clock import WorkerClock
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key
 from jobrelay.workloads import Workload
-from jobrelay.workloads.names import ASSIGNMENT
+from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 from tests.simulation.defects.finding import Defect
 
 Patch = pytest.MonkeyPatch
@@ -109,6 +122,61 @@ def pods_unchecked(patch: Patch) -> None:
 
 def proofs_unchecked(patch: Patch) -> None:
     patch.setattr(MirrorProver, "_verify", lambda self, obj, claim: True)
+
+
+def retries_sent_late(patch: Patch) -> None:
+    """A create that was put off is sent again by the client, whoever leads by then and wherever the Job is."""
+    real = WorkerConnection.__init__
+
+    def retrying(self: WorkerConnection, *known: Any, **named: Any) -> None:
+        real(self, *known, **named)
+        self.client = Client(self._transport, clock=self._clock, timeout=15.0, retries=3)
+
+    patch.setattr(WorkerConnection, "__init__", retrying)
+    patch.setattr(LeaderTransport, "_check", lambda self: None)
+
+
+def epochs_of_nine_digits(patch: Patch) -> None:
+    def read(mirror: Object) -> int:
+        text = mirror.metadata.annotations.get(EPOCH, "")
+        return int(text) if re.fullmatch("[1-9][0-9]{0,8}", text) else 0
+
+    for module in (mirror_controller, snapshot_builder):
+        patch.setattr(module, "epoch_of", read)
+
+
+def forged_assignments_followed(patch: Patch) -> None:
+    patch.setattr(WorkloadSnapshot, "forbidden", lambda self, worker: "")
+
+
+def unbounded(patch: Patch) -> None:
+    """A cache holds whatever a worker sends."""
+    patch.setattr(ObjectBudget, "_check", lambda *known: None)
+    patch.setattr(ObjectBudget, "_check_size", lambda *known: None)
+
+
+def other_history_unnoticed(patch: Patch) -> None:
+    """A cache only notices that versions began again while they are still behind."""
+    patch.setattr(Cache, "_soon", lambda self: math.inf)
+
+
+def ended_mirror_unseen(patch: Patch) -> None:
+    """After an assignment was restored nothing is done until its mirror changes."""
+    real = OriginalController._commit
+
+    async def commit(self: OriginalController, *known: Any) -> Object:
+        adding, self._dispatcher.originals.add = self._dispatcher.originals.add, lambda *ref, **how: None
+        try:
+            return await real(self, *known)
+        finally:
+            self._dispatcher.originals.add = adding
+
+    patch.setattr(OriginalController, "_commit", commit)
+
+
+def thawed_by_the_first(patch: Patch) -> None:
+    """The first worker that returns from an outage has the Jobs of the others moved."""
+    patch.setattr(WorkerConnection, "_returned_from", lambda self: None)
 
 
 def pods_left_behind(patch: Patch) -> None:
@@ -237,16 +305,25 @@ DEFECTS = (
     Defect("errors-refuse", "an error after an effect moves a Job", errors_refuse, ("bad-gateway",)),
     Defect("repointed-name", "a run is looked for by the name of its worker", names_trusted, ("repoint",)),
     Defect("second-name", "a cluster with a second name loses its Jobs", names_trusted, ("second-name",)),
-    Defect("unseen-start", "a start that was not seen is waited out", unseen_starts_waited_out, ("crash", "isolate")),
+    Defect("unseen-start", "a start that was not seen is waited out", unseen_starts_waited_out, ("late-start",)),
     Defect("relay-clock", "leases end by the relay's clock", leases_in_relay_clock, ("skew", "isolate")),
     Defect(
         "unseen-workers",
         "a Job starts before all workers were seen",
         unseen_workers_forgotten,
-        ("forget-assignment", "crash", "cut"),
+        ("blind-restart",),
     ),
     Defect("pods-unchecked", "a deleted mirror is created while its pods run", pods_unchecked, ("orphan-mirror",)),
     Defect("proofs-unchecked", "what looks like a mirror is one", proofs_unchecked, ("look-alike",)),
+    Defect("late-retry", "a leader of before sends a create again", retries_sent_late, ("stale-retry",)),
+    Defect("short-epochs", "an epoch of ten digits reads back as 0", epochs_of_nine_digits, ("forge-assignment",)),
+    Defect("forged", "a forged assignment overrides a wish", forged_assignments_followed, ("forge-assignment",)),
+    Defect("unbounded", "a worker fills the relay's memory", unbounded, ("flood",)),
+    Defect(
+        "other-history", "a restored cluster that got further", other_history_unnoticed, ("restore-worker", "drain")
+    ),
+    Defect("ended-unseen", "a restored assignment is not looked at", ended_mirror_unseen, ("blind-restart",)),
+    Defect("thawed-early", "Jobs move while workers return", thawed_by_the_first, ("cut-off",)),
     Defect("pods-left-behind", "a run does not wait for the pods of the last (#5452)", pods_left_behind, ("drain",)),
     Defect("orphans-left", "the mirror of a deleted Job stays (#3841)", orphans_left, ("delete-original",)),
     Defect("mirrors-kept", "finished mirrors stay for ever", mirrors_kept),

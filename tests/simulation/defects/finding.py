@@ -9,6 +9,9 @@ import pytest
 
 from jobrelay.simulation import INCIDENTS, Outcome, draw, play
 
+MOST = 1000
+"""How many schedules a search may take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Defect:

@@ -11,9 +11,9 @@ import pytest
 
 from jobrelay.simulation import draw, play
 from tests.simulation.defects.catalog import DEFECTS
-from tests.simulation.defects.finding import Defect, find
+from tests.simulation.defects.finding import MOST, Defect, find
+from tests.simulation.defects.table import HEAD, PAGE
 
-MOST = 1000
 _needed: dict[str, int] = {}
 
 
@@ -32,6 +32,13 @@ def test_a_defect_is_found_by_the_promise_that_it_breaks() -> None:
     found = find(named("mirrors-kept"), 3)
     assert found is not None
     assert found.outcome.promises == {"no-leftovers"}
+
+
+def test_the_page_tells_of_every_defect() -> None:
+    """`python -m tests.simulation.defects --write` makes its table."""
+    rows = PAGE.read_text().partition(HEAD)[2].splitlines()[2:]
+    told = [row.split(" | ")[:2] for row in rows if row.startswith("| `")]
+    assert told == [[f"| `{defect}`", defect.text] for defect in DEFECTS]
 
 
 @pytest.mark.defects

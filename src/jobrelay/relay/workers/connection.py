@@ -50,6 +50,9 @@ from jobrelay.relay.workers.transport import WorkerTransport
 
 log = get_logger(__name__)
 
+_RETURNING = 60.0
+"""Workers that return from one outage do so within this time of each other: longer than the longest pause."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -179,12 +182,19 @@ class WorkerConnection:
             seen=self.seen,
             clock=self._transport.worker_clock.reading,
             silent_since=self._silence(),
+            returned_from=self._returned_from(),
         )
 
     def _silence(self) -> datetime | None:
         if self.lost_since is None:
             return None
         return self._clock.now() - timedelta(seconds=self._clock.monotonic() - self._silent_since)
+
+    def _returned_from(self) -> datetime | None:
+        last = self.last_loss
+        if last is None or not self.connected or self._clock.monotonic() - self.connected_since >= _RETURNING:
+            return None
+        return last.since
 
     def has_namespace(self, name: str) -> bool:
         """Whether a namespace is known to exist there."""

@@ -18,6 +18,7 @@ from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemCloc
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.logs import get_logger
+from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.loss import LossRecord
@@ -50,12 +51,13 @@ class Registry:
         clock: Clock | None = None,
         random: Random | None = None,
         timing: Timing = DEFAULT_TIMING,
+        bounds: Bounds = DEFAULT_BOUNDS,
         writes: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client, self._source = client, source
         self._clock, self._random = clock or SystemClock(), random or Random()
         self._pod_owner = pod_owner
-        self._resources, self._connect, self._timing = resources, connect, timing
+        self._resources, self._connect, self._timing, self._bounds = resources, connect, timing, bounds
         self.proofs = proofs
         self._losses = LossRecord(client, namespace, clock=self._clock, writes=writes, random=self._random)
         self._workers: dict[str, WorkerConnection] = {}
@@ -167,6 +169,7 @@ class Registry:
             claim=self._claim,
             loss=self._losses.losses.get(name),
             timing=self._timing,
+            bounds=self._bounds,
         )
         worker.subscribe(partial(self._worker_changed, worker))
         self._running[name] = self._tasks.start(worker.run(), f"worker {name}")

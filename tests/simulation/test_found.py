@@ -1,0 +1,62 @@
+"""Schedules that broke a promise once, shrunk to what they needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobrelay.simulation import ApiServerKind, Incident, JobPlan, Schedule, play
+
+FOUND = {
+    "the versions of a restored worker have got further than what was seen": Schedule(
+        2943,
+        2,
+        (JobPlan("job-3", 19.31582964522518, 90, fenced=False),),
+        (
+            Incident(37.02695019738574, "restore-worker", "worker-1", 5.702570649531545),
+            Incident(38.70532948700133, "drain", "worker-1", 35.76113521038431),
+        ),
+        ApiServerKind.MODEL,
+    ),
+    "the answer to a creation comes after the worker was restored to a state from before it": Schedule(
+        2748,
+        2,
+        (
+            JobPlan("job-1", 13.641149612856728, 90, fenced=False),
+            JobPlan("job-2", 16.915300528262442, 30, fenced=False, stop=5.0),
+        ),
+        (
+            Incident(23.314018187088504, "restore", "management", 68.19793714213944),
+            Incident(76.85876070770337, "drain-late", "worker-2", 16.111876565641992),
+            Incident(87.7489657214573, "restore-worker", "worker-2", 6.6501450818210035),
+        ),
+        ApiServerKind.MODEL,
+    ),
+    "of two workers that were cut off one is found again before the other": Schedule(
+        5712,
+        2,
+        (
+            JobPlan("job-1", 26.31890255839082, 0.5, fenced=False),
+            JobPlan("job-2", 30.38427686947091, 90, fenced=False, stop=5.0),
+        ),
+        (
+            Incident(32.35534154261626, "cut-off", "worker-0", 47.40345240383439),
+            Incident(75.65876284523158, "stale-leader", "worker-1", 110.21779329757463),
+        ),
+        ApiServerKind.MODEL,
+    ),
+    "an assignment is restored from a mirror that has ended": Schedule(
+        50,
+        3,
+        (
+            JobPlan("job-2", 12.13948618924066, 30, fenced=False, stop=5.0),
+            JobPlan("job-3", 49.66994346179622, 5, fenced=False, stop=5.0),
+        ),
+        (Incident(35.57483953447013, "blind-restart", "worker-3", 20.58284686839785),),
+    ),
+}
+
+
+@pytest.mark.parametrize("schedule", FOUND.values(), ids=FOUND.keys())
+def test_it_breaks_none_any_more(schedule: Schedule) -> None:
+    outcome = play(schedule)
+    assert outcome.broken == [], "\n".join(outcome.story)
