@@ -15,8 +15,9 @@ from jobrelay.kube import Client, Connection, FakeClock, Key
 from jobrelay.kube.resource import JOBS, NAMESPACES, ROLEBINDINGS, ROLES
 from jobrelay.relay.model import State
 from jobrelay.relay.names import NAMESPACES as SERVES
+from jobrelay.relay.original_decision import CommitAssignment
 from jobrelay.relay.reconcile_mirror import reconcile_mirror
-from jobrelay.relay.reconcile_original import CommitAssignment, reconcile_original
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.workers import UsableKubeconfig, WorkerConnection, WorkerSpec
 from jobrelay.relay.workers.spec import served_namespaces
 from jobrelay.workloads import JobAdapter

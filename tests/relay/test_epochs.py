@@ -11,8 +11,9 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, Run, assignment_of, epoch_of
 from jobrelay.relay.model import State
 from jobrelay.relay.names import CLUSTERS
+from jobrelay.relay.original_decision import CommitAssignment, Stage
 from jobrelay.relay.reconcile_mirror import ProveGone, reconcile_mirror
-from jobrelay.relay.reconcile_original import CommitAssignment, Stage, reconcile_original
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import RunHistory
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 from tests.relay.fleets import MakeFleet

@@ -12,15 +12,9 @@ from jobrelay.kube import Object
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import Lease, LeaseStops, clock_problem
 from jobrelay.relay.model import ClockReading, State, WorkerFacts
+from jobrelay.relay.original_decision import CommitAssignment, OriginalDecision, RecordStart, Stage, WriteStatus
 from jobrelay.relay.reconcile_mirror import CreateMirror, MirrorDecision, UpdateMirror, reconcile_mirror
-from jobrelay.relay.reconcile_original import (
-    CommitAssignment,
-    OriginalDecision,
-    RecordStart,
-    Stage,
-    WriteStatus,
-    reconcile_original,
-)
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import RunHistory
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import ADAPTER, NOW, ago, complete, failed, job, mirror, running, snapshot, worker

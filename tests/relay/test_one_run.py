@@ -22,8 +22,9 @@ from jobrelay.kube.objects import decode_object
 from jobrelay.relay import health
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.model import ClockReading, WorkerFacts
+from jobrelay.relay.original_decision import CommitAssignment, RecordStart
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, ProveGone, UpdateMirror, reconcile_mirror
-from jobrelay.relay.reconcile_original import CommitAssignment, RecordStart, reconcile_original
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workload_record import WorkloadRecord
 from jobrelay.workloads.names import ASSIGNMENT

@@ -7,7 +7,8 @@ import pytest
 from jobrelay.apimachinery.times import format_time
 from jobrelay.relay.fencing import LeaseStops
 from jobrelay.relay.model import State
-from jobrelay.relay.reconcile_original import CommitAssignment, ProbeWorker, Stage, WriteStatus, reconcile_original
+from jobrelay.relay.original_decision import CommitAssignment, ProbeWorker, Stage, WriteStatus
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.workloads.names import ASSIGNMENT, MULTIKUEUE
 from tests.relay.snapshots import ago, complete, failed, job, mirror, refusal, running, snapshot, worker
 

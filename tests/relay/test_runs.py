@@ -18,8 +18,9 @@ from jobrelay.kube.resource import JOBS, PODS
 from jobrelay.relay.absence import settles_in
 from jobrelay.relay.assignment import Assignment, Run, assignment_of
 from jobrelay.relay.model import State
+from jobrelay.relay.original_decision import CommitAssignment, Stage
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, ProveGone, reconcile_mirror
-from jobrelay.relay.reconcile_original import CommitAssignment, Stage, reconcile_original
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import KnownRun, RunHistory
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.fleets import Fleet, MakeFleet

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.relay.lookalikes import ignored, in_the_way
-from jobrelay.relay.reconcile_original import OriginalDecision, Stage
+from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
 
 _MAX_LOOKALIKES: Final = 10

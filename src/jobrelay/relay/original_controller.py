@@ -15,15 +15,15 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.metrics import RelayMetrics
-from jobrelay.relay.reconcile_original import (
+from jobrelay.relay.original_decision import (
     CommitAssignment,
     OriginalDecision,
     ProbeWorker,
     RecordStart,
     Stage,
     WriteStatus,
-    reconcile_original,
 )
+from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState

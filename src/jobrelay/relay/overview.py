@@ -12,7 +12,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts
-from jobrelay.relay.reconcile_original import Stage
+from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.workload_kind import WorkloadRef
 
 if TYPE_CHECKING:

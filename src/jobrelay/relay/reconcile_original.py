@@ -15,10 +15,8 @@ It returns at most one write, whose own event leads to the next step. What happe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -26,10 +24,18 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.admission import NotAdmitted, admit
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
-from jobrelay.relay.fencing import LeaseStops, stopped_by_lease
+from jobrelay.relay.fencing import stopped_by_lease
 from jobrelay.relay.lookalikes import in_the_way
+from jobrelay.relay.lost_worker import describe_loss, wait_for
 from jobrelay.relay.model import State, WorkerFacts
-from jobrelay.relay.placement import Placement
+from jobrelay.relay.original_decision import (
+    CommitAssignment,
+    OriginalDecision,
+    ProbeWorker,
+    RecordStart,
+    Stage,
+    WriteStatus,
+)
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import Urgency
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
@@ -40,71 +46,6 @@ _MAX_JUMP: Final = 1000
 """By how much the epoch of a mirror may exceed that of the assignment, which may come from a backup."""
 _LOOK_AGAIN: Final = 5.0
 """How often it is looked at what only time changes: clocks, and workers that were not seen yet; in seconds."""
-
-
-class Stage(StrEnum):
-    """How far a workload has got."""
-
-    NOT_OURS = "NotOurs"
-    DELETING = "Deleting"
-    SUSPENDED = "Suspended"
-    ADMISSION = "WaitingForAdmission"
-    PLACING = "WaitingForPlacement"
-    PROBING = "AskingWorker"
-    COMMITTING = "Committing"
-    MIRRORING = "CreatingMirror"
-    RUNNING = "Running"
-    WORKER_LOST = "WorkerLost"
-    FROZEN = "Frozen"
-    MOVING = "Moving"
-    FINISHED = "Finished"
-
-
-@dataclass(frozen=True, slots=True)
-class CommitAssignment:
-    """Write an assignment to the original, unless it has changed meanwhile."""
-
-    assignment: Assignment
-    starts: bool = True
-    """Whether it starts a new run. Otherwise it names one that may exist already."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordStart:
-    """Write to the original, unless it has changed meanwhile, whether the start of the same run is known."""
-
-    assignment: Assignment
-
-
-@dataclass(frozen=True, slots=True)
-class WriteStatus:
-    """Replace the original's status."""
-
-    status: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeWorker:
-    """Ask a worker by a dry run whether it would accept the mirror."""
-
-    worker: str
-
-
-@dataclass(frozen=True, slots=True)
-class OriginalDecision:
-    """At most one action, why, and when to reconcile again although nothing happened."""
-
-    stage: Stage
-    sentence: str
-    action: CommitAssignment | RecordStart | WriteStatus | ProbeWorker | None = None
-    events: tuple[EventNote, ...] = ()
-    requeue_after: float | None = None
-    placement: Placement | None = None
-    """The verdicts on all workers, if a placement was tried."""
-    holds_status: bool = False
-    """Whether a new status is held back, to be written together with the next change."""
-    lease_stops: LeaseStops | None = None
-    """How often in a row its runs were stopped by their leases, if the last one just was."""
 
 
 def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -236,7 +177,7 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
     if free_at is not None:
-        return _lost(snapshot, to, (free_at - snapshot.now).total_seconds())
+        return wait_for(snapshot, to, (free_at - snapshot.now).total_seconds()) or _replace(snapshot, to)
     assert worker is not None
     if mirror is not None and mirror.facts.end is not None:
         if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
@@ -289,50 +230,11 @@ def _stopped(snapshot: WorkloadSnapshot, to: Assignment, mirror: Mirror) -> Orig
     return OriginalDecision(Stage.PLACING, sentence, events=told, requeue_after=left, lease_stops=stops)
 
 
-def _lost(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision:
-    """The worker is lost; in `left` seconds the workload may be started elsewhere."""
-    worker, since = snapshot.worker_of(to.run), snapshot.lost_since(to.run)
-    assert since is not None
-    gone = (snapshot.now - since).total_seconds()
-    reason = (worker.reason if worker is not None else _why_unregistered(snapshot, to)) or "no answer"
-    lost = f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
-    told: tuple[EventNote, ...] = ()
-    if gone >= snapshot.settings.loss_event_after:
-        told = (EventNote("WorkerLost", lost, "Warning"),)
-    again = snapshot.settings.loss_event_after - gone
-    declared = worker is not None and worker.state is State.LOST
-    if not snapshot.lease_ends(to.run):
-        return _may_start_late(snapshot, to, lost, told, again)
-    if left > 0:
-        at = format_time(snapshot.now + timedelta(seconds=left))
-        sentence = f"{lost}; it is started elsewhere at {at} unless that worker returns."
-        again = min(left, again) if again > 0 else left
-        return OriginalDecision(Stage.WORKER_LOST, sentence, events=told, requeue_after=again)
-    if snapshot.frozen and not declared:
-        sentence = f"{lost}; most workers were lost at once, so the relay assumes that it is cut off and moves nothing."
-        told = (*told, EventNote("Frozen", sentence, "Warning"))
-        return OriginalDecision(Stage.FROZEN, sentence, events=told, requeue_after=15.0)
+def _replace(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+    """The rule for lost workers lets its run go."""
+    worker = snapshot.worker_of(to.run)
     avoid = {worker.name: "it is lost"} if worker is not None else {}
-    return _place(snapshot, avoid, Stage.WORKER_LOST, f"{lost}.")
-
-
-def _why_unregistered(snapshot: WorkloadSnapshot, to: Assignment) -> str:
-    renamed = to.cluster in snapshot.workers
-    return "its name is that of another cluster now" if renamed else "it is no longer registered"
-
-
-def _may_start_late(
-    snapshot: WorkloadSnapshot, to: Assignment, lost: str, told: tuple[EventNote, ...], again: float
-) -> OriginalDecision:
-    """The mirror may have been released, and nobody has seen it start: it may at any time, so no wait is enough."""
-    how = "declare it lost" if to.cluster in snapshot.workers else "register it again, and declare it lost"
-    sentence = (
-        f"{lost}; its start there was not seen, so it may still start there at any time. It is fenced, and is not "
-        f"started elsewhere unless that worker returns; if it is gone for good, {how}."
-    )
-    if told:
-        told = (*told, EventNote("StartUnknown", sentence, "Warning"))
-    return OriginalDecision(Stage.WORKER_LOST, sentence, events=told, requeue_after=again if again > 0 else None)
+    return _place(snapshot, avoid, Stage.WORKER_LOST, f"{describe_loss(snapshot, to)}.")
 
 
 def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFacts) -> OriginalDecision:

@@ -1,0 +1,78 @@
+"""What `reconcile_original` decides about one workload: values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from jobrelay.kube import EventNote
+from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.fencing import LeaseStops
+from jobrelay.relay.placement import Placement
+
+
+class Stage(StrEnum):
+    """How far a workload has got."""
+
+    NOT_OURS = "NotOurs"
+    DELETING = "Deleting"
+    SUSPENDED = "Suspended"
+    ADMISSION = "WaitingForAdmission"
+    PLACING = "WaitingForPlacement"
+    PROBING = "AskingWorker"
+    COMMITTING = "Committing"
+    MIRRORING = "CreatingMirror"
+    RUNNING = "Running"
+    WORKER_LOST = "WorkerLost"
+    FROZEN = "Frozen"
+    MOVING = "Moving"
+    FINISHED = "Finished"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAssignment:
+    """Write an assignment to the original, unless it has changed meanwhile."""
+
+    assignment: Assignment
+    starts: bool = True
+    """Whether it starts a new run. Otherwise it names one that may exist already."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStart:
+    """Write to the original, unless it has changed meanwhile, whether the start of the same run is known."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """Replace the original's status."""
+
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeWorker:
+    """Ask a worker by a dry run whether it would accept the mirror."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalDecision:
+    """At most one action, why, and when to reconcile again although nothing happened."""
+
+    stage: Stage
+    sentence: str
+    action: CommitAssignment | RecordStart | WriteStatus | ProbeWorker | None = None
+    events: tuple[EventNote, ...] = ()
+    requeue_after: float | None = None
+    placement: Placement | None = None
+    """The verdicts on all workers, if a placement was tried."""
+    holds_status: bool = False
+    """Whether a new status is held back, to be written together with the next change."""
+    lease_stops: LeaseStops | None = None
+    """How often in a row its runs were stopped by their leases, if the last one just was."""
