@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
+from jobrelay.cluster.apiserver.pages import ShownPages
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
@@ -42,6 +43,7 @@ class ServerContext:
     authorizer: Authorizer = field(init=False)
     nodes: NodeStreams | None = None
     collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server
+    pages: ShownPages = field(default_factory=ShownPages)
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
