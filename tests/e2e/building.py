@@ -1,4 +1,4 @@
-"""Compiles the specs of Kubernetes for Jobs and CronJobs with the ordinary Go toolchain, once, into a cache folder."""
+"""Compiles specs of Kubernetes (workloads, API machinery) with the ordinary Go toolchain, once, into a cache folder."""
 
 from __future__ import annotations
 

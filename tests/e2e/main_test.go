@@ -1,5 +1,5 @@
-// Package e2e runs the specs of Kubernetes for Jobs and CronJobs on any cluster: only these are compiled in, with the
-// set-up and the checks of the cluster that the whole suite has.
+// Package e2e runs the specs of Kubernetes for workloads and for the API machinery on any cluster: only these are compiled
+// in, with the set-up and the checks of the cluster that the whole suite has.
 package e2e
 
 import (
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	suite "k8s.io/kubernetes/test/e2e"
+	_ "k8s.io/kubernetes/test/e2e/apimachinery"
 	_ "k8s.io/kubernetes/test/e2e/apps"
 	_ "k8s.io/kubernetes/test/e2e/feature"
 	"k8s.io/kubernetes/test/e2e/framework"
@@ -17,6 +18,7 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
 	manifests "k8s.io/kubernetes/test/e2e/testing-manifests"
+	_ "k8s.io/kubernetes/test/e2e/scheduling"
 	_ "k8s.io/kubernetes/test/utils/format"
 )
 

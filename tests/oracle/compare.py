@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from . import differences
+from . import differences, known
 from .endpoint import Endpoint
 from .model import Scenario
 from .runner import Answer, digest, new_run, play
@@ -184,10 +184,10 @@ async def _main(options: argparse.Namespace) -> int:
         ours = await _server(stack, options.ours) if options.ours else None
         real: Endpoint | Record
         if options.replay:
-            real, known = read_record(options.replay, scenarios)
-            if stale := len(scenarios) - len(known):
+            real, unchanged = read_record(options.replay, scenarios)
+            if stale := len(scenarios) - len(unchanged):
                 print(f"{stale} scenarios are not in the record or have changed since", file=sys.stderr)
-            scenarios = known
+            scenarios = unchanged
         else:
             real = await stack.enter_async_context(Endpoint.from_text(options.real))
         results = await compare_all(scenarios, real, ours, options.at_once, options.progress)
@@ -199,8 +199,10 @@ async def _main(options: argparse.Namespace) -> int:
         if path:
             path.write_text(text(results), encoding="utf-8", errors="replace")
     print(as_text(results, options.verbose))
-    same, total = share(results)
-    return 0 if same == total else 1
+    played = {result.scenario.name for result in results}
+    problems = known.problems(known.load(), known.differing(results), played) if ours is not None else []
+    print("\n".join(problems or ["what differs is on the list"]))
+    return 1 if problems else 0
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -138,6 +138,30 @@ def _hide_ages(table: dict[str, Any], columns: list[str]) -> None:
             "AGE" if name in AGE_COLUMNS and isinstance(cell, str) and AGE.fullmatch(cell) else cell
             for name, cell in zip_longest(columns[: len(row["cells"])], row["cells"])
         ]
+
+
+def with_sorted_causes(body: Any) -> Any:
+    """Sorts the errors about one field, in the causes and in the message of a Status.
+
+    A real server gives those about a map, such as labels, in random order.
+    """
+    details = body.get("details") if isinstance(body, dict) else None
+    causes = details.get("causes") if isinstance(details, dict) else None
+    if not isinstance(causes, list) or len(causes) < 2:
+        return body
+    runs = [list(run) for _, run in groupby(causes, key=lambda cause: cause.get("field"))]
+    message = str(body.get("message", ""))
+    for run in runs:
+        message = message.replace(_joined(run), _joined(sorted(run, key=_text)), 1)
+    return {
+        **body,
+        "message": message,
+        "details": {**details, "causes": [cause for run in runs for cause in sorted(run, key=_text)]},
+    }
+
+
+def _joined(causes: list[Any]) -> str:
+    return ", ".join(f"{cause.get('field')}: {cause.get('message')}" for cause in causes)
 
 
 def without_order(body: Any) -> Any:

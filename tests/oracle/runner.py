@@ -17,7 +17,7 @@ from tests.loopback import ca_bundle
 from .endpoint import Endpoint, RawAnswer
 from .hooks import WebhookProgram
 from .model import Scenario, Step, encoded, rendered
-from .normalise import Normaliser, without_order
+from .normalise import Normaliser, with_sorted_causes, without_order
 
 ALPHABET = "bcdfghjkmnpqrtvwxyz"
 WAITS = 30
@@ -153,7 +153,7 @@ def _at(value: Any, pointer: str) -> Any:
 def _normalised(raw: RawAnswer, parsed: Any, step: Step, normaliser: Normaliser) -> Answer:
     if step.pick:
         parsed = {"/".join(keys): _picked(parsed, keys) for keys in step.pick}
-    body = normaliser.value(parsed)
+    body = with_sorted_causes(normaliser.value(parsed))
     if step.unordered:
         body = without_order(body)
     return Answer(raw.code, raw.content_type, [normaliser.text(w) for w in raw.warnings], body)

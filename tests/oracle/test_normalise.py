@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .differences import between
 from .model import rendered, scenario
-from .normalise import Normaliser, without_order
+from .normalise import Normaliser, with_sorted_causes, without_order
 from .runner import Answer
 from .scenarios import load
 
@@ -62,6 +62,16 @@ def test_the_order_of_random_errors_can_be_forgiven() -> None:
         }
 
     assert without_order(status("a", "b")) == without_order(status("b", "a"))
+
+
+def test_the_order_of_errors_about_one_field_is_forgiven() -> None:
+    def status(*texts: str) -> dict[str, object]:
+        causes = [{"field": text[0], "message": text} for text in texts]
+        message = f"x is invalid: [{', '.join(f'{text[0]}: {text}' for text in texts)}]"
+        return {"message": message, "details": {"causes": causes}}
+
+    assert with_sorted_causes(status("a1", "a2", "b")) == with_sorted_causes(status("a2", "a1", "b"))
+    assert with_sorted_causes(status("b", "a1")) != with_sorted_causes(status("a1", "b"))
 
 
 def test_a_difference_names_its_path() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
 
 import pytest
@@ -84,6 +85,19 @@ async def test_a_page_of_a_forgotten_version_is_expired() -> None:
     answer = await server.call("GET", f"{CONFIGMAPS}?limit=1&continue={token}")
     assert (answer.code, answer.reason) == (410, "Expired")
     assert answer.message.startswith("The provided continue parameter is too old")
+
+
+async def test_a_list_may_go_on_with_the_token_of_an_expired_page(server: Server) -> None:
+    for name in "abc":
+        await server.ok("POST", CONFIGMAPS, config(name))
+    first = (await server.ok("GET", f"{CONFIGMAPS}?limit=1"))["metadata"]
+    await server.ok("POST", CONFIGMAPS, config("d"))
+    server.now += dt.timedelta(minutes=5)
+    answer = await server.call("GET", f"{CONFIGMAPS}?limit=1&continue={first['continue']}")
+    assert (answer.code, answer.reason) == (410, "Expired")
+    rest = await server.call("GET", f"{CONFIGMAPS}?continue={answer.body['metadata']['continue']}")
+    assert rest.names == ["b", "c", "d", "kube-root-ca.crt"]
+    assert rest.version != first["resourceVersion"]
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,12 @@ async def test_kinds_that_are_never_stored_have_no_table(server: Server) -> None
 async def test_the_table_of_a_dry_run_has_no_version(server: Server) -> None:
     table = await server.ok("POST", f"{CONFIGMAPS}?dryRun=All", config(), headers=shown_as("Table"))
     assert "resourceVersion" not in table["metadata"]
+
+
+async def test_items_of_metadata_name_no_type_where_protobuf_was_asked_for(server: Server) -> None:
+    await server.ok("POST", CONFIGMAPS, config())
+    as_json = shown_as("PartialObjectMetadataList")
+    as_protobuf = {"Accept": as_json["Accept"].replace("application/json", PROTOBUF) + "," + as_json["Accept"]}
+    typed, untyped = [(await server.ok("GET", CONFIGMAPS, headers=form))["items"] for form in (as_json, as_protobuf)]
+    assert [item["kind"] for item in typed] == ["PartialObjectMetadata"] * len(typed)
+    assert untyped == [{"metadata": item["metadata"]} for item in typed]

@@ -182,3 +182,13 @@ async def test_events_name_the_container(world: World) -> None:
     events = [event.decode() for event in (await world.client.list(EVENTS, "default")).items]
     paths = {event["reason"]: event["regarding"].get("fieldPath") for event in events}
     assert (paths["Started"], paths["ImageNotPulled"]) == ("spec.containers{c}", None)
+
+
+async def test_a_pod_without_a_command_says_that_nothing_is_run(world: World) -> None:
+    body = pod()
+    body["spec"]["containers"] = [{"name": "a", "image": "nginx"}, {"name": "b", "image": "x", "args": ["true"]}]
+    await world.client.create(PODS, body)
+    assert await world.event("NothingRun") == (
+        'Nothing is run for container "a": it has no command, and images, which might have one, are not pulled'
+    )
+    await world.ended()

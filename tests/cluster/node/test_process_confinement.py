@@ -46,10 +46,10 @@ def init(script: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["../..", "..", ".", "a/b", "a\0b"])
 async def test_the_name_of_a_claim_is_no_path(world: World, tmp_path: pathlib.Path, name: str) -> None:
-    """A real API server accepts such a pod too; the claim that it names cannot exist."""
+    """A real API server accepts such a pod too; the claim cannot exist, so no scheduler places it."""
     claim = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
-    await world.run("true", container=mount, volumes=[claim])
+    await world.run("true", container=mount, volumes=[claim], nodeName="node")
     assert 'MountVolume.SetUp failed for volume "v"' in await world.event("FailedMount")
     assert all(path.stat().st_mode & 0o002 == 0 for path in (tmp_path, tmp_path / "dev", tmp_path / "dev/pods"))
 

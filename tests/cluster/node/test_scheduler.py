@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobrelay.kube import merge_patch
-from jobrelay.kube.resource import EVENTS, LEASES, NODES, PODS, Resource
+from jobrelay.kube.resource import EVENTS, LEASES, NODES, PERSISTENTVOLUMECLAIMS, PODS, Resource
 
 from .fake_time import Nodes, nodes, pod
 
@@ -165,3 +165,22 @@ async def test_a_cordoned_node_takes_nothing() -> None:
         await world.clock.settle()
         await world.create(pod())
         assert "1 node(s) were unschedulable" in await refused(world)
+
+
+def with_claim(name: str) -> dict[str, Any]:
+    body = pod()
+    body["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+    return body
+
+
+async def test_a_pod_waits_for_its_claim() -> None:
+    async with nodes(nodes=2) as world:
+        await world.create(with_claim("data"))
+        assert await refused(world) == (
+            '0/2 nodes are available: persistentvolumeclaim "data" not found. no new claims to deallocate, preemption: '
+            "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        )
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+        await world.client.create(PERSISTENTVOLUMECLAIMS, claim, "default")
+        await world.until(lambda pod: bool(pod["spec"].get("nodeName")))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.outbound import Outbound
+from jobrelay.cluster.apiserver.pages import ShownPages
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
@@ -51,6 +52,7 @@ class ServerContext:
     webhooks: WebhookConfigurations = field(init=False)
     nodes: NodeStreams | None = None
     collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server
+    pages: ShownPages = field(default_factory=ShownPages)
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:

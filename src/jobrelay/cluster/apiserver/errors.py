@@ -15,16 +15,19 @@ OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to th
 
 
 class ApiError(Exception):
-    """An answer that is not a success."""
+    """An answer that is not a success. `continue_` is the token with which a list that expired may go on."""
 
     def __init__(
-        self, code: int, reason: str, message: str, *, details: dict[str, Any] | None = None, plain: bool = False
-    ) -> None:
+        self, code: int, reason: str, message: str, *, details: dict[str, Any] | None = None, plain: bool = False,
+        continue_: str = "",
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.code, self.reason, self.message, self.details, self.plain = code, reason, message, details, plain
+        self.continue_ = continue_
 
     def status(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        metadata = {"continue": self.continue_} if self.continue_ else {}
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
         if self.message:
             body["message"] = self.message
         if self.reason:
@@ -116,8 +119,8 @@ def too_large(message: str) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
-def expired(message: str) -> ApiError:
-    return ApiError(410, "Expired", message)
+def expired(message: str, continue_: str = "") -> ApiError:
+    return ApiError(410, "Expired", message, continue_=continue_)
 
 
 def internal(message: str) -> ApiError:

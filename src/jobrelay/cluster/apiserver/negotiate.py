@@ -23,12 +23,17 @@ META_VERSIONS: Final = ("v1", "v1beta1")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The representation to answer in. `transform` is "" or Table, PartialObjectMetadata(List)."""
+    """The representation to answer in. `transform` is "" or Table, PartialObjectMetadata(List).
+
+    `untyped`: items of a list of metadata do not name their type. JSON stands in for protobuf, which leaves it out, and
+    metadata clients compare items with objects from a watch, which have lost theirs.
+    """
 
     media: str = JSON
     transform: str = ""
     meta_version: str = "v1"
     pretty: bool = False
+    untyped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,8 @@ def output(header: str, *, pretty: bool, streams: bool = False, tables: bool = T
         if not ({"as", "g", "v"} & params.keys()):
             return Output(media, pretty=pretty or params.get("pretty") == "1")
         if target in TRANSFORMS and params.get("g") == "meta.k8s.io" and params.get("v") in META_VERSIONS:
-            return Output(media, target, params["v"], pretty or params.get("pretty") == "1")
+            prettily = pretty or params.get("pretty") == "1"
+            return Output(media, target, params["v"], prettily, untyped=range_.media == PROTOBUF)
     raise errors.not_acceptable(BUILT_IN)
 
 

@@ -24,6 +24,7 @@ from jobrelay.cluster.store import Item, StoreSnapshot, VersionTooOld
 
 _VERSION_WAIT: Final = 3.0  # seconds to wait for a version that is not reached yet
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
+_ANY_VERSION: Final = -1  # in a continue token: what there is when it is used
 _CONTINUE_EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -91,6 +92,8 @@ async def list_(
     selection = select(served, options, name)
     snapshot, after = await _snapshot(server, served, options)
     items, rest = page(snapshot, request.info.namespace, selection, options, after)
+    if rest[0]:
+        server.pages.shown(snapshot.version, server.now())
     metadata = represent.list_metadata(snapshot.version, *rest)
     return represent.answer_list(served, items, metadata, out, server.now(), request.first("includeObject"))
 
@@ -101,9 +104,10 @@ async def _snapshot(
     if options.continue_:
         version, after = parse_continue(options)
         try:
+            server.pages.check(version, server.now())
             return server.store.snapshot(served.key, version if version > 0 else server.store.committed), after
         except VersionTooOld:
-            raise errors.expired(_CONTINUE_EXPIRED) from None
+            raise errors.expired(_CONTINUE_EXPIRED, continue_token(_ANY_VERSION, *after)) from None
     try:
         version = parse_version(options.version)
     except ValueError as error:
@@ -134,13 +138,14 @@ def page(
         if len(found) == limit:
             last = found[-1]
             remaining = 1 + sum(1 for _ in walk) if selection.everything else None
-            return found, (continue_token(snapshot.version, last), remaining)
+            return found, (continue_token(snapshot.version, last.namespace, last.name), remaining)
         found.append(item)
     return found, ("", None)
 
 
-def continue_token(version: int, last: Item) -> str:
-    raw = msgspec.json.encode({"v": _TOKEN_VERSION, "rv": version, "start": f"{last.namespace}/{last.name}\0"})
+def continue_token(version: int, namespace: str, name: str) -> str:
+    """What continues a list after the object of that name, as it was at a version."""
+    raw = msgspec.json.encode({"v": _TOKEN_VERSION, "rv": version, "start": f"{namespace}/{name}\0"})
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
@@ -160,7 +165,7 @@ def _token(text: str) -> dict[str, Any]:
     return token
 
 
-def parse_continue(options: ListOptions) -> tuple[int, tuple[str, str] | None]:
+def parse_continue(options: ListOptions) -> tuple[int, tuple[str, str]]:
     """The version and the last key of a continue token; raises 400."""
     try:
         token = _token(options.continue_)

@@ -155,7 +155,7 @@ def _list(
     if out.transform == "PartialObjectMetadataList":
         rows = [metadata_only(stored(item.raw), out) for item in items]
         version = f"meta.k8s.io/{out.meta_version}"
-        listed = rows or None
+        listed = ([{"metadata": row["metadata"]} for row in rows] if out.untyped else rows) or None
         body = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": listed}
         return finish(encode(body), out)
     if out.transform:

@@ -38,16 +38,21 @@ class NodeRejection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """The name of the chosen node, or each node's rejection if none fits."""
+    """The name of the chosen node, or each node's rejection if none fits.
+
+    `before` is why no node was tried; it then stands for the rejections, which all are the same.
+    """
 
     node: str = ""
     rejected: Mapping[str, NodeRejection] = field(default_factory=dict)
+    before: str = ""
 
     def message(self, preemption: str = "") -> str:
         """Why no node was found, in kube-scheduler's format; `preemption` is why preemption did not help."""
         if not self.rejected:
             return "no nodes available to schedule pods"
-        reasons = histogram(Counter(reason for rejection in self.rejected.values() for reason in rejection.reasons))
+        found = Counter(reason for rejection in self.rejected.values() for reason in rejection.reasons)
+        reasons = self.before or histogram(found)
         after = f" no new claims to deallocate, preemption: {preemption}" if preemption else ""
         return f"0/{len(self.rejected)} nodes are available: {reasons}.{after}"
 

@@ -102,6 +102,12 @@ def pod_demand(spec: Mapping[str, Any]) -> PodDemand:
     )
 
 
+def claim_names(spec: Mapping[str, Any]) -> list[str]:
+    """The claims that the volumes of a pod name."""
+    found = [volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or ()]
+    return [claim["claimName"] for claim in found if claim]
+
+
 def _host_ports(spec: Mapping[str, Any]) -> set[tuple[str, str, int]]:
     return {
         (port.get("protocol", "TCP"), port.get("hostIP") or "0.0.0.0", port["hostPort"])

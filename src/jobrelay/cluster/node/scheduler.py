@@ -20,7 +20,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.nodechoice import NodeChoice
-from jobrelay.cluster.node.nodeinfo import AssignedPod, node_info, pod_demand
+from jobrelay.cluster.node.nodeinfo import AssignedPod, claim_names, node_info, pod_demand
 from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Preemption
 from jobrelay.cluster.node.schedulercache import SchedulerCache
 from jobrelay.cluster.node.schedulingqueue import EquivalenceClass, SchedulingQueue
@@ -30,7 +30,7 @@ from jobrelay.kube.errors import Conflict, KubeError, NotFound
 from jobrelay.kube.events import EventRecorder
 from jobrelay.kube.objects import Key, Object
 from jobrelay.kube.patch import strategic_patch
-from jobrelay.kube.resource import NODES, PODS
+from jobrelay.kube.resource import NODES, PERSISTENTVOLUMECLAIMS, PODS
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
@@ -73,6 +73,7 @@ class Scheduler:
         self._client, self._clock = client, context.clock
         self._recorder, self._record_success = recorder, record_success
         self._pods, self._nodes = context.cache(PODS), context.cache(NODES)
+        self._claims = context.cache(PERSISTENTVOLUMECLAIMS)
         self._cache, self._queue = SchedulerCache(), SchedulingQueue()
         self._messages: dict[Key, str] = {}  # why each pending pod was last said to be unschedulable
         self._nominated: dict[Key, str] = {}
@@ -80,7 +81,11 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules pods until cancelled."""
-        subscriptions = [self._nodes.subscribe(self._node_changed), self._pods.subscribe(self._pod_changed)]
+        subscriptions = [
+            self._nodes.subscribe(self._node_changed),
+            self._pods.subscribe(self._pod_changed),
+            self._claims.subscribe(self._claim_changed),
+        ]
         try:
             while True:
                 await self._wake.wait()
@@ -98,6 +103,10 @@ class Scheduler:
                 self._wake.set()
         elif old is not None:
             self._cache.remove_node(old.name)
+
+    def _claim_changed(self, old: Object | None, new: Object | None) -> None:
+        if self._queue:
+            self._wake.set()
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:
@@ -138,8 +147,10 @@ class Scheduler:
         if assigned is not None and assigned.uid == pod.uid:
             return  # assumed; the cache of pods does not show the binding yet
         self._free(pod.key)
-        demand = pod_demand(pod.decode(_PodWithSpec).spec)
-        if self._queue.add(pod.key, EquivalenceClass(spec.priority, demand, spec.preemption_policy != "Never")):
+        whole = pod.decode(_PodWithSpec).spec
+        claims = tuple(Key(pod.namespace, name) for name in claim_names(whole))
+        group = EquivalenceClass(spec.priority, pod_demand(whole), spec.preemption_policy != "Never", claims)
+        if self._queue.add(pod.key, group):
             self._wake.set()
 
     def _unqueue(self, key: Key) -> None:
@@ -174,7 +185,8 @@ class Scheduler:
         for group in self._queue.by_priority():
             while members := self._queue.members(group):
                 key = next(iter(members))
-                choice = self._cache.choose(group.demand)
+                problem = self._claim_problem(group.claims)
+                choice = self._cache.refuse(problem) if problem else self._cache.choose(group.demand)
                 if not choice.node:
                     preemption = self._preempt(key, group, choice)
                     unschedulable.update(dict.fromkeys(members, choice.message(preemption.why_not)))
@@ -193,6 +205,16 @@ class Scheduler:
                     batch = []
         if batch:
             yield batch
+
+    def _claim_problem(self, claims: tuple[Key, ...]) -> str:
+        """Why the pods cannot use a claim that they name; empty if they can use all."""
+        for key in claims:
+            claim = self._claims.get(key)
+            if claim is None:
+                return f'persistentvolumeclaim "{key.name}" not found'
+            if claim.deleting:
+                return f'persistentvolumeclaim "{key.name}" is being deleted'
+        return ""
 
     def _preempt(self, key: Key, group: EquivalenceClass, choice: NodeChoice) -> Preemption:
         """Decides about preemption for a pod that fits nowhere, and nominates it for the node."""

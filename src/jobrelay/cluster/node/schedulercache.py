@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jobrelay.cluster.node.nodechoice import NodeChoice, choose_node
+from jobrelay.cluster.node.nodechoice import NodeChoice, NodeRejection, choose_node
 from jobrelay.cluster.node.nodeinfo import AssignedPod, NodeInfo, NodeUsage, PodDemand
 from jobrelay.cluster.node.preemption import Preemption, preempt
 from jobrelay.kube.objects import Key
@@ -55,6 +55,10 @@ class SchedulerCache:
 
     def choose(self, demand: PodDemand) -> NodeChoice:
         return choose_node(demand, list(self._nodes.values()), self._usage)
+
+    def refuse(self, why: str) -> NodeChoice:
+        """No node, for a reason that is not about nodes."""
+        return NodeChoice("", dict.fromkeys(self._nodes, NodeRejection((why,))), why)
 
     def preempt(self, demand: PodDemand, choice: NodeChoice, lower: LowerPods) -> Preemption:
         return preempt(demand, choice, self._nodes, self._usage, lower)

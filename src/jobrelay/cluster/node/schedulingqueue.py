@@ -10,11 +10,12 @@ from jobrelay.kube.objects import Key
 
 
 class EquivalenceClass(NamedTuple):
-    """Pods that fit or fail together."""
+    """Pods that fit or fail together. `claims` are those that their volumes name."""
 
     priority: int
     demand: PodDemand
     preempts: bool = True
+    claims: tuple[Key, ...] = ()
 
 
 class SchedulingQueue:

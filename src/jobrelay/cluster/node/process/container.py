@@ -40,8 +40,16 @@ _DRAIN: Final = 2.0
 
 def default_command(image: str) -> list[str]:
     """The command of a container that names none: images are not pulled, so theirs is unknown."""
-    repository = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    return ["/bin/sh", "-c", _PAUSE] if repository.startswith("pause") else ["true"]
+    return ["/bin/sh", "-c", _PAUSE] if _pauses(image) else ["true"]
+
+
+def _pauses(image: str) -> bool:
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0].startswith("pause")
+
+
+def runs_nothing(container: Mapping[str, Any]) -> bool:
+    """Whether a container leaves what it runs to its image, which is not there."""
+    return not (container.get("command") or container.get("args") or _pauses(container.get("image", "")))
 
 
 class Container:

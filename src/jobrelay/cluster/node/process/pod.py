@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.node.containerrun import CREATING, INITIALIZING, container_runs, restore
-from jobrelay.cluster.node.process.container import Container
+from jobrelay.cluster.node.process.container import Container, runs_nothing
 from jobrelay.cluster.node.process.environment import ConfigMissing
 from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.launcher import StartError
@@ -36,6 +36,7 @@ NOT_PULLED: Final = (
     "Images are not pulled: the commands of containers run as processes of this machine, "
     "as the user who started the cluster"
 )
+NO_IMAGES: Final = "and images, which might have one, are not pulled"
 NO_MOUNTS: Final = (
     "This system allows no mounts of a pod's own: "
     "mount paths in commands are replaced, and volumes are found through JOBRELAY_MOUNT_<VOLUME>"
@@ -144,8 +145,17 @@ class PodWorker(PodSandbox):
                 self.event("ImageNotPulled", NOT_PULLED)
                 if not self.host.launcher.mounts:
                     self.warn("NoMounts", NO_MOUNTS)
+            self._warn_of_nothing()
             return True
         return False
+
+    def _warn_of_nothing(self) -> None:
+        """Says which containers will end at once because they have no command."""
+        spec = self.object["spec"]
+        every = [*(spec.get("initContainers") or ()), *spec["containers"]]
+        if idle := [f'"{each["name"]}"' for each in every if runs_nothing(each)]:
+            who, they = ("container", "it has") if len(idle) == 1 else ("containers", "they have")
+            self.warn("NothingRun", f"Nothing is run for {who} {', '.join(idle)}: {they} no command, {NO_IMAGES}")
 
     async def _set_up_volumes(self) -> bool:
         """Sets up the volumes; False if the pod is stopped before that succeeds."""
