@@ -134,6 +134,19 @@ def _evictions() -> Iterator[Step]:
     yield post(f"{PODS}/d/eviction", _eviction("d", "policy/v2"))
     yield post(f"{PODS}/d/eviction", {**_eviction("d"), "kind": "Other"})
     yield post(f"{PODS}/d/eviction", {"metadata": {"name": "d"}})
+    for options in (
+        {"ignoreStoreReadErrorWithClusterBreakingPotential": True},
+        {"dryRun": ["All", "All"]},
+        {"dryRun": ["x"]},
+        {"propagationPolicy": "x"},
+        {"orphanDependents": True, "propagationPolicy": "Orphan"},
+        {"gracePeriodSeconds": -1},
+        {"preconditions": {"resourceVersion": "1"}},
+        {"unknown": 1},
+    ):
+        yield post(f"{PODS}/e/eviction?dryRun=All", _eviction("e", deleteOptions=options))
+    yield post(f"{PODS}/f/eviction", _eviction("f", deleteOptions={"orphanDependents": True}))
+    yield get(f"{PODS}/f", pick=(("metadata", "deletionGracePeriodSeconds"),))
     yield get(f"{PODS}/d/eviction")
     yield delete(f"{PODS}/d/eviction")
     yield put(f"{PODS}/d/eviction", _eviction("d"))

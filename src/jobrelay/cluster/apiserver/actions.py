@@ -6,14 +6,14 @@ import dataclasses
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import aggregate
+from jobrelay.apimachinery.field import Path, aggregate, invalid
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time, shifted
 from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
-from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.ownership import record, track
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -28,6 +28,7 @@ from jobrelay.kinds.strategy import Obj
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
 _EVICTION: Final = ServedResource("policy", "v1", "evictions", "Eviction", "eviction", True, ())
 _TOKEN: Final = ServedResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", "tokenrequest", True, ())
+_UNSAFE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 _WOULD_VIOLATE: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL_BUDGETS: Final = (
@@ -81,17 +82,10 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     eviction = (await _read(request, _EVICTION, given, same=("policy/v1beta1",))).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
-    asked = eviction.get("deleteOptions") or {}
-    preconditions = asked.get("preconditions") or {}
-    deletion = DeleteOptions(
-        dry_run=given.dry_run or bool(asked.get("dryRun")),
-        grace_period=asked.get("gracePeriodSeconds"),
-        propagation=asked.get("propagationPolicy"),
-        uid=preconditions.get("uid"),
-        version=preconditions.get("resourceVersion"),
-    )
+    asked = _eviction_options(eviction, dry_run=given.dry_run)
     pod = _pod(handlers, request, request.info.name)
-    _take_from_budget(handlers, pod, dry_run=deletion.dry_run)
+    _take_from_budget(handlers, pod, dry_run=bool(asked["dryRun"]))
+    deletion = options.checked_delete_options(asked)
     Deleter(handlers.server, request, served, deletion).check_preconditions(pod)
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
@@ -99,6 +93,20 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     Deleter(handlers.server, request, served, deletion).delete(request.info.namespace, request.info.name)
     await handlers.server.store.settled()
     return _created(request)
+
+
+def _eviction_options(eviction: Obj, *, dry_run: bool) -> Obj:
+    """The options of an eviction's deletion, which is a dry run if the request or the options say so."""
+    asked: Obj = eviction.get("deleteOptions") or {}
+    if asked.get(_UNSAFE):
+        why = "can not be set for pod eviction, try after removing the option"
+        found = invalid(Path("deleteOptions").child(_UNSAFE), True, why)
+        raise errors.invalid("policy", "Eviction", eviction["metadata"]["name"], [found])
+    requested, inside = ["All"] if dry_run else [], asked.get("dryRun") or []
+    if requested and inside and requested != inside:
+        shown = f"[{' '.join(requested)}] and [{' '.join(inside)}]"
+        raise errors.unknown(f"Non-matching dry-run options in request and content: {shown}")
+    return {**asked, "dryRun": inside or requested}
 
 
 def _mark_disrupted(handlers: ResourceHandlers, pod: Obj) -> None:
