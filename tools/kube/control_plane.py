@@ -40,6 +40,7 @@ CONTROLLERS: Final = (
     "serviceaccount-controller",
     "serviceaccount-token-controller",
     "ttl-after-finished-controller",
+    "volumeattributesclass-protection-controller",
 )
 START_SECONDS: Final = 180
 

@@ -7,7 +7,7 @@ import pytest
 from jobrelay.cluster.apiserver.admission import CREATE, DELETE, UPDATE
 from jobrelay.cluster.apiserver.request import UserInfo, received
 
-from .serving import CONFIGMAPS, Server, binding, config, role
+from .serving import CONFIGMAPS, MERGE, PODS, STRATEGIC, Server, binding, config, pod, role
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
@@ -41,3 +41,34 @@ async def test_warnings_of_decoding_come_with_the_refusal_of_admission(server: S
     sent = {**config(), "colour": "red", "metadata": {"name": "Not_A_Name"}}
     answer = await server.call("POST", CONFIGMAPS, sent)
     assert (answer.code, answer.warnings) == (422, ['unknown field "colour"'])
+
+
+RANGES = "/api/v1/namespaces/default/limitranges"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+
+async def test_a_claim_is_held_to_its_limits_when_it_changes(server: Server) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await server.ok("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": spec})
+    bounds = {"type": "PersistentVolumeClaim", "min": {"storage": "2Gi"}}
+    await server.ok("POST", RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [bounds]}})
+    label = {"metadata": {"labels": {"a": "b"}}}
+    answer = await server.call("PATCH", f"{CLAIMS}/c", label, media=MERGE)
+    why = "minimum storage usage per PersistentVolumeClaim is 2Gi, but request is 1Gi"
+    assert (answer.code, answer.message) == (403, f'persistentvolumeclaims "c" is forbidden: {why}')
+    await server.ok("DELETE", f"{CLAIMS}/c")
+    assert (await server.call("PATCH", f"{CLAIMS}/c", label, media=MERGE)).code == 200
+
+
+async def test_a_pod_is_held_to_its_limits_when_it_is_resized(server: Server) -> None:
+    small = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+    await server.ok("POST", PODS, pod(containers=[{"name": "c", "image": "i", "resources": small}]))
+    bounds = {"type": "Container", "max": {"cpu": "2"}}
+    await server.ok("POST", RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [bounds]}})
+    large = {"requests": {"cpu": "3"}, "limits": {"cpu": "3"}}
+    change = {"spec": {"containers": [{"name": "c", "resources": large}]}}
+    answer = await server.call("PATCH", f"{PODS}/p/resize", change, media=STRATEGIC)
+    assert (answer.code, answer.message) == (
+        403, 'pods "p" is forbidden: maximum cpu usage per Container is 2, but limit is 3'
+    )  # fmt: skip
+    assert (await server.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)).code == 200

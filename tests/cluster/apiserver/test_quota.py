@@ -5,6 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from jobrelay.cluster.store import StoreFailure
+from jobrelay.cluster.store.backend import NoBackend
+from jobrelay.cluster.store.staged import StagedStore
+
 from .serving import CONFIGMAPS, MERGE, PODS, Obj, Server, config, pod
 
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
@@ -51,6 +57,39 @@ async def test_a_large_write_is_charged_too(server: Server) -> None:
     answers = await asyncio.gather(*(server.call("POST", CONFIGMAPS, config(f"c{n}", **large)) for n in range(3)))
     assert sorted(answer.code for answer in answers) == [201, 403, 403]
     assert await used(server) == {"count/configmaps": "1"}
+
+
+async def test_what_happens_in_other_namespaces_does_not_outpace_a_large_write(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await limit(server, **{"count/configmaps": "5"})
+    elsewhere = QUOTAS.replace("default", "kube-system")
+    attempts, is_current = [], StagedStore.is_current
+
+    def noting(staged: StagedStore) -> bool:
+        attempts.append(is_current(staged))
+        return attempts[-1]
+
+    monkeypatch.setattr(StagedStore, "is_current", noting)
+    large = server.call("POST", CONFIGMAPS, config("c", text="x" * 100_000))
+    other = server.call("POST", elsewhere, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})
+    answers = await asyncio.gather(large, other)
+    assert ([answer.code for answer in answers], attempts) == ([201, 201], [True])
+
+
+async def test_a_charge_that_cannot_be_stored_is_undone_with_its_write(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await limit(server, pods="1")
+    with monkeypatch.context() as broken:
+        broken.setattr(NoBackend, "commit", _full)
+        assert (await server.call("POST", PODS, pod("a"))).code == 500
+    assert await used(server) == {"pods": "0"}
+    await server.ok("POST", PODS, pod("a"))
+
+
+def _full(*_: object) -> None:
+    raise StoreFailure("the disk is full")
 
 
 async def test_a_dry_run_is_checked_and_not_charged(server: Server) -> None:

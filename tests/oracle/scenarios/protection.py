@@ -12,10 +12,19 @@ CLAIMS = f"{CORE}/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
 BUDGETS = "/apis/policy/v1/namespaces/{{ns}}/poddisruptionbudgets"
 VOLUME = "cmp-{{run}}"
+NODE = "cmp-{{run}}"
+NODES = "/api/v1/nodes"
 NOW = "?gracePeriodSeconds=0"
 
 
+def _node() -> Step:
+    """A node of the scenario's own: pods of nodes that do not exist are collected after a while."""
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+    return post(NODES, body, pick=(("kind",),))
+
+
 def _claims() -> Iterator[Step]:
+    yield _node()
     yield post(CLAIMS, claim("a", storageClassName="x"))
     yield delete(f"{CLAIMS}/a")
     yield get(f"{CLAIMS}/a", until=404)
@@ -25,7 +34,7 @@ def _claims() -> Iterator[Step]:
     yield delete(f"{CLAIMS}/b")
     yield get(f"{CLAIMS}/b", until=404)
     yield post(CLAIMS, claim("b", storageClassName="x"))
-    yield post(PODS, pod("bound", volumes=mounted, nodeName="n"))
+    yield post(PODS, pod("bound", volumes=mounted, nodeName=NODE))
     yield delete(f"{CLAIMS}/b")
     yield get(f"{CLAIMS}/b")
     yield delete(f"{CLAIMS}/b")
@@ -114,8 +123,9 @@ def _eviction(name: str, version: str = "policy/v1", **fields: object) -> Object
 
 
 def _evictions() -> Iterator[Step]:
+    yield _node()
     for name in "abcdefg":
-        yield post(PODS, metadata(pod(name, nodeName="n"), labels={"app": "x"}))
+        yield post(PODS, metadata(pod(name, nodeName=NODE), labels={"app": "x"}))
     yield post(f"{PODS}/a/eviction", _eviction("b"))
     yield post(f"{PODS}/none/eviction", _eviction("none"))
     yield post(f"{PODS}/a/eviction?dryRun=All", _eviction("a"))
@@ -134,6 +144,19 @@ def _evictions() -> Iterator[Step]:
     yield post(f"{PODS}/d/eviction", _eviction("d", "policy/v2"))
     yield post(f"{PODS}/d/eviction", {**_eviction("d"), "kind": "Other"})
     yield post(f"{PODS}/d/eviction", {"metadata": {"name": "d"}})
+    for options in (
+        {"ignoreStoreReadErrorWithClusterBreakingPotential": True},
+        {"dryRun": ["All", "All"]},
+        {"dryRun": ["x"]},
+        {"propagationPolicy": "x"},
+        {"orphanDependents": True, "propagationPolicy": "Orphan"},
+        {"gracePeriodSeconds": -1},
+        {"preconditions": {"resourceVersion": "1"}},
+        {"unknown": 1},
+    ):
+        yield post(f"{PODS}/e/eviction?dryRun=All", _eviction("e", deleteOptions=options))
+    yield post(f"{PODS}/f/eviction", _eviction("f", deleteOptions={"orphanDependents": True}))
+    yield get(f"{PODS}/f", pick=(("metadata", "deletionGracePeriodSeconds"),))
     yield get(f"{PODS}/d/eviction")
     yield delete(f"{PODS}/d/eviction")
     yield put(f"{PODS}/d/eviction", _eviction("d"))
@@ -141,8 +164,9 @@ def _evictions() -> Iterator[Step]:
 
 def _budgets() -> Iterator[Step]:
     """No controller acts on budgets of the embedded cluster: they are given the status that a real one computes."""
+    yield _node()
     for name in "abcdef":
-        yield post(PODS, metadata(pod(name, nodeName="n"), labels={"app": "x"}))
+        yield post(PODS, metadata(pod(name, nodeName=NODE), labels={"app": "x"}))
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     yield patch(f"{PODS}/a/status", {"status": ready})
     yield patch(f"{PODS}/b/status", {"status": {"phase": "Running"}})
@@ -189,12 +213,13 @@ def _namespaces() -> Iterator[Step]:
 
 
 def _namespace_pods() -> Iterator[Step]:
+    yield _node()
     name = "cmp-{{run}}-z"
     path = f"/api/v1/namespaces/{name}"
     yield post("/api/v1/namespaces", {"metadata": {"name": name}})
     yield get(f"{path}/serviceaccounts/default", until=200, pick=(("kind",),))
     yield post(f"{path}/configmaps", configmap("a"))
-    yield post(f"{path}/pods", metadata(pod("held", nodeName="n"), finalizers=["example.com/x"]))
+    yield post(f"{path}/pods", metadata(pod("held", nodeName=NODE), finalizers=["example.com/x"]))
     yield delete(path)
     yield from _awaited(path, "status.conditions.0.status", "False")
     yield get(f"{path}/configmaps/a")
@@ -218,13 +243,13 @@ def _root_certificate() -> Iterator[Step]:
 
 def scenarios() -> list[Scenario]:
     return [
-        scenario("protection-claims", _claims()),
+        scenario("protection-claims", _claims(), [f"{NODES}/{NODE}"]),
         scenario("protection-volumes", _volumes(), [f"{VOLUMES}/{VOLUME}"]),
         scenario("protection-string-data", _string_data()),
         scenario("protection-immutable", _immutable()),
-        scenario("protection-evictions", _evictions()),
-        scenario("protection-budgets", _budgets()),
+        scenario("protection-evictions", _evictions(), [f"{NODES}/{NODE}"]),
+        scenario("protection-budgets", _budgets(), [f"{NODES}/{NODE}"]),
         scenario("protection-namespaces", _namespaces()),
-        scenario("protection-namespace-pods", _namespace_pods()),
+        scenario("protection-namespace-pods", _namespace_pods(), [f"{NODES}/{NODE}"]),
         scenario("protection-root-certificate", _root_certificate()),
     ]

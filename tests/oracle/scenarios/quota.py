@@ -288,6 +288,54 @@ def _several() -> Iterator[Step]:
     yield get(QUOTAS)
 
 
+def _classes() -> Iterator[Step]:
+    def of(operator: str, *values: str) -> list[Object]:
+        requirement: Object = {"scopeName": "VolumeAttributesClass", "operator": operator}
+        return [{**requirement, **({"values": list(values)} if values else {})}]
+
+    yield post(
+        QUOTAS, quota("in", select=of("In", "gold", "silver"), persistentvolumeclaims="1", requests__storage="2Gi")
+    )
+    yield post(QUOTAS, quota("exists", select=of("Exists"), persistentvolumeclaims="2"))
+    for name in ("in", "exists"):
+        yield ready("persistentvolumeclaims", "0", name)
+    yield post(CLAIMS, claim("a", storageClassName="x"))
+    yield post(CLAIMS, claim("b", "3Gi", storageClassName="x", volumeAttributesClassName="gold"))
+    yield post(CLAIMS, claim("b", storageClassName="x", volumeAttributesClassName="gold"))
+    yield post(CLAIMS, claim("c", storageClassName="x", volumeAttributesClassName="silver"))
+    yield post(CLAIMS, claim("d", storageClassName="x", volumeAttributesClassName="bronze"))
+    yield get(QUOTAS)
+    yield patch(f"{CLAIMS}/d/status", {"status": {"currentVolumeAttributesClassName": "silver"}})
+    yield ready("persistentvolumeclaims", "2", "in")
+    yield delete(f"{CLAIMS}/b")
+    yield ready("persistentvolumeclaims", "1", "in")
+
+
+def _devices() -> Iterator[Step]:
+    claims = "/apis/resource.k8s.io/v1/namespaces/{{ns}}/resourceclaims"
+    yield post(
+        QUOTAS, named(**{"count/resourceclaims.resource.k8s.io": "3", "gpu.deviceclass.resource.k8s.io/devices": "4"})
+    )
+
+    def asking(name: str, *requests: Object) -> Object:
+        spec = {"devices": {"requests": list(requests)}}
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}, "spec": spec}
+
+    def exactly(name: str, count: int, device: str = "gpu") -> Object:
+        return {"name": name, "exactly": {"deviceClassName": device, "count": count}}
+
+    yield post(claims, asking("z", exactly("r", 9)), until=403)
+    yield post(claims, asking("a", exactly("r", 3), exactly("s", 7, "other")))
+    every = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+    yield post(claims, asking("b", every))
+    either = [{"name": f"o{n}", "deviceClassName": "gpu", "count": n} for n in (1, 2)]
+    yield post(claims, asking("b", {"name": "r", "firstAvailable": either}))
+    yield post(claims, asking("b", {"name": "r", "firstAvailable": either[:1]}))
+    yield post(claims, asking("c", exactly("r", 1, "other")))
+    yield post(claims, asking("d", exactly("r", 1, "other")))
+    yield get(f"{QUOTAS}/q")
+
+
 def scenarios() -> list[Scenario]:
     return [
         scenario("quota-pods", _pods()),
@@ -300,4 +348,6 @@ def scenarios() -> list[Scenario]:
         scenario("quota-scopes", _scopes()),
         scenario("quota-selectors", _selectors()),
         scenario("quota-several", _several()),
+        scenario("quota-classes", _classes()),
+        scenario("quota-devices", _devices()),
     ]

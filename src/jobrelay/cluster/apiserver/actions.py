@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 from typing import Any, Final
 
-from jobrelay.apimachinery.field import aggregate
+from jobrelay.apimachinery.field import Path, aggregate, invalid
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time, shifted
 from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
@@ -16,7 +16,7 @@ from jobrelay.cluster.apiserver.calls import at_once
 from jobrelay.cluster.apiserver.connectoptions import connect_options
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
-from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
+from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.ownership import record, track
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -35,6 +35,7 @@ from jobrelay.kinds.strategy import Obj
 _BINDING: Final = ServedResource("", "v1", "bindings", "Binding", "binding", True, ())
 _EVICTION: Final = ServedResource("policy", "v1", "evictions", "Eviction", "eviction", True, ())
 _TOKEN: Final = ServedResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", "tokenrequest", True, ())
+_UNSAFE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 _WOULD_VIOLATE: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL_BUDGETS: Final = (
@@ -93,17 +94,10 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
         raise errors.bad_request("name in URL does not match name in Eviction object")
     ensure_namespace(eviction["metadata"], request.info.namespace)
     eviction = await handlers.admit(request, served, "CREATE", eviction, request.info.name, dry_run=given.dry_run)
-    asked = eviction.get("deleteOptions") or {}
-    preconditions = asked.get("preconditions") or {}
-    deletion = DeleteOptions(
-        dry_run=given.dry_run or bool(asked.get("dryRun")),
-        grace_period=asked.get("gracePeriodSeconds"),
-        propagation=asked.get("propagationPolicy"),
-        uid=preconditions.get("uid"),
-        version=preconditions.get("resourceVersion"),
-    )
+    asked = _eviction_options(eviction, dry_run=given.dry_run)
     pod = _pod(handlers, request, request.info.name)
-    _take_from_budget(handlers, pod, dry_run=deletion.dry_run)
+    _take_from_budget(handlers, pod, dry_run=bool(asked["dryRun"]))
+    deletion = options.checked_delete_options(asked)
     Deleter(handlers.server, request, served, deletion).check_preconditions(pod)
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
@@ -112,6 +106,20 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     at_once(deleter.delete(request.info.namespace, request.info.name))
     await handlers.server.store.settled()
     return _created(request)
+
+
+def _eviction_options(eviction: Obj, *, dry_run: bool) -> Obj:
+    """The options of an eviction's deletion, which is a dry run if the request or the options say so."""
+    asked: Obj = eviction.get("deleteOptions") or {}
+    if asked.get(_UNSAFE):
+        why = "can not be set for pod eviction, try after removing the option"
+        found = invalid(Path("deleteOptions").child(_UNSAFE), True, why)
+        raise errors.invalid("policy", "Eviction", eviction["metadata"]["name"], [found])
+    requested, inside = ["All"] if dry_run else [], asked.get("dryRun") or []
+    if requested and inside and requested != inside:
+        shown = f"[{' '.join(requested)}] and [{' '.join(inside)}]"
+        raise errors.unknown(f"Non-matching dry-run options in request and content: {shown}")
+    return {**asked, "dryRun": inside or requested}
 
 
 def _mark_disrupted(handlers: ResourceHandlers, pod: Obj) -> None:

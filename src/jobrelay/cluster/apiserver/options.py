@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -168,7 +169,11 @@ def _check_watch(options: ListOptions) -> list[FieldError]:
 
 def delete_options(request: ApiRequest) -> DeleteOptions:
     """The options of a delete: those of the body if there is one, else those of the query."""
-    given = _delete_body(request) if request.body else _delete_query(request)
+    return checked_delete_options(_delete_body(request) if request.body else _delete_query(request))
+
+
+def checked_delete_options(given: Mapping[str, Any]) -> DeleteOptions:
+    """The options in a DeleteOptions object; raises 422."""
     found: list[FieldError] = []
     propagation, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
     dry_run = given.get("dryRun") or []

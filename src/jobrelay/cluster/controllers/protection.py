@@ -56,6 +56,10 @@ class Protection:
     def in_use(self, obj: Obj) -> bool:
         raise NotImplementedError
 
+    def may_release(self, change: Change) -> bool:
+        """Whether a change of a user may end its use."""
+        return True
+
     def _changed(self, change: Change) -> None:
         if change.after is not None:
             self._enqueue((change.after.namespace, change.after.name))
@@ -63,7 +67,7 @@ class Protection:
             self._kept.discard((change.before.namespace, change.before.name))
 
     def _user_changed(self, change: Change) -> None:
-        if self._kept and change.before is not None:
+        if self._kept and change.before is not None and self.may_release(change):
             for key in self._kept:
                 if key[0] in ("", change.before.namespace):
                     self._enqueue(key)
@@ -84,10 +88,8 @@ class Protection:
 
     def _check(self, item: Item) -> None:
         obj, key = represent.stored(item.raw), (item.namespace, item.name)
-        held, deleting = (
-            self.finalizer in (obj["metadata"].get("finalizers") or ()),
-            "deletionTimestamp" in obj["metadata"],
-        )
+        held = self.finalizer in (obj["metadata"].get("finalizers") or ())
+        deleting = "deletionTimestamp" in obj["metadata"]
         if held and deleting and self.in_use(obj):
             self._kept.add(key)
         elif held == deleting:
@@ -115,6 +117,9 @@ class ClaimProtection(Protection):
     key = _CLAIMS
     finalizer = claims.PROTECTION
     users = ("pods",)
+
+    def may_release(self, change: Change) -> bool:
+        return change.after is None or b'"deletionTimestamp"' in change.after.raw
 
     def in_use(self, obj: Obj) -> bool:
         metadata = obj["metadata"]

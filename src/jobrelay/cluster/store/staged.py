@@ -27,11 +27,14 @@ class StagedStore(Store):
         self.writes_staged: list[StagedWrite] = []
         self._read: dict[tuple[str, str, str], Item | None] = {}
         self._listed: dict[str, dict[Key, Item]] = {}
+        self._inside: dict[tuple[str, str], list[Item]] = {}
 
     def is_current(self) -> bool:
         """Whether everything that was read is still the newest state."""
-        return all(self._store.get(*key) is item for key, item in self._read.items()) and all(
-            self._store.snapshot(resource).items == items for resource, items in self._listed.items()
+        return (
+            all(self._store.get(*key) is item for key, item in self._read.items())
+            and all(self._store.snapshot(resource).items == items for resource, items in self._listed.items())
+            and all(self._store.inside(*place) == items for place, items in self._inside.items())
         )
 
     def get(self, resource: str, namespace: str, name: str) -> Item | None:
@@ -41,6 +44,11 @@ class StagedStore(Store):
         newest = self._store.snapshot(resource)
         items = self._listed.setdefault(resource, newest.items.copy())
         return StoreSnapshot(newest.version, sorted(items), items)
+
+    def inside(self, resource: str, namespace: str) -> list[Item]:
+        items = self._store.snapshot(resource).items.copy()
+        found = [items[key] for key in sorted(items) if key[0] == namespace]
+        return self._inside.setdefault((resource, namespace), found)
 
     def next_version(self) -> int:
         return 0

@@ -280,6 +280,11 @@ class Store:
                 items[item.namespace, item.name] = change.before
         return StoreSnapshot(version, sorted(items), items)
 
+    def inside(self, resource: str, namespace: str) -> list[Item]:
+        """The objects of a resource in a namespace, as writers see them."""
+        table = self._table(resource)
+        return list(StoreSnapshot(self._version, table.keys, table.items).walk(namespace)) if table.items else []
+
     def _newer(self, resource: str, table: _Table, version: int) -> list[Change]:
         """The changes of a resource after a version, also those of the open batch, newest first."""
         unsettled = (change for written, _, change in reversed(self._batch) if written == resource)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobrelay.cluster.apiserver.admission.plugins.objects import Fields, all_of
+from jobrelay.cluster.apiserver.admission.plugins.objects import Fields, all_inside
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 
 
@@ -14,7 +14,7 @@ def _ranges(admission: AdmissionRequest) -> list[Fields]:
         judged = admission.is_about("persistentvolumeclaims")
     if not judged or (admission.old and admission.old["metadata"].get("deletionTimestamp")):
         return []
-    return all_of(admission, "limitranges", admission.namespace)
+    return all_inside(admission, "limitranges")
 
 
 def set_default_resources(admission: AdmissionRequest) -> None:

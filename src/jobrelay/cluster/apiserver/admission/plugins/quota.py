@@ -16,7 +16,7 @@ _MANAGER: Final = "kube-apiserver"
 def charge_quotas(admission: AdmissionRequest) -> None:
     """Checks the quotas of the namespace and charges them; a dry run is only checked."""
     namespace = admission.namespace
-    items = list(admission.server.store.snapshot(quotas.KEY).walk(namespace)) if namespace else ()
+    items = admission.server.store.inside(quotas.KEY, namespace) if namespace else ()
     if not items:
         return
     from jobrelay.kinds.core.quota.check import QuotaRefused, QuotaWrite, check
