@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import aiohttp
 from yarl import URL
 
+from jobrelay.cluster.apiserver.outbound.certificates import objection
 from jobrelay.cluster.apiserver.outbound.failures import OutboundError, describe
 from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
 from jobrelay.cluster.apiserver.outbound.targets import Target
@@ -51,9 +52,12 @@ class Outbound:
                 return await self._exchange(method, target, endpoint, url, body, headers)
         except OutboundError as error:
             raise OutboundError(f"{shown}{error}") from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except aiohttp.ClientConnectorCertificateError as error:
             assert endpoint is not None
-            raise OutboundError(shown + describe(error, str(endpoint), endpoint.host)) from error
+            why = await objection(error.certificate_error, endpoint)
+            raise OutboundError(f"{shown}tls: failed to verify certificate: x509: {why}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise OutboundError(shown + describe(error, str(endpoint))) from error
 
     async def _exchange(
         self, method: str, target: Target, endpoint: Endpoint, url: str, body: bytes, headers: Mapping[str, str]
