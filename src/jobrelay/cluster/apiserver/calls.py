@@ -142,9 +142,13 @@ class BackgroundWrites:
                 calls = found
         except (errors.ApiError, Outdated) as error:
             log.info("a write will be tried again", object=str(key), error=str(error))
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._retry, key)
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._again, key)
         finally:
             del self._waiting[key]
+
+    def _again(self, key: Hashable) -> None:
+        if not self._outbound.closed:
+            self._retry(key)
 
     def stop(self) -> None:
         for task in self._waiting.values():

@@ -37,6 +37,7 @@ class Outbound:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._session: aiohttp.ClientSession | None = None
+        self.closed = False
 
     async def send(
         self, target: Target, body: bytes, *, seconds: float, query: str = "", headers: Mapping[str, str] = _HEADERS,
@@ -79,6 +80,8 @@ class Outbound:
         return OutboundAnswer(answer.status, await answer.read(), answer.headers)
 
     def _open(self) -> aiohttp.ClientSession:
+        if self.closed:
+            raise OutboundError("the server is stopping")
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, use_dns_cache=False),
@@ -89,6 +92,8 @@ class Outbound:
         return self._session
 
     async def close(self) -> None:
+        """Ends calls that are under way; later ones fail."""
+        self.closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()
