@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from jobrelay.cluster.apiserver import storage
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 from jobrelay.cluster.controllers.namespaces import NamespaceController
 
@@ -171,6 +172,25 @@ async def test_the_order_of_answers_decides_nothing(order: Sequence[str], denyin
     assert not denying or answer.message.endswith(f"request: {denying[0]}")
 
 
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+async def test_a_write_that_never_gets_through_ends(
+    server: Server, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    await server.ok("POST", CONFIGMAPS, config(a="1"))
+    monkeypatch.setattr("jobrelay.cluster.apiserver.calls.REQUEST_SECONDS", 0.2)
+
+    def meddle(request: Obj) -> Obj:
+        fields = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": None}
+        storage.put(server.store, "configmaps", "default", "a", {"metadata": fields})
+        return {}
+
+    await webhooks.validating(meddle)
+    answer = await server.call(
+        method, f"{CONFIGMAPS}/a", {"data": {"b": "2"}} if method == "PATCH" else None, media=MERGE
+    )
+    assert (answer.code, answer.reason) == (504, "Timeout")
+
+
 # Controllers that write within a tick.
 
 
@@ -195,6 +215,20 @@ async def test_the_garbage_collector_asks_and_asks_again(
     while (await server.call("GET", f"{CONFIGMAPS}/b")).code != 404:
         await asyncio.sleep(0)
     assert [told["name"] for _, told in webhooks.told] == ["a", "b", "b"]
+
+
+async def test_an_owner_stays_until_its_orphans_are_let_go(
+    server: Server, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobrelay.cluster.controllers.garbage.RETRY", 0)
+    GarbageCollector(server.services).start()
+    await server.ok("POST", CONFIGMAPS, owned(await server.ok("POST", CONFIGMAPS, config())))
+    await webhooks.mutating(allow, rules=[rule("configmaps", operations=["UPDATE"])])
+    await server.ok("DELETE", f"{CONFIGMAPS}/a?propagationPolicy=Orphan")
+    while (await server.call("GET", f"{CONFIGMAPS}/a")).code != 404:
+        await asyncio.sleep(0)
+    await server.settle()
+    assert "ownerReferences" not in (await server.ok("GET", f"{CONFIGMAPS}/b"))["metadata"]
 
 
 async def test_a_namespace_is_emptied_when_webhooks_allow_it(server: Server, webhooks: Webhooks) -> None:
