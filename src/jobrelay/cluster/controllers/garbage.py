@@ -141,8 +141,9 @@ class GarbageCollector:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
 
     def _again(self, ref: Ref) -> None:
-        self._queue[ref] = None
-        self._schedule()
+        if not self._services.outbound.closed:
+            self._queue[ref] = None
+            self._schedule()
 
     # One object.
 
@@ -161,8 +162,9 @@ class GarbageCollector:
 
     def _orphan(self, ref: Ref, metadata: _Metadata) -> None:
         dependents = list(self._dependents.get(metadata.uid, ()))
-        if not all([self._drop_owners(dependent, {metadata.uid}) for dependent in dependents]):
-            asyncio.get_running_loop().call_later(RETRY, self._again, ref)  # some wait for webhooks
+        waiting = [dependent for dependent in dependents if not self._drop_owners(dependent, {metadata.uid})]
+        if waiting:  # for webhooks
+            asyncio.get_running_loop().call_later(RETRY, self._again, ref)
             return
         self._dependents.pop(metadata.uid, None)
         self._drop_finalizer(ref, ORPHAN)
