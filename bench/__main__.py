@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import completions, others, placement, relay, scenarios
+from bench import completions, others, placement, relay, scenarios, webhooks
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
@@ -18,6 +18,7 @@ SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "writes": scenarios.writes,
     "watches": scenarios.watches,
     "others": others.others,
+    "webhooks": webhooks.webhooks,
     "completions": completions.completions,
     "indexed": completions.indexed,
     "placement": placement.placement,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import functools
 from typing import Any, Final
 
 from jobrelay.apimachinery.field import Path, aggregate, invalid
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time, shifted
-from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
+from jobrelay.cluster.apiserver import admission, body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
+from jobrelay.cluster.apiserver.admission import webhooks
 from jobrelay.cluster.apiserver.admission.steps import ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.calls import at_once
@@ -239,7 +241,8 @@ async def request_token(
     tokenrequests.default(asked)
     item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
     own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))
-    asked = await handlers.admit(request, served, "CREATE", asked, request.info.name, dry_run=given.dry_run)
+    admit = functools.partial(handlers.admit, request, served, "CREATE", name=request.info.name, dry_run=given.dry_run)
+    asked = await admit(asked, ask=webhooks.mutate)
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -253,6 +256,7 @@ async def request_token(
     asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
     asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
     record(asked, managed)
+    asked = await admit(asked, ask=admission.validate)
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.outbound import Outbound
 from jobrelay.cluster.apiserver.pages import ShownPages
+from jobrelay.cluster.apiserver.registrations.webhooks import WebhookConfigurations
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
@@ -19,7 +20,6 @@ from jobrelay.kube.metrics import MetricCollector
 
 if TYPE_CHECKING:
     from jobrelay.cluster.apiserver.admission.policies import PolicyCache
-    from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations
 
 _RANDOM = Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -57,7 +57,6 @@ class ServerContext:
 
     def __post_init__(self) -> None:
         from jobrelay.cluster.apiserver.admission.policies import PolicyCache  # of which a context is a part
-        from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations
 
         self.authorizer = Authorizer(self.store)
         self.outbound = Outbound(self.store)

@@ -8,13 +8,14 @@ policies are asked where a real server asks them: before an object is marked, an
 from __future__ import annotations
 
 import datetime as dt
+import time
 from dataclasses import replace
 from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time, shifted
 from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest
-from jobrelay.cluster.apiserver.calls import Outdated, Steps
+from jobrelay.cluster.apiserver.calls import Outdated, Steps, check_time
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.ownership import set_or_remove
@@ -41,21 +42,22 @@ class Deleter:
         admits: bool = True,
     ) -> None:
         self.server, self.request, self.served, self.options = server, request, served, options
-        self._admits = admits
+        self._admits, self._of_many = admits, request.info.verb == "deletecollection"
 
     def delete(self, namespace: str, name: str) -> Steps[Deleted]:
         """Deletes one object."""
         self.warn()
+        begin = time.monotonic()
         while True:
             item = self.server.store.get(self.served.key, namespace, name)
-            if item is None and not self.request.info.name:  # one of a collection
+            if item is None and self._of_many:
                 return True, {}
             if item is None:
                 raise errors.not_found(self.served.group, self.served.plural, name)
             try:
                 return (yield from self._delete(item))
             except Outdated:  # it was changed while webhooks were asked about it
-                continue
+                check_time(begin)
 
     def _delete(self, item: Item) -> Steps[Deleted]:
         obj = represent.stored(item.raw)
@@ -89,7 +91,7 @@ class Deleter:
 
     def _admission(self, item: Item, old: Obj, period: int | None = None) -> AdmissionRequest:
         """What admission sees of a deletion: options with the `period` of grace, and a name unless it is of many."""
-        name = item.name if self.request.info.name else ""
+        name = "" if self._of_many else item.name
         options = self.options if period is None else replace(self.options, grace_period=period)
         return AdmissionRequest(
             self.server, self.request, self.served, "DELETE", item.namespace, name, old=old,

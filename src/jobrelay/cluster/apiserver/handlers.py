@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from jobrelay.cluster.apiserver import (
@@ -161,16 +162,27 @@ class ResourceHandlers:
         return gone, result
 
     async def admit(
-        self, request: ApiRequest, served: ServedResource, operation: Operation, obj: Obj, name: str, *, dry_run: bool
+        self,
+        request: ApiRequest,
+        served: ServedResource,
+        operation: Operation,
+        obj: Obj,
+        name: str,
+        *,
+        dry_run: bool,
+        ask: Callable[[AdmissionRequest], Steps[bool]] = admission.review,
     ) -> Obj:
-        """Asks webhooks and policies about an object that is not stored; returns it as webhooks have changed it."""
+        """Asks webhooks and policies about an object that is not stored; returns it as webhooks have changed it.
+
+        `ask`: all of them, or only those that change it, or only those that do not.
+        """
         subresource, namespace = request.info.subresource, self._namespace(request, served)
         if not admission.has_a_say(self.server, served, subresource, operation):
             return obj
 
         def compute(server: ServerContext) -> Steps[tuple[Obj, bool]]:
             new = copy.deepcopy(obj)
-            yield from admission.review(
+            yield from ask(
                 AdmissionRequest(server, request, served, operation, namespace, name, new, {}, subresource, dry_run)
             )
             return new, False

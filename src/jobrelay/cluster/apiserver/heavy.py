@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar, cast
 from jobrelay.apimachinery.cel.steps import INTERRUPT
 from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import represent, storage
-from jobrelay.cluster.apiserver.calls import Outdated, Steps, finished
+from jobrelay.cluster.apiserver.calls import Outdated, Steps, check_time, finished
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.store.staged import StagedStore
 
@@ -87,11 +87,12 @@ async def perform_with_rules(server: ServerContext, compute: Compute[_Result]) -
 
 async def _here(server: ServerContext, compute: Compute[_Result]) -> Written[_Result]:
     """Computes a write on the loop and stores it; again, if it had to wait and others were faster."""
+    begin = time.monotonic()
     while True:
         try:
             return await finished(server.outbound, compute(server))
         except Outdated:
-            continue
+            check_time(begin)
 
 
 async def _attempt(server: ServerContext, compute: Compute[_Result], run: Run) -> Written[_Result] | None:

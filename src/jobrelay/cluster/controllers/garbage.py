@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
+RETRY: Final = 1.0  # seconds
 
 
 class Ref(NamedTuple):
@@ -148,8 +149,9 @@ class GarbageCollector:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
 
     def _again(self, ref: Ref) -> None:
-        self._queue[ref] = None
-        self._schedule()
+        if not self._services.outbound.closed:
+            self._queue[ref] = None
+            self._schedule()
 
     # One object.
 
@@ -167,8 +169,11 @@ class GarbageCollector:
             self._check_owners(ref, metadata)
 
     def _orphan(self, ref: Ref, metadata: _Metadata) -> None:
-        for dependent in list(self._dependents.get(metadata.uid, ())):
-            self._drop_owners(dependent, {metadata.uid})
+        dependents = list(self._dependents.get(metadata.uid, ()))
+        waiting = [dependent for dependent in dependents if not self._drop_owners(dependent, {metadata.uid})]
+        if waiting:  # for webhooks
+            asyncio.get_running_loop().call_later(RETRY, self._again, ref)
+            return
         self._dependents.pop(metadata.uid, None)
         self._drop_finalizer(ref, ORPHAN)
 
@@ -229,8 +234,10 @@ class GarbageCollector:
             deleter = Deleter(self._services, internal_request(ref.namespace), served, options)
             self._writes.carry_out(ref, deleter.delete(ref.namespace, ref.name))
 
-    def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
-        self._replace(ref, "ownerReferences", lambda entries: [each for each in entries if each["uid"] not in uids])
+    def _drop_owners(self, ref: Ref, uids: set[str]) -> bool:
+        return self._replace(
+            ref, "ownerReferences", lambda entries: [each for each in entries if each["uid"] not in uids]
+        )
 
     def _unblock_owners(self, ref: Ref) -> None:
         self._replace(
@@ -240,13 +247,14 @@ class GarbageCollector:
     def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
         self._replace(ref, "finalizers", lambda entries: [each for each in entries if each != finalizer])
 
-    def _replace(self, ref: Ref, key: str, replaced: Callable[[list[Any]], list[Any]]) -> None:
-        """Changes a list in an object's metadata."""
+    def _replace(self, ref: Ref, key: str, replaced: Callable[[list[Any]], list[Any]]) -> bool:
+        """Changes a list in an object's metadata; whether that is done already."""
         served = served_by_key(self._services, ref.resource)
         if served is None or self._store.get(*ref) is None:
-            return
+            return True
 
         def change(obj: Obj) -> None:
             set_or_remove(obj["metadata"], key, replaced(obj["metadata"].get(key) or []))
 
-        self._writes.carry_out(ref, edit(self._services, served, ref.namespace, ref.name, change))
+        steps = edit(self._services, served, ref.namespace, ref.name, change)
+        return self._writes.carry_out(ref, steps) is not None

@@ -11,9 +11,9 @@ from jobrelay.cluster.apiserver.admission.chain import (
     run,
 )
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
-from jobrelay.cluster.apiserver.admission.review import has_a_say, review
+from jobrelay.cluster.apiserver.admission.review import has_a_say, review, validate
 
 __all__ = [
     "CREATE", "CREATE_ON_UPDATE", "DELETE", "UPDATE", "AdmissionRequest", "Chain", "Step", "finish", "has_a_say",
-    "review", "run",
+    "review", "run", "validate",
 ]  # fmt: skip

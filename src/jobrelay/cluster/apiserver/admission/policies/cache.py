@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.admission.matching import GroupVersionResource
+from jobrelay.cluster.apiserver.registrations.matching import GroupVersionResource
 from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Hook, Policy
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
 from jobrelay.cluster.store import Store

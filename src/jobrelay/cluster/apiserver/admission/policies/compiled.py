@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.checker import Checked, CompileError
 from jobrelay.apimachinery.cel.program import build
-from jobrelay.cluster.apiserver.admission.matching import MatchCriteria, match_criteria
+from jobrelay.cluster.apiserver.registrations.matching import MatchCriteria, match_criteria
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 from jobrelay.kinds.strategy import Obj
 

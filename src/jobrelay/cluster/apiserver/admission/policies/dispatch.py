@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.cluster.apiserver import errors, represent
-from jobrelay.cluster.apiserver.admission.matching import GroupVersionResource, Labels, MatchAttributes
+from jobrelay.cluster.apiserver.registrations.matching import GroupVersionResource, Labels, MatchAttributes
 from jobrelay.cluster.apiserver.admission.policies import params as parameters
 from jobrelay.cluster.apiserver.admission.policies.cache import resource_of
 from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Hook, Policy
