@@ -10,6 +10,7 @@ from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
 from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
+from jobrelay.cluster.controllers.policystatus import PolicyStatusController
 
 SetUp = Callable[[ControllerContext], None]
 Start = Callable[[ServerContext], None]
@@ -18,6 +19,7 @@ Start = Callable[[ServerContext], None]
 STORE_CONTROLLERS: Final[dict[str, Start]] = {
     "clusterrole-aggregation-controller": lambda services: ClusterRoleAggregationController(services).start(),
     "garbage-collector-controller": lambda services: GarbageCollector(services).start(),
+    "validatingadmissionpolicy-status-controller": lambda services: PolicyStatusController(services).start(),
 }
 # These work through the API, as they would on any cluster.
 API_CONTROLLERS: Final[dict[str, SetUp]] = {
