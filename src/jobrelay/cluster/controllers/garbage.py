@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,7 @@ from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
+RETRY: Final = 10.0  # seconds after which something that was refused is tried again
 
 
 class Ref(NamedTuple):
@@ -136,6 +137,11 @@ class GarbageCollector:
                 self._check(ref)
             except ApiError as error:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
+                asyncio.get_running_loop().call_later(RETRY, self._again, ref)
+
+    def _again(self, ref: Ref) -> None:
+        self._queue[ref] = None
+        self._schedule()
 
     # One object.
 

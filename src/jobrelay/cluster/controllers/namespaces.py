@@ -15,12 +15,15 @@ from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, create
 from jobrelay.cluster.controllers.internal import internal_request
-from jobrelay.cluster.store import Change
+from jobrelay.cluster.store import Change, Item
+from jobrelay.logs import get_logger
 
+log = get_logger(__name__)
 KEY: Final = "namespaces"
 DELAY: Final = 5.0
 RETRY: Final = 1.0
@@ -59,11 +62,24 @@ class NamespaceController:
             return
         namespace = represent.stored(item.raw)
         if not namespace["metadata"].get("deletionTimestamp"):
-            self._fill(name)
+            self._try_to_fill(name)
         elif name not in self._timers:
             self._timers[name] = asyncio.get_running_loop().call_later(self._delay, self._empty, name)
 
     # New namespaces.
+
+    def _try_to_fill(self, name: str) -> None:
+        """Fills a namespace; what an admission policy refuses is tried again."""
+        try:
+            self._fill(name)
+        except ApiError as error:
+            log.warning("namespace could not be filled", namespace=name, error=error.message)
+            if name not in self._timers:
+                self._timers[name] = asyncio.get_running_loop().call_later(RETRY, self._again, name)
+
+    def _again(self, name: str) -> None:
+        self._timers.pop(name, None)
+        self._sync(name)
 
     def _fill(self, name: str) -> None:
         self._ensure(name, "serviceaccounts", {"metadata": {"name": "default", "namespace": name}})
@@ -105,7 +121,7 @@ class NamespaceController:
         """Deletes all objects of a resource; returns how many are left."""
         deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
         items = list(self._services.store.snapshot(served.key).walk(name))
-        return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
+        return sum(not _is_gone(deleter, item) for item in items)
 
     def _finalize(self, name: str) -> None:
         item = self._services.store.get(KEY, "", name)
@@ -118,6 +134,15 @@ class NamespaceController:
         namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
         write = storage.put if finalizers or _has_finalizers(namespace) else storage.remove
         write(self._services.store, KEY, "", name, namespace)
+
+
+def _is_gone(deleter: Deleter, item: Item) -> bool:
+    """Deletes an object; what an admission policy refuses to delete stays."""
+    try:
+        return deleter.delete(item.namespace, item.name)[0]
+    except ApiError as error:
+        log.warning("object could not be deleted", namespace=item.namespace, name=item.name, error=error.message)
+        return False
 
 
 def _has_finalizers(namespace: dict[str, Any]) -> bool:

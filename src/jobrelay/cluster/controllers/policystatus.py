@@ -6,6 +6,7 @@ Policies are checked in a thread, since one may have many expressions and be abo
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Any, Final
 
 from jobrelay.apimachinery.apply import apply_object, built_in_schema
@@ -47,7 +48,7 @@ class PolicyStatusController:
         """Checks a policy until its status is about its newest generation."""
         try:
             while (policy := self._unchecked(name)) is not None:
-                warnings = await heavy.beside(lambda policy=policy: self._check(policy))
+                warnings = await heavy.beside(functools.partial(self._check, policy))
                 self._record(policy, warnings)
         finally:
             del self._tasks[name]
