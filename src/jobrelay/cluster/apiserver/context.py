@@ -7,16 +7,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
+from jobrelay.cluster.apiserver.policycache import PolicyCache
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 from jobrelay.kube.metrics import MetricCollector
-
-if TYPE_CHECKING:
-    from jobrelay.cluster.apiserver.admission.policies import PolicyCache
 
 _RANDOM = Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -50,7 +47,5 @@ class ServerContext:
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
-        from jobrelay.cluster.apiserver.admission.policies import PolicyCache  # which admits by what is in a context
-
         self.authorizer = Authorizer(self.store)
         self.policies = PolicyCache(self.store, self.resources)

@@ -13,8 +13,8 @@ from jobrelay.apimachinery.apply import apply_object, built_in_schema
 from jobrelay.apimachinery.cel.types import CelType
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import heavy, ownership, represent, storage
-from jobrelay.cluster.apiserver.admission.policies.cache import POLICIES
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.policycache import POLICIES
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.admissionregistration.schematypes import built_in_type, custom_type
 from jobrelay.kinds.admissionregistration.typechecking import Kind, expression_warnings

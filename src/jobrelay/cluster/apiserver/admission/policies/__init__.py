@@ -1,6 +1,8 @@
-"""ValidatingAdmissionPolicies: which of them match a request, what their expressions say, and what follows from it."""
+"""Admission by ValidatingAdmissionPolicies: which match a request, what their expressions say, what follows from it.
 
-from jobrelay.cluster.apiserver.admission.policies.cache import PolicyCache
+The policies themselves are compiled in `kinds.admissionregistration.compiled` and kept by `policycache`.
+"""
+
 from jobrelay.cluster.apiserver.admission.policies.dispatch import admit
 
-__all__ = ["PolicyCache", "admit"]
+__all__ = ["admit"]

@@ -12,15 +12,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.cluster.apiserver import errors, represent
-from jobrelay.cluster.apiserver.admission.matching import GroupVersionResource, Labels, MatchAttributes
 from jobrelay.cluster.apiserver.admission.policies import params as parameters
-from jobrelay.cluster.apiserver.admission.policies.cache import resource_of
-from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Hook, Policy
 from jobrelay.cluster.apiserver.admission.policies.evaluation import PolicyEvaluator, Refusal, Verdict
 from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs, Permissions, kind_in, kind_of
 from jobrelay.cluster.apiserver.admission.policies.params import ConfigurationError
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
+from jobrelay.cluster.apiserver.policycache import resource_of
 from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.kinds.admissionregistration.compiled import Binding, Hook, Policy
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource, Labels, MatchAttributes
 from jobrelay.kinds.apiextensions.scale import scale_view
 from jobrelay.kinds.apps.scale import scale_of
 from jobrelay.kinds.strategy import Obj

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.cluster.apiserver.admission.matching import GroupVersionResource, MatchAttributes, match_criteria
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource, MatchAttributes, match_criteria
 
 PODS = GroupVersionResource("", "v1", "pods")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.admission.matching import GroupVersionResource
-from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Hook, Policy
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
 from jobrelay.cluster.store import Store
+from jobrelay.kinds.admissionregistration.compiled import Binding, Hook, Policy
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource
 
 _GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = f"validatingadmissionpolicies.{_GROUP}"
