@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.apimachinery.apply import apply_object, built_in_schema
-from jobrelay.apimachinery.cel.types import CelType
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import heavy, ownership, represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.policycache import POLICIES
 from jobrelay.cluster.store import Change
-from jobrelay.kinds.admissionregistration.schematypes import built_in_type, custom_type
-from jobrelay.kinds.admissionregistration.typechecking import Kind, expression_warnings
 from jobrelay.kinds.strategy import Obj
+
+if TYPE_CHECKING:
+    from jobrelay.apimachinery.cel.types import CelType
+    from jobrelay.kinds.admissionregistration.typechecking import Kind
 
 MANAGER: Final = "validatingadmissionpolicy-status"
 _TYPE: Final = {"kind": "ValidatingAdmissionPolicy", "apiVersion": "admissionregistration.k8s.io/v1"}
@@ -61,6 +62,8 @@ class PolicyStatusController:
         return policy
 
     def _check(self, policy: Obj) -> list[dict[str, Any]]:
+        from jobrelay.kinds.admissionregistration.typechecking import expression_warnings
+
         return expression_warnings(policy["spec"], self._kind_of, self._type_of)
 
     def _kind_of(self, group: str, version: str, resource: str) -> str | None:
@@ -72,6 +75,8 @@ class PolicyStatusController:
         served = self._services.resources.by_kind(version, kind.kind)
         if served is None:
             return None
+        from jobrelay.kinds.admissionregistration.schematypes import built_in_type, custom_type
+
         if served.custom is not None:
             return custom_type(served.custom, kind.kind)
         return built_in_type(version, kind.kind)

@@ -28,11 +28,9 @@ from jobrelay.kinds.strategy import Obj
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
-def admit(admission: AdmissionRequest) -> None:
-    """Refuses what a policy denies; a step of the admission chain."""
-    hooks = admission.server.policies.covering(admission.served, admission.subresource, admission.operation)
-    if hooks:
-        _Dispatch(_as_sent(admission)).run(hooks)
+def dispatch(admission: AdmissionRequest, hooks: tuple[Hook, ...]) -> None:
+    """Evaluates policies for a request, and raises the first refusal."""
+    _Dispatch(_as_sent(admission)).run(hooks)
 
 
 def _as_sent(admission: AdmissionRequest) -> AdmissionRequest:
