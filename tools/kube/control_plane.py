@@ -37,7 +37,6 @@ CONTROLLERS: Final = (
     "serviceaccount-controller",
     "serviceaccount-token-controller",
     "ttl-after-finished-controller",
-    "validatingadmissionpolicy-status-controller",
 )
 START_SECONDS: Final = 180
 

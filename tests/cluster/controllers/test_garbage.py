@@ -107,3 +107,17 @@ async def test_what_was_there_before_the_start_is_known(server: Server) -> None:
     await delete(other, "owner", "Background")
     assert await names(other) == set()
     other.api.watches.close()
+
+
+async def test_what_a_policy_refuses_to_delete_is_tried_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ..apiserver.test_policies import BINDINGS, binding, enforce, policy, rule
+
+    monkeypatch.setattr("jobrelay.cluster.controllers.garbage.RETRY", 0)
+    await make(server, "child", await make(server, "owner"))
+    check = "request.userInfo.username != 'system:kube-controller-manager'"
+    await enforce(server, policy(check, rules=[rule("configmaps", operations=("DELETE",))]), binding())
+    await delete(server, "owner", "Background")
+    assert await names(server) == {"child"}
+    await server.ok("DELETE", f"{BINDINGS}/b")
+    await asyncio.sleep(0.01)
+    assert await names(server) == set()

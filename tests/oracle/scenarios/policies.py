@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import JSON_PATCH, Scenario, Step, as_user, delete, get, patch, post
+from ..model import Scenario, Step, as_user, delete, patch, post
 from ._objects import CONFIGMAPS, CORE, Object, configmap, metadata
 from ._policies import BINDINGS, POLICIES, REGISTRATION, Stage, about, binding, create, policy, rule, said, staged
 
@@ -318,68 +318,9 @@ def _changes(stage: Stage) -> Iterator[Step]:
     yield create()
 
 
-def _type_checking(stage: Stage) -> Iterator[Step]:
-    """The status that kube-controller-manager gives policies; the objects' own types have random names there."""
-    deployments = [rule("deployments", group="apps")]
-    several = [rule("deployments", "statefulsets", "deployments/scale", group="apps"), rule("pods", "none")]
-    pod = "object.spec.template.spec"
-    expressions = [
-        "object.spec.replicas < 100",
-        "object.spec.replicas > '1'",
-        "object.spec.nonExisting == 1 && object.spec.replicas > '1'",
-        "object.metadata.namespace == 'x' && object.metadata.__namespace__ == 'x'",
-        "object.metadata.labels.x == 1",
-        "object.metadata.creationTimestamp > timestamp('2020-01-01T00:00:00Z')",
-        "object.metadata.creationTimestamp == 'x'",
-        f"{pod}.containers[0].resources.limits['cpu'] == 'x'",
-        f"{pod}.containers[0].ports[0].containerPort == 'x'",
-        "object.spec.strategy.rollingUpdate.maxSurge == 1",
-        "oldObject.spec.replicas == 'x' || oldObject == null",
-        "authorizer.group('').resource('pods').check('get').allowed()",
-        "authorizer.requestResource.check('get').allowed()",
-        "variables.count == 'x'",
-        "variables.broken == 'x'",
-        "variables.names[0] == 1",
-        "object.status.replicas + 'x' == 'y'",
-        "object.kind == 1",
-    ]
-    variables = [
-        {"name": "count", "expression": "object.spec.replicas"},
-        {"name": "broken", "expression": "object.spec.none"},
-        {"name": "names", "expression": f"{pod}.containers.map(c, c.name)"},
-    ]
-    told = {"expression": "true", "messageExpression": "'x' + object.spec.replicas"}
-    params = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
-    unknown = {"paramKind": {"apiVersion": "example.com/v1", "kind": "Nothing"}}
-    made = {
-        "fine": policy(f"{stage.name}-fine", "true", match={"resourceRules": deployments}),
-        "each": policy(f"{stage.name}-each", *expressions, match={"resourceRules": deployments}, variables=variables),
-        "told": policy(f"{stage.name}-told", told, match={"resourceRules": deployments}),
-        "several": policy(f"{stage.name}-several", "object.spec.replicas > '1'", match={"resourceRules": several}),
-        "all": policy(f"{stage.name}-all", "object.nothing == 1", match={"resourceRules": [rule("*", group="*")]}),
-        "params": policy(f"{stage.name}-params", "params.data.x == 1", match={"resourceRules": deployments}, **params),
-        "lost": policy(f"{stage.name}-lost", "params.x == 1", match={"resourceRules": deployments}, **unknown),
-    }
-    for name, obj in made.items():
-        path = f"{POLICIES}/{stage.name}-{name}-{{{{run}}}}"
-        stage.cleanup.append(path)
-        yield post(POLICIES, obj)
-        seen = [{"op": "test", "path": "/status/observedGeneration", "value": 1}]
-        yield patch(f"{path}?dryRun=All", seen, JSON_PATCH, until=200)
-        yield get(path)
-    change = {"spec": {"validations": [{"expression": "object.spec.replicas == 'x'"}]}}
-    path = f"{POLICIES}/{stage.name}-fine-{{{{run}}}}"
-    yield patch(path, change)
-    yield patch(
-        f"{path}?dryRun=All", [{"op": "test", "path": "/status/observedGeneration", "value": 2}], JSON_PATCH, until=200
-    )
-    yield get(path)
-
-
 def scenarios() -> Iterator[Scenario]:
     yield from staged([
         ("messages", _messages), ("actions", _actions), ("matches", _matches), ("equivalents", _equivalents),
         ("conditions", _conditions), ("variables", _variables), ("failures", _failures), ("costs", _costs),
         ("annotations", _annotations), ("exempt", _exempt), ("changes", _changes),
-        ("type-checking", _type_checking),
     ])  # fmt: skip

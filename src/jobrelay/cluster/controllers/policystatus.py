@@ -9,7 +9,7 @@ import asyncio
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from jobrelay.apimachinery.apply import apply_object, built_in_schema
+from jobrelay.apimachinery.apply import apply_object
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import heavy, ownership, represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -89,8 +89,8 @@ class PolicyStatusController:
             return
         checking = {"expressionWarnings": warnings} if warnings else {}
         status = {"observedGeneration": _generation(policy), "typeChecking": checking}
-        schema = built_in_schema(_TYPE["apiVersion"], _TYPE["kind"])
-        assert schema is not None
+        served = self._services.resources.by_kind(_TYPE["apiVersion"], _TYPE["kind"])
+        assert served is not None
         merged, managed = apply_object(
             {**_TYPE, **represent.stored(item.raw)},
             {**_TYPE, "metadata": {"name": name}, "status": status},
@@ -98,11 +98,12 @@ class PolicyStatusController:
             force=True,
             api_version=_TYPE["apiVersion"],
             now=format_time(self._services.now()),
-            schema=schema,
+            schema=served.apply_schema,
             subresource="status",
         )
-        ownership.record(merged, managed)
-        storage.put(self._services.store, POLICIES, "", name, merged)
+        new = served.decode(merged, None)
+        ownership.record(new, managed)
+        storage.put(self._services.store, POLICIES, "", name, new)
 
 
 def _generation(policy: Obj) -> int:
