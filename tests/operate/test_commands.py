@@ -6,7 +6,6 @@ import asyncio
 import json
 from typing import Any
 
-import pytest
 from click.testing import CliRunner, Result
 
 from jobrelay.cli import root
@@ -59,8 +58,8 @@ async def test_join_reports_each_step_and_check_finds_no_problem(fleet: MakeFlee
         )
         code, found = await check(it)
         assert code == 0
-        assert {name for name, each in found.items() if each["result"] == "ok"} - {"policy"} == {
-            "contact", "clock", "jobs.batch", "logs", "events", "token", "mirror in default",
+        assert {name for name, each in found.items() if each["result"] == "ok"} == {
+            "contact", "clock", "jobs.batch", "logs", "events", "token", "mirror in default", "policy",
         }  # fmt: skip
         assert found["room"]["detail"] == "no permission to list, watch nodes; list, watch pods"
 
@@ -99,8 +98,6 @@ async def test_check_names_exactly_the_missing_permission(fleet: MakeFleet) -> N
         assert found["mirror in team-b"]["result"] == "missing"
 
 
-@pytest.mark.real
-@pytest.mark.parametrize("fleet", ["real"], indirect=True)
 async def test_the_policy_is_enforced_as_soon_as_a_worker_has_joined(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it:
         await join_worker(it)

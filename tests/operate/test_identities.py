@@ -19,7 +19,6 @@ from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job
 
 from .fleets import TEAMS, as_relay, install, installed_relay, joined, make_namespaces
 
-REAL = pytest.mark.real
 OTHERS = "others"
 
 
@@ -218,8 +217,6 @@ async def _stays_as_it_is(client: Client, origin: str) -> None:
     await client.delete(JOBS, "m", "team-a", propagation="Background")
 
 
-@REAL
-@pytest.mark.parametrize("fleet", ["real"], indirect=True)
 async def test_what_its_policy_keeps_from_it(fleet: MakeFleet) -> None:
     async with fleet(1, start=False) as it, joined(it):
         origin = await find_origin(it.client)

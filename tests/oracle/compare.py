@@ -21,6 +21,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from jobrelay.cluster.controllers.catalog import NAMES
+from tools.kube.control_plane import CONTROLLERS
+
 from . import differences, known
 from .endpoint import Endpoint
 from .model import Scenario
@@ -165,12 +168,16 @@ def read_record(path: pathlib.Path, scenarios: Sequence[Scenario]) -> tuple[Reco
     return record, [s for s in scenarios if s.name in record and record[s.name].digest == digest(s)]
 
 
+SAME_CONTROLLERS = ",".join(sorted({*CONTROLLERS} & {*NAMES}))
+"""Those that run behind the real server: others would change objects that are compared."""
+
+
 async def _server(stack: AsyncExitStack, text: str) -> Endpoint:
     """`embedded` is a fresh in-memory cluster of the code at hand, in this process."""
     if text == "embedded":
         from jobrelay.cluster.cluster import Cluster
 
-        cluster = await stack.enter_async_context(Cluster("compared"))
+        cluster = await stack.enter_async_context(Cluster("compared", controllers=SAME_CONTROLLERS))
         text = str(cluster.kubeconfig)
     return await stack.enter_async_context(Endpoint.from_text(text))
 

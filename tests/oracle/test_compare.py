@@ -11,7 +11,7 @@ import pytest_asyncio
 from jobrelay.cluster.cluster import Cluster
 
 from . import known
-from .compare import as_report, compare_all, share
+from .compare import SAME_CONTROLLERS, as_report, compare_all, share
 from .endpoint import Endpoint
 from .scenarios import load
 
@@ -22,7 +22,10 @@ LEAST_REQUESTS = 13_000
 
 @pytest_asyncio.fixture
 async def ours() -> AsyncIterator[Endpoint]:
-    async with Cluster("compared") as cluster, Endpoint.from_kubeconfig(cluster.kubeconfig) as endpoint:
+    async with (
+        Cluster("compared", controllers=SAME_CONTROLLERS) as cluster,
+        Endpoint.from_kubeconfig(cluster.kubeconfig) as endpoint,
+    ):
         yield endpoint
 
 

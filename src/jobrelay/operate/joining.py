@@ -40,7 +40,7 @@ from jobrelay.operate.errors import OperateError
 from jobrelay.operate.identity import HOME, IDENTITY, WORKER, RelayIdentity, identity_manifests
 from jobrelay.operate.kubeconfig import worker_kubeconfig
 from jobrelay.operate.manifests import Manifest, manifest
-from jobrelay.operate.probes import enforces_policies, is_forbidden, probe_job
+from jobrelay.operate.probes import is_forbidden, probe_job
 from jobrelay.operate.registry import check_kubeconfig, register_worker
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
@@ -103,7 +103,7 @@ async def join(
         kubeconfig = worker_kubeconfig(request.name, connection, request.namespaces[0], token, request.server)
         if problem := check_kubeconfig(kubeconfig):
             raise OperateError(f"the relay would refuse the kubeconfig of worker {request.name!r}: {problem}")
-        await _wait_until_effective(worker, kubeconfig, request, report, clock or SystemClock())
+        await _wait_until_effective(kubeconfig, request, report, clock or SystemClock())
         action = "registered" if await _register(management, kubeconfig, request) else "updated"
     what = f"MultiKueueCluster {request.name} and its Secret in namespace {request.relay_namespace}"
     report(Step("management", action, what))
@@ -158,15 +158,13 @@ async def _remove_surplus(worker: Client, request: JoinRequest, report: ReportSt
         await remove(worker, resource, surplus, "worker", report, dry_run=request.dry_run)
 
 
-async def _wait_until_effective(
-    admin: Client, kubeconfig: bytes, request: JoinRequest, report: ReportStep, clock: Clock
-) -> None:
+async def _wait_until_effective(kubeconfig: bytes, request: JoinRequest, report: ReportStep, clock: Clock) -> None:
     """Waits for roles and policies: API servers learn about them by watches, so they take effect a little later."""
     async with connect(Kubeconfig.inline(kubeconfig).connection()) as client:
         try:
             for namespace in request.namespaces:
                 await _wait_for_roles(client, namespace, clock)
-            if request.policy and await enforces_policies(admin):
+            if request.policy:
                 await _wait_for_policy(client, request.namespaces[0], report, clock)
         except (Forbidden, Unauthorized):
             raise

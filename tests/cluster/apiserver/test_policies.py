@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from jobrelay.cluster.apiserver import heavy
 from jobrelay.cluster.apiserver.admission.policies import evaluation
+from jobrelay.cluster.controllers.namespaces import NamespaceController
 
 from .serving import APPLY, MERGE, Answer, Server
 
@@ -327,3 +329,37 @@ async def test_a_write_that_no_policy_is_about_is_computed_at_once(
     await enforce(server, policy("true", rules=[rule("secrets")]))
     monkeypatch.setattr(heavy, "perform_with_rules", fail)
     assert (await create(server)).code == 201
+
+
+async def test_a_namespace_waits_for_what_a_policy_refuses_to_delete(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobrelay.cluster.controllers.namespaces.RETRY", 0.0)
+    controller = NamespaceController(server.services, b"authority", delay=0)
+    controller.start()
+    await server.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+    await server.ok("POST", "/api/v1/namespaces/team/configmaps", configmap())
+    check = "oldObject.metadata.name != 'c'"
+    await enforce(server, policy(check, rules=[rule("configmaps", operations=("DELETE",))]))
+    await server.ok("DELETE", "/api/v1/namespaces/team")
+    await asyncio.sleep(0.01)
+    assert (await server.call("GET", "/api/v1/namespaces/team/configmaps")).names == ["c"]
+    await server.ok("DELETE", f"{BINDINGS}/b")
+    while (await server.call("GET", "/api/v1/namespaces/team")).code == 200:
+        await asyncio.sleep(0)
+    controller.stop()
+
+
+async def test_a_namespace_is_filled_when_no_policy_refuses_it_any_longer(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobrelay.cluster.controllers.namespaces.RETRY", 0.0)
+    controller = NamespaceController(server.services, b"authority")
+    controller.start()
+    await enforce(server, policy("false"))
+    await server.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+    assert (await server.call("GET", "/api/v1/namespaces/team/configmaps")).names == []
+    await server.ok("DELETE", f"{BINDINGS}/b")
+    while (await server.call("GET", "/api/v1/namespaces/team/configmaps/kube-root-ca.crt")).code == 404:
+        await asyncio.sleep(0)
+    controller.stop()

@@ -126,3 +126,17 @@ async def test_an_owner_goes_when_its_dependent_no_longer_blocks_it(server: Serv
     change = {"metadata": {"ownerReferences": [{**owner, "blockOwnerDeletion": False}]}}
     await server.call("PATCH", f"{CONFIGMAPS}/child", change, media="application/merge-patch+json")
     assert await names(server) == {"child"}
+
+
+async def test_what_a_policy_refuses_to_delete_is_tried_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ..apiserver.test_policies import BINDINGS, binding, enforce, policy, rule
+
+    monkeypatch.setattr("jobrelay.cluster.controllers.garbage.RETRY", 0)
+    await make(server, "child", await make(server, "owner"))
+    check = "request.userInfo.username != 'system:kube-controller-manager'"
+    await enforce(server, policy(check, rules=[rule("configmaps", operations=("DELETE",))]), binding())
+    await delete(server, "owner", "Background")
+    assert await names(server) == {"child"}
+    await server.ok("DELETE", f"{BINDINGS}/b")
+    await asyncio.sleep(0.01)
+    assert await names(server) == set()

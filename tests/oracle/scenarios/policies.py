@@ -239,19 +239,25 @@ def _loops(depth: int) -> str:
 
 
 def _costs(stage: Stage) -> Iterator[Step]:
-    costly = f"{_loops(5)} && {_loops(4)}"
-    told = {"expression": "false", "messageExpression": f"{costly} ? 'a' : 'b'"}
-    conditions = [{"name": f"c{at}", "expression": costly} for at in range(20)]
-    variables = [{"name": "a", "expression": f"{costly} ? 'x' : 'y'"}, {"name": "b", "expression": costly}]
+    """A check of a permission costs 350,000, an expression may cost 1,000,000, and all of a policy 10,000,000."""
+    check = "authorizer.requestResource.check('create').allowed()"
+    costly = f"{check} && {check}"
+    told = {"expression": f"!({costly})", "messageExpression": f"{_loops(4)} ? 'a' : 'b'"}
+    conditions = [{"name": f"c{at}", "expression": costly} for at in range(4)]
+    variables = [{"name": name, "expression": costly} for name in "abcdefghijklmno"]
+    each = [f"variables.{name}" for name in "abcdefghijklmno"]
     made = {
-        "call": stage.named("call", _loops(6)),
-        "lenient": stage.named("lenient", _loops(6), failurePolicy="Ignore"),
-        "budget": stage.named("budget", *[costly] * 40),
-        "fits": stage.named("fits", *[costly] * 10),
-        "ignored": stage.named("ignored", *[costly] * 40, failurePolicy="Ignore"),
-        "message": stage.named("message", *[told] * 40),
+        "loops": stage.named("loops", _loops(6)),
+        "call": stage.named("call", f"{costly} && {check}"),
+        "lenient": stage.named("lenient", f"{costly} && {check}", failurePolicy="Ignore"),
+        "fits": stage.named("fits", *[costly] * 14),
+        "budget": stage.named("budget", *[costly] * 15),
+        "ignored": stage.named("ignored", *[costly] * 15, failurePolicy="Ignore"),
+        "message": stage.named("message", *[told] * 14),
         "conditions": stage.named("conditions", "false", matchConditions=conditions),
-        "variables": stage.named("variables", *["variables.a == 'x' || variables.b"] * 2, variables=variables),
+        "met": stage.named("met", "false", matchConditions=conditions[:3]),
+        "variables": stage.named("variables", *each, variables=variables),
+        "shared": stage.named("shared", *["variables.a"] * 20, variables=variables[:1]),
     }
     yield from stage.force(*(obj for pair in made.values() for obj in pair))
     for name in made:

@@ -152,6 +152,8 @@ class _Checker:
             return operand.params[1]
         if operand.kind in ("dyn", "error", "param"):
             return DYN if operand.kind != "error" else ERROR
+        if operand.kind == "opaque":
+            return self._issue(expr.at, f"unexpected failed resolution of '{operand}'")
         return self._issue(expr.at, f"type '{self._shown(operand)}' does not support field selection")
 
     def _call(self, expr: Call) -> CelType:

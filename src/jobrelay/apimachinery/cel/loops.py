@@ -29,7 +29,10 @@ def _items(source: Step, frame: Frame, count: int, result_cost: int) -> Any:
             return value if count == 1 else list(enumerate(value))
         if kind == "map":
             return list(value) if count == 1 else list(value.items())
-        raise CelError(f"got 'types.{kind.capitalize()}', expected iterable type")
+        shown = f"types.{kind.capitalize()}"
+        raise CelError(
+            f"got '{shown}', expected iterable type" if count == 1 else f"unsupported comprehension range type: {shown}"
+        )
     except CelError:
         frame[0] -= result_cost
         raise

@@ -10,6 +10,7 @@ from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
 from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
+from jobrelay.cluster.controllers.policystatus import PolicyStatusController
 from jobrelay.cluster.controllers.protection import AttributesClassProtection, ClaimProtection, VolumeProtection
 from jobrelay.cluster.controllers.quota import ResourceQuotaController
 
@@ -30,6 +31,7 @@ STORE_CONTROLLERS: Final[dict[str, Callable[[ServerContext], StoreController]]] 
     "persistentvolume-protection-controller": VolumeProtection,
     "persistentvolumeclaim-protection-controller": ClaimProtection,
     "resourcequota-controller": ResourceQuotaController,
+    "validatingadmissionpolicy-status-controller": PolicyStatusController,
     "volumeattributesclass-protection-controller": AttributesClassProtection,
 }
 # These work through the API, as they would on any cluster.

@@ -27,7 +27,7 @@ from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
-RETRY: Final = 1.0  # seconds
+RETRY: Final = 10.0  # seconds after which something that was refused is tried again
 
 
 class Ref(NamedTuple):
@@ -147,6 +147,7 @@ class GarbageCollector:
                 self._check(ref)
             except ApiError as error:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
+                asyncio.get_running_loop().call_later(RETRY, self._again, ref)
 
     def _again(self, ref: Ref) -> None:
         if not self._services.outbound.closed:

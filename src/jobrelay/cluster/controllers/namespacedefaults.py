@@ -21,6 +21,7 @@ from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
+RETRY: Final = 1.0  # seconds after which what admission refused is tried again
 ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"
 _ANNOTATION: Final = "kubernetes.io/description"
@@ -36,6 +37,7 @@ class NamespaceDefaults:
 
     def __init__(self, services: ServerContext, authority: str) -> None:
         self._services, self._data = services, {"ca.crt": authority}
+        self._again: dict[str, asyncio.TimerHandle] = {}
         self._writes = BackgroundWrites(services.outbound, lambda key: self.fill(key[1]))
 
     def start(self) -> None:
@@ -44,6 +46,8 @@ class NamespaceDefaults:
 
     def stop(self) -> None:
         self._writes.stop()
+        for timer in self._again.values():
+            timer.cancel()
 
     def _changed(self, change: Change) -> None:
         item = change.before
@@ -62,6 +66,12 @@ class NamespaceDefaults:
             self._put_right(name)
         except ApiError as error:
             log.warning("namespace not filled", namespace=name, error=error.message)
+            if name not in self._again:
+                self._again[name] = asyncio.get_running_loop().call_later(RETRY, self._try_again, name)
+
+    def _try_again(self, name: str) -> None:
+        self._again.pop(name, None)
+        self.fill(name)
 
     def _ensure(self, namespace: str, plural: str, obj: dict[str, Any]) -> None:
         if self._services.store.get(plural, namespace, obj["metadata"]["name"]) is not None:

@@ -112,14 +112,14 @@ class NamespaceController:
         If some are, one must have a finalizer, unless there is a reason to be `patient`.
         """
         deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
-        try:
-            for item in self._items(name, served):
-                key = (served.key, item.namespace, item.name)
-                if self._writes.carry_out(key, deleter.delete(item.namespace, item.name)) is None:
-                    patient = True  # webhooks are asked
-        except ApiError as error:
-            left.failures.append(error.message)
-            patient = True
+        for item in self._items(name, served):
+            try:
+                done = self._writes.carry_out((served.key, name, item.name), deleter.delete(item.namespace, item.name))
+            except ApiError as error:
+                left.failures.append(error.message)
+                patient = True
+            else:
+                patient = patient or done is None  # webhooks are asked
         kept = [represent.stored(item.raw)["metadata"] for item in self._items(name, served)]
         if kept and not patient and not any(metadata.get("finalizers") for metadata in kept):
             left.failures.append(unexpected(name, served.api_version, served.plural))

@@ -101,13 +101,15 @@ def _declared(type_: CelType) -> CelType:
 class ExpressionCompiler:
     """Compiles the CEL expressions of one object. `params`, `composed`: whether they may use `params`, `variables`.
 
-    `objects` and `parameters` are the types of the object under admission and of `params`.
+    `objects` and `parameters` are the types of the object under admission and of `params`. Where these are known, types
+    are only checked, for which Kubernetes does not declare `authorizer.requestResource`.
     """
 
     def __init__(
         self, *, params: bool = False, composed: bool = False, objects: CelType = DYN, parameters: CelType = DYN
     ) -> None:
         self._variables: dict[str, CelType] = {}
+        self._authorizer = _AUTHORIZER if objects is DYN else {"authorizer": _AUTHORIZER["authorizer"]}
         self._base: dict[str, CelType] = {
             **_ALWAYS, "object": objects, "oldObject": objects, **({"params": parameters} if params else {}),
         }  # fmt: skip
@@ -116,7 +118,7 @@ class ExpressionCompiler:
 
     def compile(self, source: str, *, authorizer: bool = True) -> Checked:
         """The checked expression; raises CompileError."""
-        known = {**self._base, **(_AUTHORIZER if authorizer else {})}
+        known = {**self._base, **(self._authorizer if authorizer else {})}
         return compile_expression(source, known)
 
     def check(

@@ -16,9 +16,9 @@ import msgspec
 from jobrelay.apimachinery.selectors import Selector, selector_from_object
 from jobrelay.cluster.apiserver.outbound import Target
 from jobrelay.cluster.apiserver.registrations.metrics import WebhookMetrics
-from jobrelay.cluster.apiserver.registrations.rules import GroupVersionResource, MatchAttributes, ResourceRule
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
 from jobrelay.cluster.store import Store
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource, MatchAttributes, ResourceRule
 
 GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = f"mutatingwebhookconfigurations.{GROUP}"

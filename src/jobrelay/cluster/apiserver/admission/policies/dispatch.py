@@ -11,25 +11,23 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.cluster.apiserver import errors, represent
-from jobrelay.cluster.apiserver.registrations.matching import GroupVersionResource, Labels, MatchAttributes
 from jobrelay.cluster.apiserver.admission.policies import params as parameters
-from jobrelay.cluster.apiserver.admission.policies.cache import resource_of
-from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Hook, Policy
 from jobrelay.cluster.apiserver.admission.policies.evaluation import PolicyEvaluator, Refusal, Verdict
 from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs, Permissions, kind_in, kind_of
 from jobrelay.cluster.apiserver.admission.policies.params import ConfigurationError
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
+from jobrelay.cluster.apiserver.registrations.policies import resource_of
 from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.kinds.admissionregistration.compiled import Binding, Hook, Policy
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource, Labels, MatchAttributes
 from jobrelay.kinds.strategy import Obj
 
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
-def admit(admission: AdmissionRequest) -> None:
-    """Refuses what a policy denies; a step of the admission chain."""
-    hooks = admission.server.policies.covering(admission.served, admission.subresource, admission.operation)
-    if hooks:
-        _Dispatch(_as_sent(admission)).run(hooks)
+def dispatch(admission: AdmissionRequest, hooks: tuple[Hook, ...]) -> None:
+    """Evaluates policies for a request, and raises the first refusal."""
+    _Dispatch(_as_sent(admission)).run(hooks)
 
 
 def _as_sent(admission: AdmissionRequest) -> AdmissionRequest:

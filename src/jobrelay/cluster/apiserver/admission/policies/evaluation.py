@@ -13,8 +13,8 @@ from jobrelay.apimachinery.cel.program import CostMeter
 from jobrelay.apimachinery.cel.steps import CostExceeded
 from jobrelay.apimachinery.cel.values import CelError, type_name
 from jobrelay.apimachinery.field import go_quote
-from jobrelay.cluster.apiserver.admission.policies.compiled import Expression, Policy, Validation
 from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs
+from jobrelay.kinds.admissionregistration.compiled import Expression, Policy, Validation
 from jobrelay.kinds.strategy import Obj
 
 BUDGET: Final = 10_000_000

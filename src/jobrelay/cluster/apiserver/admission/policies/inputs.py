@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.cel.authorization import AccessCheck, Decision, authorizer, request_resource
 from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes
-from jobrelay.cluster.apiserver.registrations.matching import GroupVersionResource, MatchAttributes
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.request import UserInfo
 from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource, MatchAttributes
 from jobrelay.kinds.strategy import Obj
 
 _META: Final = "meta.k8s.io/v1"

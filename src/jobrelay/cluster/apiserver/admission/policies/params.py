@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Policy
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Item
+from jobrelay.kinds.admissionregistration.compiled import Binding, Policy
 from jobrelay.kinds.strategy import Obj
 
 _CLUSTER_SCOPED: Final = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"

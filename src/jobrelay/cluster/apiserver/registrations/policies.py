@@ -6,13 +6,16 @@ write that none of them is about costs one lookup.
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.registrations.matching import GroupVersionResource
-from jobrelay.cluster.apiserver.admission.policies.compiled import Binding, Hook, Policy
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
 from jobrelay.cluster.store import Store
+from jobrelay.kinds.admissionregistration.matching import GroupVersionResource
+
+if TYPE_CHECKING:
+    from jobrelay.kinds.admissionregistration.compiled import Binding, Hook, Policy
 
 _GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = f"validatingadmissionpolicies.{_GROUP}"
@@ -20,8 +23,7 @@ BINDINGS: Final = f"validatingadmissionpolicybindings.{_GROUP}"
 _EXCLUDED: Final = frozenset({
     POLICIES, BINDINGS, f"mutatingadmissionpolicies.{_GROUP}", f"mutatingadmissionpolicybindings.{_GROUP}",
 })  # fmt: skip
-_Compiled = TypeVar("_Compiled", Policy, Binding)
-_Covered = dict[tuple[ServedResource, str, str], tuple[Hook, ...]]
+_Compiled = TypeVar("_Compiled")
 
 
 class PolicyCache:
@@ -32,7 +34,7 @@ class PolicyCache:
         self._hooks: tuple[Hook, ...] | None = None
         self._policies: dict[str, tuple[bytes, Policy]] = {}
         self._bindings: dict[str, tuple[bytes, Binding]] = {}
-        self._covered: _Covered = {}
+        self._covered: dict[tuple[ServedResource, str, str], tuple[Hook, ...]] = {}
         self._served = -1  # the state of the resource table that `_covered` was made of
         for key in (POLICIES, BINDINGS):
             store.subscribe(key, lambda change: self._forget())
@@ -74,6 +76,10 @@ class PolicyCache:
         ]
 
     def _collect(self) -> tuple[Hook, ...]:
+        if not self._store.snapshot(BINDINGS, self._store.committed).items:
+            return ()
+        from jobrelay.kinds.admissionregistration.compiled import Binding, Hook, Policy
+
         self._policies = self._compiled(POLICIES, Policy, self._policies)
         self._bindings = self._compiled(BINDINGS, Binding, self._bindings)
         bound: dict[str, list[Binding]] = {}
@@ -82,7 +88,7 @@ class PolicyCache:
         return tuple(Hook(policy, tuple(bound[name])) for name, (_, policy) in self._policies.items() if name in bound)
 
     def _compiled(
-        self, key: str, make: type[_Compiled], known: dict[str, tuple[bytes, _Compiled]]
+        self, key: str, make: Callable[[Mapping[str, Any]], _Compiled], known: dict[str, tuple[bytes, _Compiled]]
     ) -> dict[str, tuple[bytes, _Compiled]]:
         """The objects of a resource by name; those that have not changed are not compiled again."""
         found = {}

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.checker import Checked, CompileError
 from jobrelay.apimachinery.cel.program import build
-from jobrelay.cluster.apiserver.registrations.matching import MatchCriteria, match_criteria
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
+from jobrelay.kinds.admissionregistration.matching import MatchCriteria, match_criteria
 from jobrelay.kinds.strategy import Obj
 
 _AUTHORIZER: Final = frozenset({"authorizer", "authorizer.requestResource"})
