@@ -89,7 +89,7 @@ class CrdControllers:
             return
         if known is not None:
             self._stop_serving(name)
-        for served in served_versions(_changeable(crd)):
+        for served in served_versions(self._server, _changeable(crd)):
             self._server.resources.add(served)
         self._served[name] = crd["spec"]
 

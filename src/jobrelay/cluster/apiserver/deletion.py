@@ -38,7 +38,7 @@ class Deleter:
         item = self.server.store.get(self.served.key, namespace, name)
         if item is None:
             raise errors.not_found(self.served.group, self.served.plural, name)
-        obj = represent.stored(item.raw)
+        obj = self._current(item)
         self._check_preconditions(obj)
         self._admit(obj, namespace, name)
         if self.served.key == "namespaces":
@@ -61,6 +61,18 @@ class Deleter:
             if graceful:
                 self._update(obj, item)
         return True, self._remove(obj, item)
+
+    def _current(self, item: Item) -> Obj:
+        """The stored object; a custom resource in the version of the request."""
+        if self.served.custom is None or self.served.from_storage is None:
+            return represent.stored(item.raw)
+        return storage.current(self.served, item)
+
+    def _stored(self, obj: Obj, item: Item) -> Obj:
+        """An object as it is stored; one that was not changed stays in the form that it is stored in."""
+        if self.served.custom is None or self.served.from_storage is None:
+            return obj
+        return represent.stored(item.raw) if obj == self._current(item) else storage.to_storage(self.served, obj)
 
     def _admit(self, obj: Obj, namespace: str, name: str) -> None:
         request = AdmissionRequest(
@@ -155,16 +167,18 @@ class Deleter:
         return True, self._remove(obj, item)
 
     def _update(self, obj: Obj, item: Item) -> bytes:
+        stored = self._stored(obj, item)
         if self.options.dry_run:
-            return storage.stored_json(obj)
-        if obj == represent.stored(item.raw):
+            return storage.stored_json(stored)
+        if stored == represent.stored(item.raw):
             return item.raw
-        return storage.put(self.server.store, self.served.key, item.namespace, item.name, obj)
+        return storage.put(self.server.store, self.served.key, item.namespace, item.name, stored)
 
     def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
+        stored = self._stored(obj, item)
         if self.options.dry_run:
-            return self._deleted_answer(storage.stored_json(obj), obj)
-        raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, obj)
+            return self._deleted_answer(storage.stored_json(stored), obj)
+        raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, stored)
         return self._deleted_answer(raw, obj)
 
     def _deleted_answer(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:

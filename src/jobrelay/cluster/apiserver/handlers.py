@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 from jobrelay.cluster.apiserver import (
     body,
+    conversions,
     custom,
     heavy,
     negotiate,
@@ -105,17 +108,16 @@ class ResourceHandlers:
         self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute
     ) -> ApiResponse:
         raw, created = await self.perform(request, served, compute)
-        return self.answer(request, served, raw, out, 201 if created else 200)
+        return await self.answer(request, served, raw, out, 201 if created else 200)
 
     async def delete(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         given = await heavy.read(len(request.body), lambda: options.delete_options(request))
-        deleter = Deleter(self.server, request, served, given)
-        gone, result = deleter.delete(self._namespace(request, served), request.info.name)
+        gone, result = await self._delete(request, served, given, self._namespace(request, served), request.info.name)
         await self.server.store.settled()
         code = 202 if not gone and given.orphan is False else 200
         if isinstance(result, bytes):
-            return self.answer(request, served, result, out, code)
+            return await self.answer(request, served, result, out, code)
         return represent.finish(represent.encode({**result, **({"code": code} if "code" in result else {})}), out, code)
 
     async def deletecollection(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
@@ -125,34 +127,50 @@ class ResourceHandlers:
         selection = select(served, chosen)
         await self.server.store.settled()
         snapshot = self.server.store.snapshot(served.key)
+        shown, selection, snapshot = await reader.shown(served, selection, snapshot, request.info.namespace)
         items, rest = reader.page(snapshot, request.info.namespace, selection, chosen, None)
         version = snapshot.version
-        deleter = Deleter(self.server, request, served, given)
-        deleter.warn()
+        Deleter(self.server, request, served, given).warn()
         for item in items:
-            deleter.delete(item.namespace, item.name)
+            await self._delete(request, served, given, item.namespace, item.name)
         await self.server.store.settled()
         metadata = represent.list_metadata(version, *rest)
-        return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))
+        return represent.answer_list(shown, items, metadata, out, self.server.now(), request.first("includeObject"))
+
+    async def _delete(
+        self, request: ApiRequest, served: ServedResource, given: options.DeleteOptions, namespace: str, name: str
+    ) -> tuple[bool, Obj | bytes]:
+        async def run(server: ServerContext) -> tuple[bool, Obj | bytes]:
+            return Deleter(server, request, served, given).delete(namespace, name)
+
+        return await conversions.attempt(self.server, served, run)
 
     # Shared parts.
 
     async def perform(self, request: ApiRequest, served: ServedResource, compute: heavy.Compute) -> tuple[bytes, bool]:
         """Computes a write, stores it and waits for the commit."""
-        if served.custom is not None and served.custom.rules is not None:
-            written = await self._perform_with_rules(request, served, compute)
+        if served.conversions is None:
+            written = await self._compute(self.server, request, served, compute)
         else:
-            item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
-            size = len(request.body) + (len(item.raw) if item is not None else 0)
-            written = await heavy.perform(self.server, size, compute)
+            run = functools.partial(self._compute, request=request, served=served, compute=compute)
+            written = await conversions.attempt(self.server, served, run)
         await self.server.store.settled()
         return written
 
-    async def _perform_with_rules(
-        self, request: ApiRequest, served: ServedResource, compute: heavy.Compute
+    async def _compute(
+        self, server: ServerContext, request: ApiRequest, served: ServedResource, compute: heavy.Compute
+    ) -> tuple[bytes, bool]:
+        if served.custom is not None and served.custom.rules is not None:
+            return await self._compute_with_rules(server, request, served, compute)
+        item = server.store.get(served.key, self._namespace(request, served), request.info.name)
+        size = len(request.body) + (len(item.raw) if item is not None else 0)
+        return await heavy.perform(server, size, compute)
+
+    async def _compute_with_rules(
+        self, server: ServerContext, request: ApiRequest, served: ServedResource, compute: heavy.Compute
     ) -> tuple[bytes, bool]:
         try:
-            return await heavy.perform_with_rules(self.server, compute)
+            return await heavy.perform_with_rules(server, compute)
         except heavy.Outpaced:
             raise conflict(served.group, served.plural, request.info.name, OPTIMISTIC_LOCK) from None
 
@@ -165,7 +183,10 @@ class ResourceHandlers:
         served.strategy.default(proposed.obj)
         return proposed
 
-    def answer(self, request: ApiRequest, served: ServedResource, raw: bytes, out: Output, code: int) -> ApiResponse:
+    async def answer(
+        self, request: ApiRequest, served: ServedResource, raw: bytes, out: Output, code: int
+    ) -> ApiResponse:
+        served, raw = await conversions.shown_raw(served, raw)
         return represent.answer_object(served, raw, out, self.server.now(), request.first("includeObject"), code)
 
     def _namespace(self, request: ApiRequest, served: ServedResource) -> str:

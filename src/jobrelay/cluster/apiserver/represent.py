@@ -80,10 +80,15 @@ def _object(served: ServedResource, raw: bytes, out: Output, now: dt.datetime, i
         metadata = {"resourceVersion": stored(raw)["metadata"].get("resourceVersion", "")}
         return finish(encode(table(served, [raw], out, now, include, metadata)), out, code)
     if out.transform == "PartialObjectMetadata":
-        return finish(encode(metadata_only(stored(raw), out)), out, code)
+        return finish(encode(metadata_only(partial_object(served, raw), out)), out, code)
     if out.transform:
         raise _wrong_form(served, out, "")
     return finish(whole(served, raw), out, code)
+
+
+def partial_object(served: ServedResource, raw: bytes) -> Obj:
+    """An object of which only the metadata matters; that of built-in kinds is the same in all versions."""
+    return stored(raw if served.custom is None else outgoing(served, raw))
 
 
 def metadata_only(obj: Obj, out: Output) -> Obj:
@@ -129,7 +134,7 @@ def _list(
     if out.transform == "Table":
         return finish(encode(table(served, [item.raw for item in items], out, now, include, metadata)), out)
     if out.transform == "PartialObjectMetadataList":
-        rows = [metadata_only(stored(item.raw), out) for item in items]
+        rows = [metadata_only(partial_object(served, item.raw), out) for item in items]
         version = f"meta.k8s.io/{out.meta_version}"
         listed = rows or None
         body = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": listed}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from jobrelay.apimachinery.times import TimeError, parse_duration
-from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
+from jobrelay.cluster.apiserver import actions, conversions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.context import ServerContext
@@ -26,6 +26,7 @@ from jobrelay.cluster.apiserver.subresources import SubresourceHandler
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
+from jobrelay.kinds.apiextensions.conversion import ConversionError
 from jobrelay.kinds.deprecations import deprecation_warning
 from jobrelay.logs import get_logger
 
@@ -64,6 +65,8 @@ class ApiServer:
                 answer = _refusal(request, await self._settled(request, error))
             except StoreFailure as failure:
                 answer = _refusal(request, _not_written(failure))
+            except ConversionError as error:
+                answer = _refusal(request, errors.unknown(str(error)))
             except RecursionError:
                 answer = _refusal(request, errors.bad_request("the body is nested too deeply"))
             except Exception:  # the boundary of a request: nothing may take the server down
@@ -110,6 +113,7 @@ class ApiServer:
             request.warn(warning)
         if served.custom is not None:
             custom.check_route(request, served)
+            served = conversions.for_request(served, info.verb)
         if info.subresource:
             return await self.subresources.answer(request, served)
         if served.plural == "bindings" and not served.group and info.verb == "create" and info.namespace:

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import errors, negotiate, reader, represent
+from jobrelay.cluster.apiserver import conversions, errors, negotiate, reader, represent
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.convertedchanges import ConvertedChanges
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -98,7 +99,7 @@ class Watches:
 
     def close_resource(self, served: ServedResource) -> None:
         """Ends the watches of a resource that is no longer served."""
-        for watch in [w for w in self.open if w.served is served]:
+        for watch in [w for w in self.open if (w.served.key, w.served.version) == (served.key, served.version)]:
             watch.finish()
 
 
@@ -118,6 +119,7 @@ class _Watch:
         self._unsubscribe: Callable[[], None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._columns_sent = False
+        self._changes: ConvertedChanges | None = None
 
     @property
     def scope(self) -> str:
@@ -128,11 +130,26 @@ class _Watch:
 
     def prepare(self, initial: list[bytes], version: int, replay: list[Change]) -> None:
         """Subscribes to the store's changes, right after the state that `initial` and `replay` describe."""
-        self._pending = initial
-        self.version = self._after = version
+        self._begin(initial, version)
         for change in replay:
             self._take(change)
         self._unsubscribe = self.server.store.subscribe(self.served.key, self._changed)
+
+    def prepare_converted(self, initial: list[bytes], version: int, changes: ConvertedChanges) -> None:
+        """As `prepare`, with changes whose objects a webhook converts first."""
+        self._begin(initial, version)
+        self._changes = changes
+        changes.start(self._changed, self._fail)
+        self._unsubscribe = changes.stop
+
+    def _begin(self, initial: list[bytes], version: int) -> None:
+        self._pending = initial
+        self.version = self._after = version
+
+    def _fail(self, error: errors.ApiError) -> None:
+        """Ends the stream with an error."""
+        self._pending.append(error_frame(error))
+        self.finish()
 
     def start(self, sink: Sink) -> None:
         self._sink = sink
@@ -194,7 +211,7 @@ class _Watch:
 
     def _body(self, item: Item) -> bytes:
         if self.out.transform == "PartialObjectMetadata":
-            return represent.encode(represent.metadata_only(represent.stored(item.raw), self.out))
+            return represent.encode(represent.metadata_only(represent.partial_object(self.served, item.raw), self.out))
         return represent.whole(self.served, item.raw)
 
     def _table(self, item: Item) -> bytes:
@@ -220,7 +237,8 @@ class _Watch:
         return frame("BOOKMARK", represent.encode({**self.served.blank, "metadata": metadata}))
 
     def _bookmark_later(self) -> None:
-        if self.server.store.committed >= self._after:
+        late = self._changes is not None and self._changes.waiting
+        if self.server.store.committed >= self._after and not late:
             self.version = max(self.version, self.server.store.committed)
             self._pending.append(self.bookmark(self.version))
             self._flush()
@@ -265,13 +283,17 @@ async def watch(
     if len(watches.open) >= MAX_WATCHES:
         raise errors.too_many_requests("too many watches, please try again later", 1)
     version = reader.checked_version(options.version)
+    shown, selection = (served, selection) if served.conversions is None else _without_conversions(served, selection)
     made = _Watch(
-        watches, server, served, selection, request.info.namespace, out, request.first("includeObject"), options
+        watches, server, shown, selection, request.info.namespace, out, request.first("includeObject"), options
     )
     try:
         if options.send_initial_events:
             await reader.wait_for_version(server, version)
-        _place(made, version)
+        if served.conversions is None:
+            _place(made, version)
+        else:
+            await _place_converted(made, served, version)
     except VersionTooOld as error:
         return ApiResponse(200, stream=_RefusedWatch(errors.expired(str(error))))
     except errors.ApiError as error:
@@ -280,17 +302,48 @@ async def watch(
 
 
 def _place(made: _Watch, version: int) -> None:
-    store, key, options = made.server.store, made.served.key, made.options
-    if options.send_initial_events or (version == 0 and options.send_initial_events is None):
+    store, key = made.server.store, made.served.key
+    if _wants_state(made.options, version):
         snapshot = store.snapshot(key, store.committed)
-        items = [item for item in snapshot.walk(made.namespace) if made.selection.matches(item)]
-        initial = [made.initial(item) for item in items]
-        if options.bookmarks:
-            initial.append(made.bookmark(snapshot.version, _INITIAL_END))
-        made.prepare(initial, snapshot.version, [])
+        made.prepare(_state(made, snapshot.walk(made.namespace), snapshot.version), snapshot.version, [])
         return
     start = version or store.committed
     made.prepare([], start, store.since(key, start) if start < store.committed else [])
+
+
+async def _place_converted(made: _Watch, served: ServedResource, version: int) -> None:
+    """As `_place`, for a resource with a conversion webhook. Changes are collected while the state is converted."""
+    store, key, initial = made.server.store, made.served.key, list[bytes]()
+    start = version or store.committed
+    if _wants_state(made.options, version):
+        snapshot = store.snapshot(key, store.committed)
+        changes, start = ConvertedChanges(store, served, []), snapshot.version
+        try:
+            items = await conversions.shown(served, list(snapshot.walk(made.namespace)))
+        except errors.ApiError:
+            changes.stop()
+            raise
+        initial = _state(made, items, start)
+    else:
+        changes = ConvertedChanges(store, served, store.since(key, start) if start < store.committed else [])
+    made.prepare_converted(initial, start, changes)
+
+
+def _wants_state(options: ListOptions, version: int) -> bool:
+    return bool(options.send_initial_events or (version == 0 and options.send_initial_events is None))
+
+
+def _state(made: _Watch, items: Iterable[Item], version: int) -> list[bytes]:
+    """The events that tell the state of the moment at which a watch begins."""
+    initial = [made.initial(item) for item in items if made.selection.matches(item)]
+    if made.options.bookmarks:
+        initial.append(made.bookmark(version, _INITIAL_END))
+    return initial
+
+
+def _without_conversions(served: ServedResource, selection: Selection) -> tuple[ServedResource, Selection]:
+    shown = served.webhook.unbound(served) if served.webhook is not None else served
+    return shown, selection.of(shown)
 
 
 class _RefusedWatch:

@@ -37,6 +37,7 @@ _REGISTRY_PATHS: Final = {
     "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
     "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
 }  # fmt: skip
+_TYPE: Final = ("kind", "apiVersion")
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 Propose = Callable[[Obj | None], ProposedObject]  # the new object, made of the stored one (None: there is none)
 
@@ -138,7 +139,7 @@ def _insert(write: WriteRequest, obj: Obj) -> bytes:
 
 
 def _put(write: WriteRequest, name: str, obj: Obj) -> bytes:
-    obj = _to_storage(write.served, obj)
+    obj = storage.to_storage(write.served, obj)
     if write.options.dry_run:
         return storage.stored_json(obj)
     return storage.put(write.server.store, write.served.key, write.namespace, name, obj)
@@ -168,7 +169,7 @@ def update(
         if uid:
             raise _uid_conflict(write, name, uid, "")
         return _create_by_update(write, name, propose(None)), True
-    old = _current(served, item)
+    old = storage.current(served, item)
     if uid and uid != old["metadata"]["uid"]:
         raise _uid_conflict(write, name, uid, old["metadata"]["uid"])
     new = own_fields(write, old, propose(old))
@@ -183,7 +184,7 @@ def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_la
     if _is_finalized(new):
         return _remove(write, item, new)
     settled = not labelled_late and new["metadata"]["uid"] not in write.server.labelled_late
-    if new == old and settled:
+    if new == old and settled and _is_stored_so(write.served, item, new):
         return item.raw
     _remember(write, new, labelled_late=labelled_late)
     if write.options.dry_run:
@@ -195,22 +196,19 @@ def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_la
 
 def _remove(write: WriteRequest, item: Item, new: Obj) -> bytes:
     """An update took the last finalizer of an object that was being deleted: it is removed now, in its stored state."""
+    shown = storage.stored_json(storage.to_storage(write.served, new))
     if not write.options.dry_run:
         last = represent.stored(item.raw)
         storage.remove(write.server.store, write.served.key, item.namespace, item.name, last)
-    return storage.stored_json(_to_storage(write.served, new))
+    return shown
 
 
-def _current(served: ServedResource, item: Item) -> Obj:
-    """A stored object in the version of the request."""
-    old = represent.stored(item.raw)
-    if served.from_storage is not None:
-        old = served.from_storage(old)
-    return {"kind": served.kind, "apiVersion": served.api_version, **old}
-
-
-def _to_storage(served: ServedResource, obj: Obj) -> Obj:
-    return obj if served.to_storage is None else served.to_storage(obj)
+def _is_stored_so(served: ServedResource, item: Item, obj: Obj) -> bool:
+    """Whether an object is stored just as it would be now: custom resources may be in an older form."""
+    if served.custom is None or served.from_storage is None:
+        return True
+    stored = storage.to_storage(served, obj)
+    return {key: part for key, part in stored.items() if key not in _TYPE} == represent.stored(item.raw)
 
 
 def _is_finalized(new: Obj) -> bool:

@@ -26,6 +26,7 @@ from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, update
 from jobrelay.cluster.controllers.internal import internal_request
 from jobrelay.cluster.store import Change, Item
+from jobrelay.kinds.apiextensions.conversion import stored_version
 from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
 
@@ -229,4 +230,10 @@ class GarbageCollector:
         update(write, ref.name, propose)
 
     def _served(self, ref: Ref) -> ServedResource | None:
-        return next((s for s in self._services.resources if s.key == ref.resource and s.from_storage is None), None)
+        """The resource of an object, as it is stored: only its metadata is changed, so that nothing is converted."""
+        found = [s for s in self._services.resources if s.key == ref.resource]
+        if not found or found[0].custom is None:
+            return next((s for s in found if s.from_storage is None), None)
+        item = self._store.get(*ref)
+        version = stored_version(represent.stored(item.raw), found[0].storage_version) if item is not None else ""
+        return next((s for s in found if s.version == version), found[0]).unconverted

@@ -95,11 +95,11 @@ class NamespaceController:
         self._finalize(name)
 
     def _namespaced(self) -> list[ServedResource]:
-        """The namespaced resources, each in one version."""
+        """The namespaced resources, each in one version, and custom ones as they are stored."""
         found = {
             served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs
         }
-        return list(found.values())
+        return [served.unconverted if served.custom is not None else served for served in found.values()]
 
     def _delete_all(self, name: str, served: ServedResource) -> int:
         """Deletes all objects of a resource; returns how many are left."""
