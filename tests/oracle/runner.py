@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from . import program
 from .endpoint import Endpoint, RawAnswer
 from .model import Scenario, Step, encoded, rendered
 from .normalise import Normaliser, without_order
@@ -45,7 +46,10 @@ async def play(scenario: Scenario, server: Endpoint, run: str) -> list[Answer]:
     """Runs all steps in order in a fresh namespace; what was made is deleted afterwards, also on errors."""
     namespace = f"cmp-{run}"
     values = {"ns": namespace, "run": run}
-    normaliser = Normaliser({namespace: "NS", run: "RUN"}, "\n".join(step.text() for step in scenario.steps))
+    text = "\n".join(step.text() for step in scenario.steps)
+    if program.mentions(text):
+        values |= program.values()
+    normaliser = Normaliser({namespace: "NS", run: "RUN"}, text)
     try:
         await _make_namespace(server, namespace)
         answers = []

@@ -265,8 +265,7 @@ FAILURES: list[tuple[Callable[[Obj], Any], str]] = [
     (respond(convertedObjects=[]), f"{SHOWN} returned 0 objects, expected 1"),
     (
         lambda review: {**review, "apiVersion": "apiextensions.k8s.io/v1beta1"},
-        f"{SHOWN} failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got "
-        "apiextensions.k8s.io/v1beta1, Kind=ConversionReview",
+        f"{SHOWN} failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion",
     ),
     (
         objects(lambda obj: {**obj, "apiVersion": f"{GROUP}/v2"}),

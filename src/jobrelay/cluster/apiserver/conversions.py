@@ -21,7 +21,7 @@ import msgspec
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.outbound import Outbound, OutboundError, Target
+from jobrelay.cluster.apiserver.outbound import Outbound, OutboundAnswer, OutboundError, Target
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.apiextensions import conversion
@@ -72,7 +72,8 @@ class ConversionWebhook:
         """Objects in another version, by one call; raises ApiError."""
         try:
             review = conversion.review(objects, api_version, self._uid(), self._understood)
-            found = conversion.converted(review, await self._call(review, objects[0]))
+            answer = await self._call(review, objects[0])
+            found = conversion.converted(review, answer.body, answer.headers.get("Content-Type", ""))
         except ConversionError as error:
             raise errors.unknown(str(error)) from None
         for before, after in zip(objects, found, strict=True):
@@ -88,16 +89,19 @@ class ConversionWebhook:
             call.add_done_callback(lambda _: self._calls.pop(key, None))
         return await asyncio.shield(call)
 
-    async def _call(self, review: Obj, first: Obj) -> bytes:
+    async def _call(self, review: Obj, first: Obj) -> OutboundAnswer:
         try:
             answer = await self._outbound.send(
-                self._target, represent.encode(review), seconds=_SECONDS, query=f"timeout={_SECONDS:.0f}s"
+                self._target,
+                msgspec.json.encode(review, order="sorted"),
+                seconds=_SECONDS,
+                query=f"timeout={_SECONDS:.0f}s",
             )
         except OutboundError as error:
             raise ConversionError(f"conversion webhook for {conversion.gvk(first)} failed: {error}") from None
-        if why := refusal(answer.status, answer.body):
+        if why := _refusal(answer):
             raise ConversionError(f"conversion webhook for {conversion.gvk(first)} failed: {why}")
-        return answer.body
+        return answer
 
     def _keep(self, key: _Key, obj: Obj) -> None:
         if key not in self._made:
@@ -121,10 +125,12 @@ _REFUSALS: Final = {
 }
 
 
-def refusal(status: int, body: bytes) -> str:
+def _refusal(answer: OutboundAnswer) -> str:
     """Why an answer is an error, in the words of Kubernetes' client; empty when it is none."""
+    status, body = answer.status, answer.body
     if 200 <= status <= 206:
-        return "" if body else f"0-length response with status code: {status} and content type: "
+        media = answer.headers.get("Content-Type", "")
+        return "" if body else f"0-length response with status code: {status} and content type: {media}"
     text = body.decode("utf-8", "replace").strip()
     try:
         found = msgspec.json.decode(body)

@@ -8,12 +8,11 @@ write and none sees.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
-from jobrelay.apimachinery import field, gojson
+from jobrelay.apimachinery import field, gojson, yaml
 from jobrelay.apimachinery.field import Path, go_quote
 from jobrelay.apimachinery.meta import validate_annotations, validate_labels
 from jobrelay.kinds.apiextensions.objects import CustomDecodeError, plain_numbers, type_problem
@@ -21,6 +20,7 @@ from jobrelay.kinds.strategy import Obj
 
 _STORED_AS: Final = "storedAs"
 _GROUP: Final = "apiextensions.k8s.io"
+_KIND: Final = "ConversionReview"
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _GO_TYPES: Final = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool", int: "int64"}
 
@@ -60,19 +60,19 @@ def review(objects: Sequence[Obj], api_version: str, uid: str, understood: Seque
     if version is None:
         raise ConversionError("no supported conversion review versions")
     return {
-        "kind": "ConversionReview",
+        "kind": _KIND,
         "apiVersion": f"{_GROUP}/{version}",
         "request": {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)},
         "response": {"uid": "", "convertedObjects": None, "result": {"metadata": {}}},
     }
 
 
-def converted(sent: Obj, body: bytes) -> list[Obj]:
+def converted(sent: Obj, body: bytes, media: str) -> list[Obj]:
     """The objects in a webhook's answer to a review, checked; raises ConversionError."""
     objects, wanted = sent["request"]["objects"], sent["request"]["desiredAPIVersion"]
     shown = f"conversion webhook for {gvk(objects[0])}"
     try:
-        found = _objects(sent, body)
+        found = _objects(sent, body, media)
     except ConversionError as error:
         raise ConversionError(f"{shown} failed: {error}") from None
     if len(found) != len(objects):
@@ -80,17 +80,11 @@ def converted(sent: Obj, body: bytes) -> list[Obj]:
     return [_checked(before, after, wanted) for before, after in zip(objects, found, strict=True)]
 
 
-def _objects(sent: Obj, body: bytes) -> list[Any]:
-    try:
-        answer = plain_numbers(gojson.loads(body))
-    except gojson.JsonError as error:
-        raise ConversionError(f"couldn't get version/kind; json parse error: {error}") from None
-    except CustomDecodeError as error:
-        raise ConversionError(str(error)) from None
+def _objects(sent: Obj, body: bytes, media: str) -> list[Any]:
+    answer = _answer(body, media)
     if problem := type_problem(answer, body):
         raise ConversionError(problem)
-    if sent["apiVersion"] == f"{_GROUP}/v1":
-        _check_type(answer)
+    _check_type(sent["apiVersion"], answer, body)
     response = answer.get("response")
     if not isinstance(response, dict):
         raise ConversionError("no response provided")
@@ -104,11 +98,29 @@ def _objects(sent: Obj, body: bytes) -> list[Any]:
     return response.get("convertedObjects") or []
 
 
-def _check_type(answer: Obj) -> None:
-    wanted = f"{_GROUP}/v1, Kind=ConversionReview"
-    given = f"{answer.get('apiVersion') or '/'}, Kind={answer['kind']}"
+def _answer(body: bytes, media: str) -> Any:
+    """The value of a body: JSON, or anything that YAML can be where the webhook does not say that it is JSON."""
+    try:
+        if media.partition(";")[0].strip() != "application/json":
+            return plain_numbers(yaml.load(body, []))
+        return plain_numbers(gojson.loads(body))
+    except gojson.JsonError as error:
+        raise ConversionError(f"couldn't get version/kind; json parse error: {error}") from None
+    except (CustomDecodeError, yaml.YamlError) as error:
+        raise ConversionError(str(error)) from None
+
+
+def _check_type(wanted: str, answer: Obj, body: bytes) -> None:
+    given, kind = answer.get("apiVersion") or "", answer["kind"]
+    if not given:
+        raise ConversionError(f"Object 'apiVersion' is missing in '{body.decode('utf-8', 'replace')}'")
+    if kind != _KIND or given not in [f"{_GROUP}/{version}" for version in _REVIEW_VERSIONS]:
+        raise ConversionError(
+            f'no kind "{kind}" is registered for version "{given}" in scheme "pkg/runtime/scheme.go:111"'
+        )
     if given != wanted:
-        raise ConversionError(f"expected webhook response of {wanted}, got {given}")
+        one, other = (version.rpartition("/")[2] for version in (given, wanted))
+        raise ConversionError(f"converting ({one}.{_KIND}) to ({other}.{_KIND}): unknown conversion")
 
 
 def _checked(before: Obj, after: Any, wanted: str) -> Obj:
@@ -167,7 +179,8 @@ def _check_names(key: str, given: dict[str, str]) -> None:
 
 
 def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    """JSON as Go's programs write it."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def _go_type(value: Any) -> str:

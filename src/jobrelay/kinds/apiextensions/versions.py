@@ -49,7 +49,14 @@ class VersionForm:
         pruning.default(made, written.node)
         if written.version == self.kind.version:
             return made
-        return _pruned(self.convert(made, self.kind.api_version), self.kind)
+        return _pruned(self._converted(made), self.kind)
+
+    def _converted(self, obj: Obj) -> Obj:
+        """The conversion of a stored object, which has no resourceVersion yet."""
+        metadata = dict(obj["metadata"])
+        version = metadata.pop("resourceVersion", None)
+        made = self.convert({**obj, "metadata": metadata}, self.kind.api_version)
+        return {**made, "metadata": {**made["metadata"], "resourceVersion": version}} if version else made
 
     def write(self, obj: Obj) -> Obj:
         """An object of this version as it is stored."""
