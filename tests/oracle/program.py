@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(code, {"kind": "Echo", "apiVersion": f"{GROUP}/v1", "metadata": {}, "echo": echo})
 
     def _answer(self, code: int, body: Any) -> None:
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        raw = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
         self.send_response(code)
         self.send_header("Content-Type", "application/json" if not isinstance(body, bytes) else "text/plain")
         self.send_header("Content-Length", str(len(raw)))

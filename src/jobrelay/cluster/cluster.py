@@ -28,7 +28,7 @@ from jobrelay.cluster.apiserver.represent import stored
 from jobrelay.cluster.apiserver.request import ANONYMOUS, UserInfo
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
-from jobrelay.cluster.bootstrap import bootstrap
+from jobrelay.cluster.bootstrap import FRONT_PROXY, bootstrap, publish_authentication
 from jobrelay.cluster.controllers.catalog import select_controllers
 from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
@@ -41,6 +41,7 @@ from jobrelay.cluster.ports import HOST, listen, listen_on_stable_port
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kube import Client, Clock
 from jobrelay.kube.clock import SystemClock
+from jobrelay.kube.credentials import Certificate
 
 ADMIN: Final = UserInfo("kubernetes-admin", ("system:masters",))
 CONTROLLERS: Final = UserInfo("system:kube-controller-manager", ("system:masters",))
@@ -137,6 +138,7 @@ class Cluster:
         assert self._store_controllers is not None
         self._store_controllers.start()
         self._plane.start()
+        api.availability.start()
         self._publish(authority)
 
     def _listen(self) -> socket.socket:
@@ -164,7 +166,7 @@ class Cluster:
             self._store, ResourceTable(), now=now, nodes=nodes, collectors=list(self._plane.collectors)
         )
         bootstrap(services, int(address.rpartition(":")[2]))
-        api = ApiServer(services, self._access(services), address)
+        api = ApiServer(services, self._access(services), address, self._front_proxy(services, authority))
         await self._store.settled()
         self._store_controllers = StoreControllers(services, authority.pair.certificate, self._controllers)
         return api
@@ -184,11 +186,11 @@ class Cluster:
             await self._plane.stop()
             self._plane = None
         api, self._api = self._api, None
+        if api is not None:
+            await api.close()
         if self._http is not None:
             await self._http.stop()
             self._http = None
-        if api is not None:
-            await api.server.outbound.close()
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -212,6 +214,15 @@ class Cluster:
             return stored(item.raw) if item is not None else None
 
         return Access(services.authorizer, Tokens(signing.key, lookup, services.now, services.uid))
+
+    def _front_proxy(self, services: ServerContext, authority: Authority) -> Certificate:
+        """The certificate that aggregated API servers know this one by; they read of it in a ConfigMap."""
+        front = Authority(
+            self._files.pair("front-proxy-ca", lambda: make_authority(f"jobrelay-{self.name}-front-proxy"))
+        )
+        pair = self._files.pair("front-proxy-client", lambda: front.client(FRONT_PROXY, ()))
+        publish_authentication(services, authority.pair.certificate, front.pair.certificate)
+        return Certificate(pair.certificate, pair.key)
 
     def _tls(self, authority: Authority) -> ssl.SSLContext:
         self._files.pair("apiserver", lambda: authority.server(_NAMES))

@@ -175,6 +175,10 @@ class ResourceTable:
             self.groups.pop(group, None)
         self.changed += 1
 
+    def touch(self) -> None:
+        """Something else that is served was changed."""
+        self.changed += 1
+
     def get(self, group: str, version: str, plural: str) -> ServedResource | None:
         return self._by_path.get((group, version, plural))
 
