@@ -20,7 +20,8 @@ from jobrelay.cluster.pki import Authority, make_authority
 
 Obj = dict[str, Any]
 HOSTS = ("127.0.0.1", "localhost", "*.default.svc")
-GROUP = "aggregated.example"
+SUFFIX = ".aggregated.example"
+"""What the groups end with that it serves: all that are asked for."""
 
 
 def mentions(text: str) -> bool:
@@ -67,10 +68,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _aggregated(self, body: bytes) -> None:
         path = self.path.partition("?")[0]
-        if path == f"/apis/{GROUP}/v1":
-            self._answer(200, _RESOURCES)
+        group, _, rest = path.removeprefix("/apis/").partition("/")
+        if rest == "v1":
+            self._answer(200, _resources(group))
             return
-        if not path.startswith(f"/apis/{GROUP}/v1/"):
+        if not group.endswith(SUFFIX) or not rest.startswith("v1/"):
             self._answer(404, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404})
             return
         seen = {
@@ -79,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         }  # fmt: skip
         echo = {"method": self.command, "target": self.path, "headers": seen, "body": body.decode()}
         code = int(path.rpartition("/code-")[2]) if "/code-" in path else 200
-        self._answer(code, {"kind": "Echo", "apiVersion": f"{GROUP}/v1", "metadata": {}, "echo": echo})
+        self._answer(code, {"kind": "Echo", "apiVersion": f"{group}/v1", "metadata": {}, "echo": echo})
 
     def _answer(self, code: int, body: Any) -> None:
         raw = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
@@ -93,15 +95,12 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
 
-_RESOURCES = {
-    "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1",
-    "resources": [
-        {
-            "name": "echoes", "singularName": "echo", "namespaced": True, "kind": "Echo", "shortNames": ["ec"],
-            "verbs": ["create", "get", "list"],
-        }
-    ],
-}  # fmt: skip
+def _resources(group: str) -> Obj:
+    echoes = {
+        "name": "echoes", "singularName": "echo", "namespaced": True, "kind": "Echo", "shortNames": ["ec"],
+        "verbs": ["create", "get", "list"],
+    }  # fmt: skip
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/v1", "resources": [echoes]}
 
 
 # Conversion reviews. The path says what is wrong with the answer.

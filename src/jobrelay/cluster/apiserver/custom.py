@@ -82,11 +82,11 @@ def check_route(request: ApiRequest, served: ServedResource) -> None:
         raise errors.method_not_supported(served.group, served.plural, info.verb)
 
 
-def served_versions(server: ServerContext, crd: Obj) -> list[ServedResource]:
-    """The resources that a CRD adds."""
+def served_versions(crd: Obj, webhook: ConversionWebhook | None = None) -> list[ServedResource]:
+    """The resources that a CRD adds; `webhook` converts between its versions."""
     spec, names = crd["spec"], crd["spec"]["names"]
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
-    webhook, made = _webhook(server, spec), []
+    made = []
     for version in spec["versions"]:
         if not version.get("served"):
             continue
@@ -103,7 +103,8 @@ def served_versions(server: ServerContext, crd: Obj) -> list[ServedResource]:
     return made
 
 
-def _webhook(server: ServerContext, spec: Obj) -> ConversionWebhook | None:
+def conversion_webhook(server: ServerContext, spec: Obj) -> ConversionWebhook | None:
+    """What converts between the versions of a CRD, if a webhook does."""
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") != "Webhook" or len(spec["versions"]) == 1:
         return None

@@ -116,7 +116,9 @@ class Discovery:
         if len(parts) == 2:
             found = {"kind": "APIGroup", "apiVersion": "v1", **self.group(group)}
             return represent.finish(represent.encode(found), out)
-        if parts[2] not in self._resources.groups.get(group, ()):
+        if group not in self._resources.groups:
+            raise errors.page_not_found()
+        if parts[2] not in self._resources.groups[group]:
             raise errors.no_such_resource()
         return represent.finish(represent.encode(self.resource_list(group, parts[2])), out)
 
