@@ -38,6 +38,7 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.cluster.pki import Authority, make_authority
 from jobrelay.cluster.plane import ControlPlane, StoreControllers
 from jobrelay.cluster.ports import HOST, listen, listen_on_stable_port
+from jobrelay.cluster.serving import ServingFiles
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kube import Client, Clock
 from jobrelay.kube.clock import SystemClock
@@ -54,7 +55,8 @@ class Cluster:
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` stores no objects on disk.
     `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or a list of names as
     in kube-controller-manager. `nodes` describes the nodes; without it pods stay pending. `clock` is the cluster's
-    time: with a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
+    time: with a `FakeClock` hours pass in moments. `serving` are certificates and users of others to serve by. Raises
+    ClusterError when it cannot start.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Cluster:
         controllers: str = "all",
         nodes: NodeSettings | None = None,
         clock: Clock | None = None,
+        serving: ServingFiles | None = None,
     ) -> None:
         if problems := is_dns1123_label(name):
             raise ValueError(f"cluster name {name!r}: {problems[0]}")
@@ -85,6 +88,7 @@ class Cluster:
         self._controllers = select_controllers(controllers)
         self._nodes = nodes or NodeSettings(runtime="none")
         self._clock = clock or SystemClock()
+        self._serving = serving
 
     @property
     def api(self) -> ApiServer:
@@ -213,7 +217,8 @@ class Cluster:
             item = services.store.get(key, namespace, name)
             return stored(item.raw) if item is not None else None
 
-        return Access(services.authorizer, Tokens(signing.key, lookup, services.now, services.uid))
+        users = self._serving.users() if self._serving is not None else None
+        return Access(services.authorizer, Tokens(signing.key, lookup, services.now, services.uid), users)
 
     def _front_proxy(self, services: ServerContext, authority: Authority) -> Certificate:
         """The certificate that aggregated API servers know this one by; they read of it in a ConfigMap."""
@@ -227,8 +232,13 @@ class Cluster:
     def _tls(self, authority: Authority) -> ssl.SSLContext:
         self._files.pair("apiserver", lambda: authority.server(_NAMES))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self._files.pki / "apiserver.crt", self._files.pki / "apiserver.key")
         context.load_verify_locations(cadata=authority.pair.certificate.decode())
+        if self._serving is None:
+            context.load_cert_chain(self._files.pki / "apiserver.crt", self._files.pki / "apiserver.key")
+        else:
+            context.load_cert_chain(self._serving.certificate, self._serving.key)
+            if self._serving.client_ca is not None:
+                context.load_verify_locations(cafile=self._serving.client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])

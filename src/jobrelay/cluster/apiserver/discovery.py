@@ -92,7 +92,7 @@ class Discovery:
         return {"metadata": {"name": group} if group else {}, "versions": versions}
 
     def _remote_version(self, api: RemoteApi) -> Obj:
-        listed = _aggregated_entries(self.remote.resources.get((api.group, api.version), []), api)
+        listed = _aggregated_entries(self.remote.resources.get((api.group, api.version), []))
         found: Obj = {"version": api.version}
         if listed:
             found["resources"] = listed
@@ -193,14 +193,13 @@ def _aggregated(served: ServedResource) -> Obj:
     return entry
 
 
-def _aggregated_entries(listed: list[Obj], api: RemoteApi) -> list[Obj]:
+def _aggregated_entries(listed: list[Obj]) -> list[Obj]:
     """The entries of an APIResourceList in their aggregated form: subresources are inside their resources."""
     found: dict[str, Obj] = {}
     for entry in listed:
         name, _, subresource = str(entry.get("name", "")).partition("/")
         kind = {
-            "group": entry.get("group") or api.group, "version": entry.get("version") or api.version,
-            "kind": entry.get("kind", ""),
+            "group": entry.get("group", ""), "version": entry.get("version", ""), "kind": entry.get("kind", ""),
         }  # fmt: skip
         if subresource:
             parent = found.setdefault(name, {"resource": name})
