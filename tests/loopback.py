@@ -24,8 +24,9 @@ def authority() -> Authority:
 
 
 @functools.cache
-def server_context() -> ssl.SSLContext:
-    pair = authority().server(HOSTS)
+def server_context(*hosts: str) -> ssl.SSLContext:
+    """The context of a server that is known by the usual names and these."""
+    pair = authority().server((*HOSTS, *hosts))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "pair.pem"

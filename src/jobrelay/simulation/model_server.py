@@ -20,6 +20,7 @@ import msgspec
 from jobrelay.cluster.apiserver import body, errors, patching, represent, storage, writes
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import at_once
 from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest, UserInfo, received
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
@@ -119,7 +120,7 @@ class ModelServer:
         write = WriteRequest(self._context, asked, route.served, options, route.subresource)
         match request.method:
             case "POST":
-                return writes.create(write, _read(asked, route.served)), True
+                return at_once(writes.create(write, _read(asked, route.served))), True
             case "PUT":
                 return self._update(write, route, _read(asked, route.served))
             case _:
@@ -129,7 +130,7 @@ class ModelServer:
         metadata = proposed.obj["metadata"]
         ensure_namespace(metadata, route.namespace)
         check_name(proposed.obj, route.name)
-        return writes.update(write, route.name, lambda _: proposed, uid=metadata.get("uid", ""))
+        return at_once(writes.update(write, route.name, lambda _: proposed, uid=metadata.get("uid", "")))
 
     def _patch(self, write: WriteRequest, route: Route) -> tuple[bytes, bool]:
         media = write.request.header("content-type")
@@ -140,7 +141,7 @@ class ModelServer:
         def propose(old: Obj | None) -> ProposedObject:
             return patch.propose(old)._replace(tracked=True)
 
-        return writes.update(patch, route.name, propose)
+        return at_once(writes.update(patch, route.name, propose))
 
     def _renew(self, route: Route, request: Request) -> bytes | None:
         """Store a Lease in which nothing but its spec is changed, at its version; None if this is not all."""

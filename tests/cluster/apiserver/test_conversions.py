@@ -326,3 +326,39 @@ async def test_a_webhook_that_cannot_be_reached(server: Server) -> None:
         f"conversion webhook for {GROUP}/v1, Kind=Widget failed: "
         f'Post "https://{address}/convert?timeout=30s": dial tcp {address}: connect: connection refused',
     )
+
+
+class Admission:
+    """A validating webhook that allows everything; `seen` are the objects that it was asked about."""
+
+    def __init__(self) -> None:
+        self.seen: list[Obj] = []
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        review = await request.json()
+        self.seen.append(review["request"]["object"])
+        return web.json_response({**review, "response": {"uid": review["request"]["uid"], "allowed": True}})
+
+
+def validating(client: Obj, version: str) -> Obj:
+    rule = {"operations": ["CREATE"], "apiGroups": [GROUP], "apiVersions": [version], "resources": ["widgets"]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "hook"},
+        "webhooks": [
+            {
+                "name": "hook.x.example", "clientConfig": client, "rules": [rule], "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "spec"), [("v1", {"size": 1}), ("v2", {"width": 1})])
+async def test_admission_sees_the_version_that_it_asks_for_once(converting: Server, version: str, spec: Obj) -> None:
+    admission = Admission()
+    async with LoopbackServer(admission.answer) as hook:
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        await converting.ok("POST", path, validating(hook.client_config(), version))
+        await converting.ok("POST", V1, widget(size=1))
+    assert [obj["spec"] for obj in admission.seen] == [spec]

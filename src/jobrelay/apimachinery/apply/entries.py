@@ -95,6 +95,11 @@ def read(entries: Wire | None, *, trusted: bool) -> Managers:
     return found
 
 
+def check_managed_fields(entries: Wire | None) -> None:
+    """Refuses managedFields that could not be read; raises ManagedFieldsError."""
+    read(entries, trusted=False)
+
+
 def _check(index: int, raw: dict[str, Any]) -> None:
     if raw.get("operation") not in ("Apply", "Update"):
         raise ManagedFieldsError("operation must be `Apply` or `Update`")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jobrelay.apimachinery.cel import kubernetes, standard, texts, types
+from jobrelay.apimachinery.cel import authorization, kubernetes, standard, texts, types
 from jobrelay.apimachinery.cel.format import clause_count
 from jobrelay.apimachinery.cel.functions import FUNCTIONS, Overload
 from jobrelay.apimachinery.cel.syntax import (
@@ -33,6 +33,7 @@ from jobrelay.apimachinery.cel.values import CelError, Uint
 
 standard.declare_functions()
 texts.declare_functions()
+authorization.declare_functions()
 kubernetes.declare_functions()
 
 _LITERAL_ARGUMENTS: Final[dict[str, Callable[[str], Any]]] = {

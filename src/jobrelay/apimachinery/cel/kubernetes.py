@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from jobrelay.apimachinery import formats, names, quantity
 from jobrelay.apimachinery.cel.functions import declare
-from jobrelay.apimachinery.cel.values import INT_MAX, INT_MIN, CelError, CelOptional, Opaque, no_overload
+from jobrelay.apimachinery.cel.values import INT_MAX, INT_MIN, CelError, CelOptional, Opaque
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.apimachinery.goint import read_int
 
@@ -273,31 +273,7 @@ def _declare_semver() -> None:
         declare(name, "kubernetes.Semver.() int", lambda version, at=at: version.value[0][at])
 
 
-def _declare_authorizer() -> None:
-    """Known to the checker only: rules of custom resources have no `authorizer` to call them on."""
-
-    def unavailable(*args: Any) -> Any:
-        raise no_overload("authorizer", *args)
-
-    prefix = "kubernetes.authorization."
-    for name, target, params, result in (
-        ("path", "Authorizer", "string", "PathCheck"), ("group", "Authorizer", "string", "GroupCheck"),
-        ("serviceAccount", "Authorizer", "string, string", "Authorizer"),
-        ("resource", "GroupCheck", "string", "ResourceCheck"),
-        ("subresource", "ResourceCheck", "string", "ResourceCheck"),
-        ("namespace", "ResourceCheck", "string", "ResourceCheck"),
-        ("name", "ResourceCheck", "string", "ResourceCheck"),
-        ("fieldSelector", "ResourceCheck", "string", "ResourceCheck"),
-        ("labelSelector", "ResourceCheck", "string", "ResourceCheck"), ("check", "PathCheck", "string", "Decision"),
-        ("check", "ResourceCheck", "string", "Decision"),
-    ):  # fmt: skip
-        declare(name, f"{prefix}{target}.({params}) {prefix}{result}", unavailable)
-    for name, result in (("allowed", "bool"), ("reason", "string"), ("errored", "bool"), ("error", "string")):
-        declare(name, f"{prefix}Decision.() {result}", unavailable)
-
-
 def declare_functions() -> None:
-    _declare_authorizer()
     _declare_quantity()
     _declare_addresses()
     _declare_urls()

@@ -89,6 +89,10 @@ class _Builder:
             return self.types[id(expr)].kind != "type" or not qualified(expr)
         return isinstance(expr, Call) and expr.function in ("_[_]", "_[?_]", "_?_:_")
 
+    def _declared(self, expr: Expr) -> Step | None:
+        """The step of a variable; its name may have dots."""
+        return self.scope.get(qualified(expr)) if isinstance(expr, (Ident, Select)) else None
+
     def _own_cost(self, expr: Expr) -> int:
         """What an attribute costs beside its parts: 1 for where it starts, but not for `?:`, nor for has()."""
         tested = isinstance(expr, Select) and expr.test
@@ -102,12 +106,12 @@ class _Builder:
 
     def _resolve(self, expr: Expr) -> Step:
         """The step of an attribute without its own cost."""
-        if isinstance(expr, Ident):
-            return self.scope[expr.name]
+        if (declared := self._declared(expr)) is not None:
+            return declared
         if isinstance(expr, Call) and expr.function == "_?_:_":
             return _conditional(self.make(expr.args[0]), *map(self._part, expr.args[1:]))
         qualifiers: list[Qualifier] = []
-        while isinstance(expr, (Select, Call)) and self._is_attribute(expr):
+        while isinstance(expr, (Select, Call)) and self._is_attribute(expr) and self._declared(expr) is None:
             if isinstance(expr, Select):
                 apply = has_field if expr.test else get_field
                 qualifiers.append(Qualifier(apply, constant(expr.field), expr.optional))

@@ -16,6 +16,7 @@ from jobrelay.apimachinery.cel.values import CelOptional, Opaque, kind_of
 
 LIST: Final = 10
 MAP: Final = 30
+STRUCT: Final = 40
 FAILED: Final = object()  # in place of an argument or a result that is an error
 _ALLOCATION: Final = 1 + LIST
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "null", "timestamp", "type", "uint"})
@@ -59,6 +60,11 @@ def _fifth(size: int) -> int:
 
 def _regex(text: int, pattern: int) -> int:
     return _tenth(text + 1) * ((pattern + 3) // 4)
+
+
+def _selector(size: int) -> int:
+    """Reading a selector: a requirement has at least two characters, and makes a struct and a list."""
+    return LIST + _tenth(size) + (size + 1) // 2 * (LIST + STRUCT)
 
 
 def _traversal(value: Any) -> int:
@@ -134,6 +140,8 @@ _BY_FUNCTION: Final[dict[str, CallCost]] = {
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _REWRITING),
     **dict.fromkeys(("find", "findAll"), _MATCHING),
     "join": CallCost(of_result=lambda made: _fifth(size_of(made))),
+    "check": CallCost(350_000),  # of a permission: two fit into one expression
+    **dict.fromkeys(("fieldSelector", "labelSelector"), CallCost(of_args=lambda _, text: _selector(size_of(text)))),
     "validate": CallCost(of_args=_validation),
     "_==_": CallCost(of_args=_equality),
     "_!=_": _COMPARING,

@@ -14,21 +14,24 @@ _GO_TYPES: Final = {
 class PatchError(Exception):
     """A patch that cannot be applied: the code, the reason and the message of the Status to answer.
 
-    `details` is the Status' details when they are there although empty.
+    `details` is the Status' details when they are there although empty. `why` says what does not fit; of a client's own
+    patch it is not told.
     """
 
-    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, *, why: str = ""
+    ) -> None:
         super().__init__(message)
-        self.code, self.reason, self.message, self.details = code, reason, message, details
+        self.code, self.reason, self.message, self.details, self.why = code, reason, message, details, why
 
 
 def bad_request(message: str) -> PatchError:
     return PatchError(400, "BadRequest", message)
 
 
-def unprocessable() -> PatchError:
+def unprocessable(why: str = "") -> PatchError:
     """The error text for a patch that is well formed but does not fit the object."""
-    return PatchError(422, "Invalid", REJECTED, {})
+    return PatchError(422, "Invalid", REJECTED, {}, why=why)
 
 
 def failure(message: str) -> PatchError:

@@ -2,7 +2,7 @@
 
 Where it differs from the RFC: `replace` on a missing key of an object adds it, negative indexes count from the end,
 `copy` of a missing key copies null, text before the first slash of a pointer is ignored. Every operation that fails
-makes the whole patch fail with the same answer.
+makes the whole patch fail with the same answer; what is wrong with it is `PatchError.why`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,20 @@ MAX_OPERATIONS: Final = 10_000
 MAX_COPIED: Final = 3 * 1024 * 1024
 _INDEX = re.compile(r"[+-]?[0-9]+")
 _MISSING: Final = object()
+_MISSING_VALUE: Final = "missing value"
+_NO_CONTAINER: Final = {
+    "add": 'doc is missing path: "{}"', "remove": 'doc is missing path: "{}"', "replace": "doc is missing path: {}",
+    "move": "doc is missing destination path: {}", "copy": "doc is missing destination path: {}",
+    "test": "is missing path: {}",
+}  # fmt: skip
+
+
+class _NoContainer(Exception):
+    """Nothing that could hold a value is where a pointer leads to."""
+
+
+class _BadKey(Exception):
+    """The last token of a pointer fits nothing in its container."""
 
 
 def check_json_patch(body: Any, *, strict: bool) -> tuple[list[Any], list[str]]:
@@ -67,11 +81,31 @@ def apply_json_patch(document: Any, operations: list[Any]) -> Any:
     """The patched document; the given one is left as it is."""
     target = _Document(document)
     for operation in operations:
-        apply = _OPERATIONS.get(operation.get("op")) if isinstance(operation, dict) else None
-        if apply is None:
-            raise unprocessable()
-        apply(target, operation)
+        name = operation.get("op") if isinstance(operation, dict) else None
+        apply = _OPERATIONS.get(name)
+        if apply is None or not isinstance(name, str):
+            raise unprocessable(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
+        try:
+            apply(target, operation)
+        except _NoContainer as error:
+            raise unprocessable(_misplaced(name, operation, str(error))) from None
+        except _BadKey as error:
+            raise unprocessable(_misnamed(name, operation, str(error))) from None
     return target.root
+
+
+def _misplaced(name: str, operation: dict[str, Any], pointer: str) -> str:
+    source = name in ("move", "copy") and pointer == operation.get("from")
+    text = "doc is missing from path: {}" if source else _NO_CONTAINER[name]
+    return f"{name} operation does not apply: {text.format(pointer)}: {_MISSING_VALUE}"
+
+
+def _misnamed(name: str, operation: dict[str, Any], why: str) -> str:
+    if name == "replace":
+        return f"replace operation does not apply: doc is missing key: {operation['path']}: {_MISSING_VALUE}"
+    if name == "copy":
+        return f"error in copy for from: '{operation['from']}': {why}"
+    return f"error in {name} for path: '{operation['path']}': {why}"
 
 
 class _Document:
@@ -93,41 +127,52 @@ class _Document:
         """The container that holds what a pointer names, now free to change, and the last token of the pointer."""
         tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")]
         if len(tokens) < 2:
-            raise unprocessable()
+            raise _NoContainer(pointer)
         node = self.root = self._owned(self.root)
         for token in tokens[1:-1]:
-            step = _step(node, token)
-            child = node[step] if step is not _MISSING else None
+            child, step = _child(node, token)
             if not isinstance(child, (dict, list)):
-                raise unprocessable()
+                raise _NoContainer(pointer)
             child = node[step] = self._owned(child)
             node = child
         return node, tokens[-1]
+
+
+def _child(container: Any, token: str) -> tuple[Any, Any]:
+    """What a token refers to (None for nothing), and under which key or index."""
+    try:
+        step = _step(container, token)
+    except _BadKey:
+        return None, None
+    return (None if step is _MISSING else container[step]), step
 
 
 def _step(container: Any, token: str) -> Any:
     """The key or the index that a token refers to, or _MISSING when there is none."""
     if isinstance(container, dict):
         return token if token in container else _MISSING
-    index = _index(token, len(container))
-    if index >= len(container):
-        raise unprocessable()
-    return index
+    return _index(token, len(container))
 
 
 def _index(token: str, size: int) -> int:
+    """A token as an index of `size` places."""
     if not _INDEX.fullmatch(token):
-        raise unprocessable()
+        raise _BadKey(f'strconv.Atoi: parsing "{token}": invalid syntax')
     index = read_int(token)
-    if index < -size:
-        raise unprocessable()
+    if not -size <= index < size:
+        raise _BadKey(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + size if index < 0 else index
 
 
 def _pointer(operation: dict[str, Any], name: str = "path") -> str:
     pointer = operation.get(name)
     if not isinstance(pointer, str):
-        raise unprocessable()
+        op, given = (
+            operation["op"],
+            "operation missing path field: " if name == "path" else "operation, missing from field: ",
+        )
+        plain = name == "path" and op in ("add", "remove", "copy")
+        raise unprocessable(f"{op} operation failed to decode {name}: {'' if plain else given}{_MISSING_VALUE}")
     return pointer
 
 
@@ -136,10 +181,7 @@ def _insert(target: _Document, pointer: str, value: Any) -> None:
     if isinstance(container, dict):
         container[last] = value
         return
-    index = len(container) if last == "-" else _index(last, len(container) + 1)
-    if index > len(container):
-        raise unprocessable()
-    container.insert(index, value)
+    container.insert(len(container) if last == "-" else _index(last, len(container) + 1), value)
 
 
 def _get(target: _Document, pointer: str) -> Any:
@@ -156,7 +198,7 @@ def _remove(target: _Document, operation: dict[str, Any], name: str = "path") ->
     container, token = target.find(_pointer(operation, name))
     step = _step(container, token)
     if step is _MISSING:
-        raise unprocessable()
+        raise _BadKey(f"Unable to remove nonexistent key: {token}: {_MISSING_VALUE}")
     del container[step]
 
 
@@ -190,7 +232,7 @@ def _test(target: _Document, operation: dict[str, Any]) -> None:
     pointer = _pointer(operation)
     found = target.root if pointer == "" else _get(target, pointer)
     if not same(found, operation.get("value")):
-        raise unprocessable()
+        raise unprocessable(f"testing value {pointer} failed: test failed")
 
 
 def same(left: Any, right: Any) -> bool:

@@ -9,7 +9,12 @@ from jobrelay.apimachinery.field import aggregate
 from jobrelay.apimachinery.times import TimeError, canonical_time, format_time, shifted
 from jobrelay.cluster.apiserver import body, errors, heavy, options, represent, storage
 from jobrelay.cluster.apiserver.access import ISSUER, Access, attributes_of
+from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
+from jobrelay.cluster.apiserver.admission.request import Operation
+from jobrelay.cluster.apiserver.admission.steps import ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import at_once, finished
+from jobrelay.cluster.apiserver.connectoptions import connect_options
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
@@ -43,6 +48,25 @@ async def _read(
     return await heavy.read(len(request.body), lambda: body.read(request, served, given.field_validation, same=same))
 
 
+async def _admit(
+    handlers: ResourceHandlers,
+    request: ApiRequest,
+    served: ServedResource,
+    obj: Obj,
+    name: str,
+    *,
+    operation: Operation = "CREATE",
+    dry_run: bool = False,
+) -> None:
+    """Asks webhooks about what was sent to a subresource; they may change it."""
+    info = request.info
+    admission = AdmissionRequest(
+        handlers.server, request, served, operation, info.namespace, name, obj, subresource=info.subresource,
+        dry_run=dry_run,
+    )  # fmt: skip
+    await finished(handlers.server.outbound, webhooks.review(admission))
+
+
 def _created(request: ApiRequest) -> ApiResponse:
     return represent.finish(represent.encode(_CREATED), output_for(request), 201)
 
@@ -54,6 +78,9 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
     name = request.info.name or binding["metadata"].get("name", "")
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
+    ensure_namespace(binding["metadata"], request.info.namespace)
+    own_fields(WriteRequest(handlers.server, request, _BINDING, given, "binding"), None, ProposedObject(binding))
+    await _admit(handlers, request, served, binding, name, dry_run=given.dry_run)
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
     pods = handlers.server.resources.get("", "v1", "pods")
@@ -75,6 +102,8 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     eviction = (await _read(request, _EVICTION, given, same=("policy/v1beta1",))).obj
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
+    ensure_namespace(eviction["metadata"], request.info.namespace)
+    await _admit(handlers, request, served, eviction, request.info.name, dry_run=given.dry_run)
     asked = eviction.get("deleteOptions") or {}
     preconditions = asked.get("preconditions") or {}
     deletion = DeleteOptions(
@@ -88,7 +117,8 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     _check_budgets(handlers, request, pod)
     if pod["spec"].get("nodeName") and not deletion.dry_run:
         _mark_disrupted(handlers, pod)
-    Deleter(handlers.server, request, served, deletion).delete(request.info.namespace, request.info.name)
+    deleter = Deleter(handlers.server, request, served, deletion, admits=False)
+    at_once(deleter.delete(request.info.namespace, request.info.name))
     await handlers.server.store.settled()
     return _created(request)
 
@@ -186,6 +216,9 @@ async def connect(
     allowed, reason = access.authorizer.allowed(request.user, attributes_of(request.info, "create"))
     if not allowed:
         raise errors.forbidden("", "pods", request.info.name, reason)
+    if handlers.server.webhooks.any:
+        sent = connect_options(request, served.subresources[request.info.subresource].kind)
+        await _admit(handlers, request, served, sent, request.info.name, operation="CONNECT")
     pod = _pod(handlers, request, request.info.name)
     node = pod["spec"].get("nodeName", "")
     if not node:
@@ -204,6 +237,7 @@ async def request_token(
     tokenrequests.default(asked)
     item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
     own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))
+    await _admit(handlers, request, served, asked, request.info.name, dry_run=given.dry_run)
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import TYPE_CHECKING
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.outbound import Outbound
@@ -14,6 +15,9 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 from jobrelay.kube.metrics import MetricCollector
+
+if TYPE_CHECKING:
+    from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations
 
 _RANDOM = Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -42,10 +46,14 @@ class ServerContext:
     random: Random = field(default_factory=Random)
     authorizer: Authorizer = field(init=False)
     outbound: Outbound = field(init=False)
+    webhooks: WebhookConfigurations = field(init=False)
     nodes: NodeStreams | None = None
     collectors: list[MetricCollector] = field(default_factory=list)  # of what runs beside the server
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
+        from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations  # of which a context is a part
+
         self.authorizer = Authorizer(self.store)
         self.outbound = Outbound(self.store)
+        self.webhooks = WebhookConfigurations(self.store)

@@ -18,10 +18,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.calls import Call, Steps
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.outbound import Outbound, OutboundAnswer, OutboundError, Target
+from jobrelay.cluster.apiserver.outbound import Outbound, OutboundAnswer, OutboundError, Target, refused
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.apiextensions import conversion
@@ -29,7 +29,7 @@ from jobrelay.kinds.apiextensions.conversion import ConversionError
 from jobrelay.kinds.apiextensions.versions import VersionForm
 from jobrelay.kinds.strategy import Obj
 
-_SECONDS: Final = 30.0
+_SECONDS: Final = 30
 _ATTEMPTS: Final = 32
 _KEPT_BYTES: Final = 32 * 1024 * 1024
 _Result = TypeVar("_Result")
@@ -70,9 +70,33 @@ class ConversionWebhook:
 
     async def convert(self, objects: Sequence[Obj], api_version: str) -> list[Obj]:
         """Objects in another version, by one call; raises ApiError."""
+        review = self.review(objects, api_version)
         try:
-            review = conversion.review(objects, api_version, self._uid(), self._understood)
-            answer = await self._call(review, objects[0])
+            answer = await self._outbound.send(
+                self._target, _body(review), seconds=_SECONDS, query=f"timeout={_SECONDS}s"
+            )
+        except OutboundError as error:
+            return self.take(review, error)
+        return self.take(review, answer)
+
+    def review(self, objects: Sequence[Obj], api_version: str) -> Obj:
+        """What to ask for objects in another version."""
+        try:
+            return conversion.review(objects, api_version, self._uid(), self._understood)
+        except ConversionError as error:
+            raise errors.unknown(str(error)) from None
+
+    def call(self, review: Obj) -> Call:
+        return Call(self._target, _body(review), _SECONDS)
+
+    def take(self, review: Obj, answer: OutboundAnswer | OutboundError) -> list[Obj]:
+        """The objects in the answer to a review, which are kept for others; raises ApiError."""
+        objects, api_version = review["request"]["objects"], review["request"]["desiredAPIVersion"]
+        why = str(answer) if isinstance(answer, OutboundError) else _refusal(answer)
+        if why:
+            raise errors.unknown(f"conversion webhook for {conversion.gvk(objects[0])} failed: {why}")
+        assert isinstance(answer, OutboundAnswer)
+        try:
             found = conversion.converted(review, answer.body, answer.headers.get("Content-Type", ""))
         except ConversionError as error:
             raise errors.unknown(str(error)) from None
@@ -89,20 +113,6 @@ class ConversionWebhook:
             call.add_done_callback(lambda _: self._calls.pop(key, None))
         return await asyncio.shield(call)
 
-    async def _call(self, review: Obj, first: Obj) -> OutboundAnswer:
-        try:
-            answer = await self._outbound.send(
-                self._target,
-                msgspec.json.encode(review, order="sorted"),
-                seconds=_SECONDS,
-                query=f"timeout={_SECONDS:.0f}s",
-            )
-        except OutboundError as error:
-            raise ConversionError(f"conversion webhook for {conversion.gvk(first)} failed: {error}") from None
-        if why := _refusal(answer):
-            raise ConversionError(f"conversion webhook for {conversion.gvk(first)} failed: {why}")
-        return answer
-
     def _keep(self, key: _Key, obj: Obj) -> None:
         if key not in self._made:
             self._size += len(key[1])
@@ -112,38 +122,16 @@ class ConversionWebhook:
             self._size -= len(raw)
 
 
-_REFUSALS: Final = {
-    400: "the server rejected our request for an unknown reason",
-    401: "the server has asked for the client to provide credentials",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-    409: "the server reported a conflict",
-    422: "the server rejected our request due to an error in our request",
-    429: "the server has received too many requests and has asked us to try again later",
-    503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-}
-
-
 def _refusal(answer: OutboundAnswer) -> str:
-    """Why an answer is an error, in the words of Kubernetes' client; empty when it is none."""
-    status, body = answer.status, answer.body
-    if 200 <= status <= 206:
-        media = answer.headers.get("Content-Type", "")
-        return "" if body else f"0-length response with status code: {status} and content type: {media}"
-    text = body.decode("utf-8", "replace").strip()
-    try:
-        found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        found = None
-    if isinstance(found, dict) and found.get("kind") == "Status" and found.get("message"):
-        return str(found["message"])
-    if status in (403, 406, 415):
-        return text
-    if status in _REFUSALS or status < 500:
-        unknown = f"the server responded with the status code {status} but did not return more information"
-        return _REFUSALS.get(status, unknown)
-    return f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
+    """Why an answer is an error; empty when it is none."""
+    if not 200 <= answer.status <= 206:
+        return refused(answer)
+    media = answer.headers.get("Content-Type", "")
+    return "" if answer.body else f"0-length response with status code: {answer.status} and content type: {media}"
+
+
+def _body(review: Obj) -> bytes:
+    return msgspec.json.encode(review, order="sorted")
 
 
 def _key(obj: Obj, api_version: str) -> _Key:
@@ -176,6 +164,12 @@ class WebhookConversions:
         else:
             found = await self._webhook.convert(objects, api_version)
         self._made |= {_key(obj, api_version): made for obj, made in zip(objects, found, strict=True)}
+
+    def ask(self, obj: Obj, api_version: str) -> Steps[None]:
+        """As `fetch` of one object, as a step of a write."""
+        review = self._webhook.review([obj], api_version)
+        (result,) = yield (self._webhook.call(review),)
+        self._made[_key(obj, api_version)] = self._webhook.take(review, result.answer)[0]
 
 
 class WebhookForm:
@@ -273,6 +267,19 @@ async def attempt(
         except ConversionNeeded as needed:
             await conversions.fetch([needed.obj], needed.api_version)
     raise errors.conflict(served.group, served.plural, "", errors.OPTIMISTIC_LOCK)
+
+
+def storable(served: ServedResource, obj: Obj) -> Steps[bool]:
+    """Has the conversion made that storing an object needs, whether or not; so that admission is not asked again."""
+    conversions, waited = served.conversions, False
+    while conversions is not None and served.to_storage is not None:
+        try:
+            served.to_storage(obj)
+            break
+        except ConversionNeeded as needed:
+            yield from conversions.ask(needed.obj, needed.api_version)
+            waited = True
+    return waited
 
 
 class _Replayed:

@@ -1,17 +1,20 @@
 """Deleting: at once, after a grace period, or when finalizers are done; one object or a collection.
 
 An object with finalizers, or one whose propagation policy adds one, is only marked: it is removed when an update
-empties its finalizers. Pods that run get a grace period and stay until they are deleted again with none.
+empties its finalizers. Pods that run get a grace period and stay until they are deleted again with none. Webhooks are
+asked where a real server asks them: before an object is marked, and again before it is removed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time, shifted
 from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
-from jobrelay.cluster.apiserver.admission import AdmissionRequest
+from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
+from jobrelay.cluster.apiserver.calls import Outdated, Steps
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.ownership import set_or_remove
@@ -22,28 +25,46 @@ from jobrelay.kinds.strategy import Obj
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
+Deleted = tuple[bool, dict[str, Any] | bytes]  # whether it is gone, and the answer: a Status, or its stored JSON
 
 
 class Deleter:
-    """Carries out deletions of one resource for one request."""
+    """Carries out deletions of one resource for one request. `admits`: whether admission has a say."""
 
     def __init__(
-        self, server: ServerContext, request: ApiRequest, served: ServedResource, options: DeleteOptions
+        self,
+        server: ServerContext,
+        request: ApiRequest,
+        served: ServedResource,
+        options: DeleteOptions,
+        *,
+        admits: bool = True,
     ) -> None:
         self.server, self.request, self.served, self.options = server, request, served, options
+        self._admits = admits
 
-    def delete(self, namespace: str, name: str) -> tuple[bool, dict[str, Any] | bytes]:
-        """Deletes one object; returns whether it is gone, and the answer: a Status, or the object's stored JSON."""
+    def delete(self, namespace: str, name: str) -> Steps[Deleted]:
+        """Deletes one object."""
         self.warn()
-        item = self.server.store.get(self.served.key, namespace, name)
-        if item is None:
-            raise errors.not_found(self.served.group, self.served.plural, name)
+        while True:
+            item = self.server.store.get(self.served.key, namespace, name)
+            if item is None and not self.request.info.name:  # one of a collection
+                return True, {}
+            if item is None:
+                raise errors.not_found(self.served.group, self.served.plural, name)
+            try:
+                return (yield from self._delete(item))
+            except Outdated:  # it was changed while webhooks were asked about it
+                continue
+
+    def _delete(self, item: Item) -> Steps[Deleted]:
         obj = self._current(item)
         self._check_preconditions(obj)
-        self._admit(obj, namespace, name)
+        admission.run(admission.DELETE.validating, self._admission(item, obj))
         if self.served.key == "namespaces":
-            return self._delete_namespace(obj, item)
+            return (yield from self._delete_namespace(obj, item))
         if self.served.key == crds.KEY and not obj["metadata"].get("deletionTimestamp"):
+            yield from self._review(item)
             crds.begin_deletion(obj, format_time(self.server.now()))
             return False, self._update(obj, item)
         graceful, pending = self._grace(obj)
@@ -52,6 +73,7 @@ class Deleter:
         finalizers = self._finalizers(obj)
         before = obj["metadata"].get("finalizers") or []
         if graceful or before or set(finalizers) != set(before):
+            yield from self._review(item, obj)
             if set(finalizers) != set(before):
                 set_or_remove(obj["metadata"], "finalizers", finalizers)
             if finalizers and not graceful:
@@ -60,6 +82,9 @@ class Deleter:
                 return False, self._update(obj, item)
             if graceful:
                 self._update(obj, item)
+            if self.options.dry_run:
+                return True, self._remove(obj, item)
+        yield from self._review(self.server.store.get(self.served.key, item.namespace, item.name) or item, obj)
         return True, self._remove(obj, item)
 
     def _current(self, item: Item) -> Obj:
@@ -74,11 +99,28 @@ class Deleter:
             return obj
         return represent.stored(item.raw) if obj == self._current(item) else storage.to_storage(self.served, obj)
 
-    def _admit(self, obj: Obj, namespace: str, name: str) -> None:
-        request = AdmissionRequest(
-            self.server, self.request, self.served, "DELETE", namespace, name, old=obj, dry_run=self.options.dry_run
-        )
-        admission.run(admission.DELETE.validating, request)
+    def _admission(self, item: Item, old: Obj, period: int | None = None) -> AdmissionRequest:
+        """What admission sees of a deletion: options with the `period` of grace, and a name unless it is of many."""
+        name = item.name if self.request.info.name else ""
+        options = self.options if period is None else dataclasses.replace(self.options, grace_period=period)
+        return AdmissionRequest(
+            self.server, self.request, self.served, "DELETE", item.namespace, name, old=old,
+            dry_run=self.options.dry_run, deletion=options,
+        )  # fmt: skip
+
+    def _review(self, item: Item, marked: Obj | None = None) -> Steps[None]:
+        """Asks webhooks; raises Outdated if the object is another one afterwards.
+
+        `marked` is the object as it is to become: for a kind with a grace period, that is part of the options.
+        """
+        if not self._admits or not self.server.webhooks.any:
+            return
+        graceful = marked is not None and self.served.strategy.grace_period is not None
+        period = marked["metadata"].get("deletionGracePeriodSeconds") if marked is not None and graceful else None
+        request = self._admission(item, represent.versioned(self.served, represent.stored(item.raw)), period)
+        waited = yield from webhooks.review(request)
+        if waited and self.server.store.get(self.served.key, item.namespace, item.name) is not item:
+            raise Outdated
 
     def warn(self) -> None:
         """Warns of what a deletion without a propagation policy does, even when there is nothing to delete."""
@@ -154,9 +196,10 @@ class Deleter:
             policy = next((p for f, p in ((ORPHAN, "Orphan"), (FOREGROUND, "Foreground")) if f in before), default)
         return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
 
-    def _delete_namespace(self, obj: Obj, item: Item) -> tuple[bool, dict[str, Any] | bytes]:
+    def _delete_namespace(self, obj: Obj, item: Item) -> Steps[Deleted]:
         """Marks a namespace as terminating; it is removed when its contents and finalizers are gone."""
         if not obj["metadata"].get("deletionTimestamp"):
+            yield from self._review(item)
             obj["metadata"]["deletionTimestamp"] = format_time(self.server.now())
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
             if self.options.propagation == "Orphan" or self.options.orphan:
@@ -164,6 +207,7 @@ class Deleter:
             return False, self._update(obj, item)
         if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
             return False, item.raw
+        yield from self._review(item)
         return True, self._remove(obj, item)
 
     def _update(self, obj: Obj, item: Item) -> bytes:

@@ -17,8 +17,10 @@ from jobrelay.cluster.apiserver import (
     watch,
     writes,
 )
+from jobrelay.cluster.apiserver.admission import webhooks
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import Steps, finished
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
 from jobrelay.cluster.apiserver.errors import OPTIMISTIC_LOCK, conflict
@@ -62,9 +64,9 @@ class ResourceHandlers:
         if self.reviews.handles(served):
             return await self._review(WriteRequest(self.server, request, served, given), out)
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
             proposed = self.read(request, served, given.field_validation)
-            return writes.create(WriteRequest(server, request, served, given), proposed), True
+            return (yield from writes.create(WriteRequest(server, request, served, given), proposed)), True
 
         return await self._write(request, served, out, compute)
 
@@ -77,18 +79,20 @@ class ResourceHandlers:
             return writes.own_fields(write, None, proposed._replace(sent=None))
 
         review = await heavy.read(len(request.body), compute)
+        await finished(self.server.outbound, webhooks.review(write.admission("CREATE", "", review, {})))
         return represent.finish(self.reviews.answer(request, served, review), out, 201)
 
     async def update(self, request: ApiRequest, served: ServedResource, subresource: str = "") -> ApiResponse:
         out = output_for(request)
         given = options.write_options(request, "UpdateOptions")
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
             proposed = self.read(request, served, given.field_validation)
             write, metadata = WriteRequest(server, request, served, given, subresource), proposed.obj["metadata"]
             ensure_namespace(metadata, write.namespace)
             check_name(proposed.obj, request.info.name)
-            return writes.update(write, request.info.name, lambda _: proposed, uid=metadata.get("uid", ""))
+            uid = metadata.get("uid", "")
+            return (yield from writes.update(write, request.info.name, lambda _: proposed, uid=uid))
 
         return await self._write(request, served, out, compute)
 
@@ -98,7 +102,7 @@ class ResourceHandlers:
         given = options.write_options(request, "PatchOptions", patch_type=media)
         create = media == options.APPLY and not subresource
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
             patch = patching.PatchRequest(server, request, served, given, subresource, media=media)
             return writes.update(patch, request.info.name, patch.propose, create=create)
 
@@ -141,7 +145,7 @@ class ResourceHandlers:
         self, request: ApiRequest, served: ServedResource, given: options.DeleteOptions, namespace: str, name: str
     ) -> tuple[bool, Obj | bytes]:
         async def run(server: ServerContext) -> tuple[bool, Obj | bytes]:
-            return Deleter(server, request, served, given).delete(namespace, name)
+            return await finished(server.outbound, Deleter(server, request, served, given).delete(namespace, name))
 
         return await conversions.attempt(self.server, served, run)
 

@@ -20,11 +20,12 @@ import functools
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from jobrelay.apimachinery.cel.steps import INTERRUPT
 from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import represent, storage
+from jobrelay.cluster.apiserver.calls import Outdated, Steps, finished
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.store.staged import StagedStore
 
@@ -36,7 +37,8 @@ MOMENT: Final = 0.03  # seconds of processor time
 _TIMEOUT: Final = 34.0  # seconds
 _Result = TypeVar("_Result")
 Written = tuple[bytes, bool]  # the stored JSON, and whether it was created
-Compute = Callable[[ServerContext], Written]
+Compute = Callable[[ServerContext], Steps[Written]]
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class Outpaced(Exception):
@@ -65,15 +67,15 @@ async def read(size: int, compute: Callable[[], _Result]) -> _Result:
 async def perform(server: ServerContext, size: int, compute: Compute) -> Written:
     """Computes a write of `size` bytes and stores it; the caller waits for the commit."""
     if size < HEAVY:
-        return compute(server)
-    return await _attempt(server, compute, beside) or compute(server)
+        return await _here(server, compute)
+    return await _attempt(server, compute, beside) or await _here(server, compute)
 
 
 async def perform_with_rules(server: ServerContext, compute: Compute) -> Written:
     """Computes a write that evaluates CEL rules and stores it; raises Outpaced."""
     briefly = functools.partial(_interruptible, compute, _a_moment)
     try:
-        return await _attempt(server, briefly, beside) or briefly(server)
+        return await _attempt(server, briefly, beside) or await _here(server, briefly)
     except _RulesTakeLong:
         patiently = functools.partial(_interruptible, compute, _a_request)
         written = await _attempt(server, patiently, functools.partial(_run, _RULES_THREAD))
@@ -82,24 +84,40 @@ async def perform_with_rules(server: ServerContext, compute: Compute) -> Written
     return written
 
 
-async def _attempt(
-    server: ServerContext, compute: Compute, run: Callable[[Callable[[], Written]], Awaitable[Written]]
-) -> Written | None:
+async def _here(server: ServerContext, compute: Compute) -> Written:
+    """Computes a write on the loop and stores it; again, if it had to wait and others were faster."""
+    while True:
+        try:
+            return await finished(server.outbound, compute(server))
+        except Outdated:
+            continue
+
+
+async def _attempt(server: ServerContext, compute: Compute, run: Run) -> Written | None:
     """Computes a write in a thread and stores it; None when others were faster each time."""
     for _ in range(_ATTEMPTS):
         staged = StagedStore(server.store)
-        raw, created = await run(functools.partial(compute, _with_store(server, staged)))
+        raw, created = await finished(server.outbound, compute(_with_store(server, staged)), run)
         if staged.is_current():
             return _store(server, staged, raw), created
     return None
 
 
-def _interruptible(compute: Compute, interrupt: Callable[[], Callable[[], None]], server: ServerContext) -> Written:
-    token = INTERRUPT.set(interrupt())
-    try:
-        return compute(server)
-    finally:
-        INTERRUPT.reset(token)
+def _interruptible(
+    compute: Compute, interrupt: Callable[[], Callable[[], None]], server: ServerContext
+) -> Steps[Written]:
+    """The steps of a write, each of them under a limit."""
+    steps, results = compute(server), None
+    while True:
+        token = INTERRUPT.set(interrupt())
+        try:
+            calls = next(steps) if results is None else steps.send(results)
+        except StopIteration as end:
+            written: Written = end.value
+            return written
+        finally:
+            INTERRUPT.reset(token)
+        results = yield calls
 
 
 def _a_moment() -> Callable[[], None]:

@@ -141,7 +141,7 @@ class ApiServerMetrics:
 
     def text(self) -> bytes:
         """The metrics of the server and of what runs beside it, in Prometheus' text format."""
-        return exposition([self, *self._services.collectors])
+        return exposition([self, self._services.webhooks.metrics, *self._services.collectors])
 
     def collect(self) -> Iterator[Metric]:
         yield from self._requests()

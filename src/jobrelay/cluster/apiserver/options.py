@@ -51,6 +51,18 @@ class DeleteOptions:
     uid: str | None = None
     version: str | None = None
 
+    def fields(self) -> dict[str, Any]:
+        """The options as the fields of an object."""
+        preconditions = {"uid": self.uid, "resourceVersion": self.version}
+        given = {
+            "gracePeriodSeconds": self.grace_period,
+            "preconditions": {name: value for name, value in preconditions.items() if value is not None} or None,
+            "orphanDependents": self.orphan,
+            "propagationPolicy": self.propagation,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
 
 def integer(request: ApiRequest, name: str, bits: int = 64) -> int | None:
     """A number in the query, or None; raises 400 with Go's message."""

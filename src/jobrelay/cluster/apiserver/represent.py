@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import functools
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +41,22 @@ _cached = functools.lru_cache(512)(stored)
 def cached(raw: bytes) -> Mapping[str, Any]:
     """As `stored`, cached for objects that many writes read (namespaces, service accounts): not to be changed."""
     return _cached(raw) if len(raw) <= _CACHED_SIZE else stored(raw)
+
+
+def versioned(served: ServedResource, obj: Mapping[str, Any]) -> Obj:
+    """A stored object as the whole object of a version; parts are shared with the stored one."""
+    found: Obj = served.from_storage(dict(obj)) if served.from_storage is not None else dict(obj)
+    return {"kind": served.kind, "apiVersion": served.api_version, **found}
+
+
+def converted(obj: Obj, served: ServedResource, other: ServedResource) -> Obj:
+    """An object of one version as that of another version of the same resource."""
+    if served.in_version is not None and other.in_version is not None:
+        convert = served.in_version if served.conversions is not None else other.in_version
+        return convert(copy.deepcopy(obj), other.api_version)
+    stored_one = served.to_storage(copy.deepcopy(obj)) if served.to_storage is not None else obj
+    made = other.from_storage(stored_one) if other.from_storage is not None else stored_one
+    return {**made, "kind": other.kind, "apiVersion": other.api_version}
 
 
 def outgoing(served: ServedResource, raw: bytes) -> bytes:

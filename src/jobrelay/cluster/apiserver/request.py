@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 import msgspec
@@ -28,6 +28,12 @@ class UserInfo:
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def info(self) -> dict[str, Any]:
+        """The user as a UserInfo object."""
+        extra = {key: list(values) for key, values in self.extra.items()}
+        found = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
+        return {key: value for key, value in found.items() if value}
 
 
 ANONYMOUS: Final = UserInfo("system:anonymous", ("system:unauthenticated",))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,6 +39,9 @@ class Conversions(Protocol):
 
     async def fetch(self, objects: Sequence[Obj], api_version: str) -> None:
         """Has objects converted."""
+
+    def ask(self, obj: Obj, api_version: str) -> Generator[Any, Any, None]:
+        """Has one object converted, as a step of a write."""
 
 
 class VersionWebhook(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.apimachinery.times import format_time
@@ -91,7 +90,7 @@ class ReviewHandler:
 
     def _self_review(self, request: ApiRequest, obj: Obj) -> None:
         obj["metadata"] = {"creationTimestamp": format_time(self._server.now())}
-        obj["status"] = {"userInfo": _user_info(request.user)}
+        obj["status"] = {"userInfo": request.user.info()}
 
     def _token_review(self, request: ApiRequest, obj: Obj) -> None:
         audiences = tuple(obj["spec"].get("audiences") or ())
@@ -100,18 +99,12 @@ class ReviewHandler:
         except TokenError as error:
             obj["status"] = {"user": {}, "error": str(error)}
             return
-        obj["status"] = {"authenticated": True, "user": _user_info(user), "audiences": shared}
+        obj["status"] = {"authenticated": True, "user": user.info(), "audiences": shared}
 
 
 def _add(rules: list[Obj], rule: Obj) -> None:
     if rule not in rules or "*" not in rule["verbs"]:
         rules.append(rule)
-
-
-def _user_info(user: UserInfo) -> dict[str, Any]:
-    extra = {key: list(values) for key, values in user.extra.items()}
-    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    return {key: value for key, value in info.items() if value}
 
 
 def _attributes(spec: Obj) -> Attributes:

@@ -16,6 +16,7 @@ from jobrelay.apimachinery.apply import to_parent, to_scale
 from jobrelay.cluster.apiserver import body, conversions, errors, options, ownership, represent
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import Steps
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.handlers import ResourceHandlers, output_for
 from jobrelay.cluster.apiserver.negotiate import Output
@@ -56,11 +57,11 @@ class ScaleHandler:
         kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
 
-        def compute(server: ServerContext) -> tuple[bytes, bool]:
-            write = WriteRequest(server, request, served, given, "scale")
+        def compute(server: ServerContext) -> Steps[tuple[bytes, bool]]:
+            write = WriteRequest(server, request, served, given, "scale", _ScaleView(served.custom))
             sent = None if media else _read(request, served, given.field_validation)
             uid = sent.obj["metadata"].get("uid", "") if sent is not None else ""
-            return update(write, request.info.name, _ScaleWrite(write, media, sent).propose, uid=uid)
+            return (yield from update(write, request.info.name, _ScaleWrite(write, media, sent).propose, uid=uid))
 
         raw, _ = await self._handlers.perform(request, served, compute)
         served, raw = await conversions.shown_raw(served, raw)
@@ -86,6 +87,21 @@ class ScaleHandler:
             raise errors.internal(str(error)) from None
         except ObjectPathError as error:
             raise errors.unknown(str(error)) from None
+
+
+class _ScaleView(msgspec.Struct, frozen=True):
+    """The Scale that stands for an object where webhooks are asked."""
+
+    custom: CustomKind | None
+
+    def show(self, obj: Obj) -> Obj:
+        return scale_of(obj) if self.custom is None else scale_view(obj, self.custom.scale)
+
+    def put_back(self, shown: Obj, obj: Obj) -> None:
+        if self.custom is None:
+            apply_scale(obj, shown)
+        else:
+            crd_apply_scale(obj, shown, self.custom.scale)
 
 
 class _ScaleWrite(msgspec.Struct, frozen=True, eq=False):

@@ -20,10 +20,7 @@ def stored_json(obj: Obj) -> bytes:
 
 def current(served: ServedResource, item: Item) -> Obj:
     """A stored object in the version of a resource."""
-    obj = represent.stored(item.raw)
-    if served.from_storage is not None:
-        obj = served.from_storage(obj)
-    return {"kind": served.kind, "apiVersion": served.api_version, **obj}
+    return represent.versioned(served, represent.stored(item.raw))
 
 
 def to_storage(served: ServedResource, obj: Obj) -> Obj:

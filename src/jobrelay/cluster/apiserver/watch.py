@@ -14,7 +14,7 @@ memory; its client lists again and goes on.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse, Sink
 from jobrelay.cluster.apiserver.selection import Selection, select
+from jobrelay.cluster.apiserver.watchevents import EncodedEvents, SelectionMatches, error_frame, frame
 from jobrelay.cluster.store import Change, Item, VersionTooOld
 
 MAX_BACKLOG: Final = 16 * 1024 * 1024
@@ -34,54 +35,6 @@ MAX_WATCHES: Final = 20_000
 BOOKMARK_SECONDS: Final = 60.0
 DEFAULT_TIMEOUT: Final = 1800.0
 _INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
-
-
-def frame(kind: str, body: bytes) -> bytes:
-    return b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
-
-
-def error_frame(error: errors.ApiError) -> bytes:
-    return frame("ERROR", represent.encode(error.status()))
-
-
-class EncodedEvents:
-    """The encoded events of the latest changes, shared by all watchers of a server."""
-
-    _KEPT: Final = 256
-    _KEPT_BYTES: Final = 16 * 1024 * 1024
-
-    def __init__(self) -> None:
-        self._made: OrderedDict[tuple[int, str, str, str, str], bytes] = OrderedDict()
-        self._size = 0
-
-    def get(self, version: int, kind: str, served: ServedResource, form: str, make: Callable[[], bytes]) -> bytes:
-        key = (version, kind, served.api_version, served.plural, form)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-            self._size += len(found)
-            while len(self._made) > self._KEPT or self._size > self._KEPT_BYTES:
-                self._size -= len(self._made.popitem(last=False)[1])
-        return found
-
-
-class SelectionMatches:
-    """Whether the latest change matches a selection before and after, computed once for equal selections."""
-
-    def __init__(self) -> None:
-        self._change: Change | None = None
-        self._found: dict[tuple[str, Any], tuple[bool, bool]] = {}
-
-    def of(self, selection: Selection, change: Change) -> tuple[bool, bool]:
-        if selection.everything:
-            return change.before is not None, change.after is not None
-        if change is not self._change:
-            self._change, self._found = change, {}
-        key = (selection.served.version, selection.key)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = (selection.matches(change.before), selection.matches(change.after))
-        return found
 
 
 class Watches:

@@ -6,7 +6,9 @@ A handler reads options and body into values. `create` and `update` take them fr
 a body, or by a patch of the stored object), field management notes who owns its fields, admission completes and checks
 it, and it is stored. Between reading the stored object and putting the new one nothing gives way to other requests, so
 there are no conflicts to retry: a patch always meets the newest object. Only the wait for the commit is asynchronous.
-Large writes are computed in a thread and stored only if the newest object is still the same (`heavy`).
+The exception are writes that webhooks have a say in: they are generators (`calls`), which yield what to call, and are
+computed again if the stored object was changed meanwhile. Large writes are computed in a thread and stored only if the
+newest object is still the same (`heavy`).
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ import msgspec
 
 from jobrelay.apimachinery.apply import restore_times
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver import admission, errors, ownership, represent, storage
-from jobrelay.cluster.apiserver.admission import AdmissionRequest
-from jobrelay.cluster.apiserver.admission.request import Operation
-from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace, given_version
+from jobrelay.cluster.apiserver import admission, conversions, errors, ownership, represent, storage
+from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
+from jobrelay.cluster.apiserver.admission.request import ObjectView, Operation
+from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace, given_version, namespace_lifecycle
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import Outdated, Steps
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
@@ -50,6 +53,7 @@ class WriteRequest(msgspec.Struct, frozen=True, eq=False):
     served: ServedResource
     options: WriteOptions
     subresource: str = ""
+    view: ObjectView | None = None
 
     @property
     def namespace(self) -> str:
@@ -67,7 +71,7 @@ class WriteRequest(msgspec.Struct, frozen=True, eq=False):
     def admission(self, operation: Operation, name: str, new: Obj, old: Obj) -> AdmissionRequest:
         return AdmissionRequest(
             self.server, self.request, self.served, operation, self.namespace, name, new, old, self.subresource,
-            self.options.dry_run,
+            self.options.dry_run, view=self.view,
         )  # fmt: skip
 
 
@@ -96,34 +100,54 @@ def own_fields(write: WriteRequest, old: Obj | None, proposed: ProposedObject) -
 # Create.
 
 
-def create(write: WriteRequest, proposed: ProposedObject) -> bytes:
-    """Stores a new object; returns its stored JSON."""
+def create(write: WriteRequest, proposed: ProposedObject) -> Steps[bytes]:
+    """Stores a new object; its stored JSON."""
     metadata = proposed.obj["metadata"]
     for key in _SET_BY_SERVER:
         metadata.pop(key, None)
     ensure_namespace(metadata, write.namespace)
-    return _admit_new(write, own_fields(write, None, proposed), admission.CREATE)
+    return (yield from _admit_new(write, "", own_fields(write, None, proposed), admission.CREATE))
 
 
-def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) -> bytes:
+def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) -> Steps[bytes]:
     new = own_fields(write, None, proposed)
     ensure_namespace(new["metadata"], write.namespace)
     check_name(new, name)
     given_version(new["metadata"])
     new["metadata"].pop("resourceVersion", None)
-    return _admit_new(write, new, admission.CREATE_ON_UPDATE)
+    return (yield from _admit_new(write, name, new, admission.CREATE_ON_UPDATE))
 
 
-def _admit_new(write: WriteRequest, new: Obj, chain: admission.Chain) -> bytes:
-    request = write.admission("CREATE", "", new, {})
-    admission.run(chain.mutating, request)
-    labelled_late = admission.finish(chain, request)
-    raw = _insert(write, new)
+def _admit_new(write: WriteRequest, name: str, new: Obj, chain: admission.Chain) -> Steps[bytes]:
+    request = write.admission("CREATE", name, new, {})
+    labelled_late, waited = yield from _admit(chain, request)
+    if waited:
+        namespace_lifecycle(request)
+        if name and write.server.store.get(write.served.key, write.namespace, name) is not None:
+            raise Outdated
+    _check_new(write, new)
+    if (yield from conversions.storable(write.served, new)):
+        _check_new(write, new)
+    raw = _put(write, new["metadata"]["name"], new)
     _remember(write, new, labelled_late=labelled_late)
     return raw
 
 
-def _insert(write: WriteRequest, obj: Obj) -> bytes:
+def _admit(chain: admission.Chain, request: AdmissionRequest) -> Steps[tuple[bool, bool]]:
+    """Takes a proposed object to its final form; whether labels were added late, and whether it had to wait."""
+    admission.run(chain.mutating, request)
+    called = yield from webhooks.mutate(request, chain.mutating)
+    labelled_late = admission.finish(chain, request)
+    built_on = webhooks.allocated_from(request)
+    validated = yield from webhooks.validate(request)
+    if validated and built_on != webhooks.allocated_from(request):
+        raise Outdated
+    admission.run(chain.last, request)
+    return labelled_late, called or validated
+
+
+def _check_new(write: WriteRequest, obj: Obj) -> None:
+    """Refuses to store an object under a name that is taken."""
     metadata, served = obj["metadata"], write.served
     if given_version(metadata) and not write.options.dry_run:
         raise errors.unknown("resourceVersion should not be set on objects to be created")
@@ -135,7 +159,6 @@ def _insert(write: WriteRequest, obj: Obj) -> bytes:
         if represent.stored(present.raw)["metadata"].get("deletionTimestamp"):
             taken.message = f"object is being deleted: {taken.message}"
         raise taken
-    return _put(write, metadata["name"], obj)
 
 
 def _put(write: WriteRequest, name: str, obj: Obj) -> bytes:
@@ -156,8 +179,8 @@ def _remember(write: WriteRequest, new: Obj, *, labelled_late: bool) -> None:
 
 def update(
     write: WriteRequest, name: str, propose: Propose, *, uid: str = "", create: bool = False
-) -> tuple[bytes, bool]:
-    """Replaces the stored object by the one proposed for it; returns the stored JSON and whether it was created.
+) -> Steps[tuple[bytes, bool]]:
+    """Replaces the stored object by the one proposed for it; the stored JSON and whether it was created.
 
     An object that does not exist is created if `create` or the kind allows it. `uid` is a precondition.
     """
@@ -168,19 +191,20 @@ def update(
             raise errors.not_found(served.group, served.plural, name)
         if uid:
             raise _uid_conflict(write, name, uid, "")
-        return _create_by_update(write, name, propose(None)), True
+        return (yield from _create_by_update(write, name, propose(None))), True
     old = storage.current(served, item)
     if uid and uid != old["metadata"]["uid"]:
         raise _uid_conflict(write, name, uid, old["metadata"]["uid"])
     new = own_fields(write, old, propose(old))
-    request = write.admission("UPDATE", name, new, old)
-    admission.run(admission.UPDATE.mutating, request)
-    labelled_late = admission.finish(admission.UPDATE, request)
+    labelled_late, waited = yield from _admit(admission.UPDATE, write.admission("UPDATE", name, new, old))
+    restore_times(new, old)
+    waited = (yield from conversions.storable(served, new)) or waited
+    if waited and write.server.store.get(served.key, write.namespace, name) is not item:
+        raise Outdated
     return _replace(write, item, new, old, labelled_late=labelled_late), False
 
 
 def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_late: bool) -> bytes:
-    restore_times(new, old)
     if _is_finalized(new):
         return _remove(write, item, new)
     settled = not labelled_late and new["metadata"]["uid"] not in write.server.labelled_late

@@ -17,6 +17,7 @@ import msgspec
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
@@ -74,6 +75,7 @@ class GarbageCollector:
         self._owners: dict[Ref, list[_Owner]] = {}
         self._queue: dict[Ref, None] = {}
         self._scheduled = False
+        self._writes = BackgroundWrites(services.outbound, self._again)
 
     def start(self) -> None:
         self._store.subscribe_all(self._changed)
@@ -137,6 +139,10 @@ class GarbageCollector:
                 self._check(ref)
             except ApiError as error:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
+
+    def _again(self, ref: Ref) -> None:
+        self._queue[ref] = None
+        self._schedule()
 
     # One object.
 
@@ -206,7 +212,8 @@ class GarbageCollector:
         served = self._served(ref)
         if served is not None:
             options = DeleteOptions(propagation=policy, uid=metadata.uid)
-            Deleter(self._services, internal_request(ref.namespace), served, options).delete(ref.namespace, ref.name)
+            deleter = Deleter(self._services, internal_request(ref.namespace), served, options)
+            self._writes.carry_out(ref, deleter.delete(ref.namespace, ref.name))
 
     def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
         self._drop(ref, "ownerReferences", lambda reference: reference["uid"] in uids)
@@ -227,7 +234,7 @@ class GarbageCollector:
             set_or_remove(new["metadata"], key, kept)
             return ProposedObject(new)
 
-        update(write, ref.name, propose)
+        self._writes.carry_out(ref, update(write, ref.name, propose))
 
     def _served(self, ref: Ref) -> ServedResource | None:
         """The resource of an object, as it is stored: only its metadata is changed, so that nothing is converted."""

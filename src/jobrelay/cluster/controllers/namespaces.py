@@ -13,13 +13,15 @@ from typing import Any, Final
 
 from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.body import ProposedObject
+from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.deletion import Deleter
+from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, create
 from jobrelay.cluster.controllers.internal import internal_request
-from jobrelay.cluster.store import Change
+from jobrelay.cluster.store import Change, Item
 
 KEY: Final = "namespaces"
 DELAY: Final = 5.0
@@ -38,6 +40,7 @@ class NamespaceController:
     def __init__(self, services: ServerContext, authority: bytes, *, delay: float = DELAY) -> None:
         self._services, self._authority, self._delay = services, authority.decode(), delay
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._writes = BackgroundWrites(services.outbound, lambda key: self._sync(key[1]))
 
     def start(self) -> None:
         self._services.store.subscribe(KEY, self._changed)
@@ -48,6 +51,7 @@ class NamespaceController:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._writes.stop()
 
     def _changed(self, change: Change) -> None:
         if change.after is not None:
@@ -77,7 +81,8 @@ class NamespaceController:
         assert served is not None
         made = served.decode(obj, None)
         served.strategy.default(made)
-        create(WriteRequest(self._services, internal_request(namespace), served, WriteOptions()), ProposedObject(made))
+        write = WriteRequest(self._services, internal_request(namespace), served, WriteOptions())
+        self._writes.carry_out((plural, namespace), create(write, ProposedObject(made)))
 
     # Deleted namespaces.
 
@@ -105,7 +110,15 @@ class NamespaceController:
         """Deletes all objects of a resource; returns how many are left."""
         deleter = Deleter(self._services, internal_request(name), served, DeleteOptions(propagation="Background"))
         items = list(self._services.store.snapshot(served.key).walk(name))
-        return sum(not deleter.delete(item.namespace, item.name)[0] for item in items)
+        return sum(not self._is_deleted(deleter, item) for item in items)
+
+    def _is_deleted(self, deleter: Deleter, item: Item) -> bool:
+        key = (deleter.served.key, item.namespace, item.name)
+        try:
+            done = self._writes.carry_out(key, deleter.delete(item.namespace, item.name))
+        except ApiError:  # refused by admission, perhaps not for ever
+            return False
+        return done is not None and done[0]
 
     def _finalize(self, name: str) -> None:
         item = self._services.store.get(KEY, "", name)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from jobrelay.apimachinery.cel.checker import CompileError, compile_expression
+from jobrelay.apimachinery.cel.authorization import AUTHORIZER, RESOURCE_CHECK
+from jobrelay.apimachinery.cel.checker import Checked, CompileError, compile_expression
 from jobrelay.apimachinery.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, CelType, list_of, map_of, read_type
 from jobrelay.apimachinery.field import FieldError, Path, invalid
 
@@ -75,9 +76,12 @@ _NAMESPACE: Final = object_type(
 )
 _ALWAYS: Final = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
 _AUTHORIZER: Final = {
-    "authorizer": read_type("kubernetes.authorization.Authorizer"),
-    "authorizer.requestResource": read_type("kubernetes.authorization.ResourceCheck"),
+    "authorizer": read_type(AUTHORIZER),
+    "authorizer.requestResource": read_type(RESOURCE_CHECK),
 }
+_PLAIN: Final = frozenset({
+    "bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint",
+})  # fmt: skip
 RESULTS: Final[dict[str, tuple[CelType, ...]]] = {"bool": (BOOL,), "string": (STRING,), "audit": (STRING, NULL)}
 
 
@@ -85,18 +89,35 @@ def type_text(type_: CelType) -> str:
     return "null_type" if type_.kind == "null" else str(type_)
 
 
+def _declared(type_: CelType) -> CelType:
+    """The type that a variable has for other expressions: plain types, and lists and maps of them; else `dyn`."""
+    if type_.kind == "list":
+        return list_of(_declared(type_.elem))
+    if type_.kind == "map":
+        return map_of(*map(_declared, type_.params))
+    return type_ if type_.kind in _PLAIN else DYN
+
+
 class ExpressionCompiler:
-    """Compiles the CEL expressions of one object. `params`, `composed`: whether they may use `params`, `variables`."""
+    """Compiles the CEL expressions of one object. `params`, `composed`: whether they may use `params`, `variables`.
 
-    def __init__(self, *, params: bool = False, composed: bool = False) -> None:
-        self._declared: dict[str, CelType] = {}
-        self._base: dict[str, CelType] = {**_ALWAYS, **({"params": DYN} if params else {})}
+    `objects` and `parameters` are the types of the object under admission and of `params`.
+    """
+
+    def __init__(
+        self, *, params: bool = False, composed: bool = False, objects: CelType = DYN, parameters: CelType = DYN
+    ) -> None:
+        self._variables: dict[str, CelType] = {}
+        self._base: dict[str, CelType] = {
+            **_ALWAYS, "object": objects, "oldObject": objects, **({"params": parameters} if params else {}),
+        }  # fmt: skip
         if composed:
-            self._base["variables"] = object_type("kubernetes.variables", self._declared)
+            self._base["variables"] = object_type("kubernetes.variables", self._variables)
 
-    def _compile(self, source: str, authorizer: bool) -> CelType:
+    def compile(self, source: str, *, authorizer: bool = True) -> Checked:
+        """The checked expression; raises CompileError."""
         known = {**self._base, **(_AUTHORIZER if authorizer else {})}
-        return compile_expression(source, known).result
+        return compile_expression(source, known)
 
     def check(
         self, source: str, path: Path, result: str, *, shown: str | None = None, authorizer: bool = True
@@ -104,7 +125,7 @@ class ExpressionCompiler:
         """What is wrong with an expression that must evaluate to one of RESULTS."""
         value, wanted = source if shown is None else shown, RESULTS[result]
         try:
-            found = self._compile(source, authorizer)
+            found = self.compile(source, authorizer=authorizer).result
         except CompileError as error:
             return [invalid(path, value, f"compilation failed: {error}")]
         if any(found.kind == type_.kind for type_ in wanted):
@@ -113,11 +134,12 @@ class ExpressionCompiler:
         must = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
         return [invalid(path, value, f"must evaluate to {must} but got {type_text(found)}")]
 
-    def declare(self, name: str, source: str, path: Path) -> list[FieldError]:
-        """Adds a variable; one that does not compile has the type `dyn`."""
+    def declare(self, name: str, source: str) -> Checked:
+        """Adds a variable; one that does not compile has the type `dyn`, and raises CompileError."""
         try:
-            self._declared[name] = self._compile(source, authorizer=True)
-        except CompileError as error:
-            self._declared[name] = DYN
-            return [invalid(path, source, f"compilation failed: {error}")]
-        return []
+            checked = self.compile(source)
+        except CompileError:
+            self._variables[name] = DYN
+            raise
+        self._variables[name] = _declared(checked.result)
+        return checked

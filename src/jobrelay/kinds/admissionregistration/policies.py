@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from jobrelay.apimachinery import jsonpath
+from jobrelay.apimachinery.cel.checker import CompileError
 from jobrelay.apimachinery.cel.syntax import RESERVED
 from jobrelay.apimachinery.field import FieldError, Path, duplicate, forbidden, invalid, not_supported, one_of, required
 from jobrelay.apimachinery.gostruct import struct_value
@@ -152,7 +153,11 @@ def _validate_variable(variable: dict[str, Any], path: Path, expressions: Expres
         errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
     if not variable["expression"].strip():
         return [*errors, required(path.child("expression"), "expression is not specified")]
-    return errors + expressions.declare(name, variable["expression"], path.child("expression"))
+    try:
+        expressions.declare(name, variable["expression"])
+    except CompileError as error:
+        errors.append(invalid(path.child("expression"), variable["expression"], f"compilation failed: {error}"))
+    return errors
 
 
 def _validate_param_kind(kind: dict[str, Any], path: Path) -> list[FieldError]:

@@ -49,19 +49,19 @@ class VersionForm:
         pruning.default(made, written.node)
         if written.version == self.kind.version:
             return made
-        return _pruned(self._converted(made), self.kind)
+        return _pruned(self._converted(made, self.kind), self.kind)
 
-    def _converted(self, obj: Obj) -> Obj:
-        """The conversion of a stored object, which has no resourceVersion yet."""
+    def _converted(self, obj: Obj, kind: CustomKind) -> Obj:
+        """An object in another version. In the store it has no resourceVersion, so that none is converted."""
         metadata = dict(obj["metadata"])
         version = metadata.pop("resourceVersion", None)
-        made = self.convert({**obj, "metadata": metadata}, self.kind.api_version)
+        made = self.convert({**obj, "metadata": metadata}, kind.api_version)
         return {**made, "metadata": {**made["metadata"], "resourceVersion": version}} if version else made
 
     def write(self, obj: Obj) -> Obj:
         """An object of this version as it is stored."""
         if self.kind.version != self.storage.version:
-            obj = _pruned(self.convert(obj, self.storage.api_version), self.storage)
+            obj = _pruned(self._converted(obj, self.storage), self.storage)
         return marked(obj, self.storage.version)
 
 

@@ -1,10 +1,10 @@
 """The steps of each kind of write, by name and in Kubernetes' order.
 
 A step gets an `AdmissionRequest` and returns, changes its new object in place, or raises the refusal. Each chain has
-three parts: mutating admission, the registry's strategy (system metadata, preparation, validation, warnings) and
-validating admission. Nothing waits inside the last two: they run from the stored object to the new one without giving
-way to other requests. A step that has to wait belongs at the end of the mutating part; the stored object is then to be
-read anew, before the strategy's part compares with it.
+four parts: mutating admission, the registry's strategy (system metadata, preparation, validation, warnings), validating
+admission, and what comes last (quota). Webhooks (`webhooks/`) are called after the mutating and after the validating
+part; only there a write may have to wait, and only if one matches it. What reserves something belongs to the last part:
+from there to the store nothing gives way to other requests.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Chain(NamedTuple):
     mutating: tuple[Step, ...] = ()
     strategy: tuple[Step, ...] = ()
     validating: tuple[Step, ...] = ()
+    last: tuple[Step, ...] = ()
 
 
 CREATE: Final = Chain(

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds.strategy import Obj
 
-Operation = Literal["CREATE", "UPDATE", "DELETE"]
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+class ObjectView(Protocol):
+    """Another object that stands for the one that is written: the Scale of a Deployment."""
+
+    def show(self, obj: Obj) -> Obj:
+        """What webhooks see of an object."""
+
+    def put_back(self, shown: Obj, obj: Obj) -> None:
+        """Changes an object as what was shown of it has been changed."""
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     """One write: who asks for what, the object as it would be stored, and the stored one if there is one.
 
     `name` is the name in the path; a create has none. A create has no `old` object and a delete no `new` one: they are
-    empty.
+    empty. `deletion` are the options of a delete. `view` shows what stands for the objects where the request is not
+    about themselves.
     """
 
     server: ServerContext
@@ -33,6 +45,8 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     old: Obj = {}
     subresource: str = ""
     dry_run: bool = False
+    deletion: DeleteOptions | None = None
+    view: ObjectView | None = None
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -82,6 +82,15 @@ def match_version(admission: AdmissionRequest) -> None:
 
 
 def dedup_owners(admission: AdmissionRequest) -> None:
+    _dedup_owners(admission, late=admission.request.method == "PATCH")
+
+
+def dedup_owners_again(admission: AdmissionRequest) -> None:
+    """As above, of references that webhooks have added."""
+    _dedup_owners(admission, late=True)
+
+
+def _dedup_owners(admission: AdmissionRequest, *, late: bool) -> None:
     references = admission.metadata.get("ownerReferences") or []
     kept: dict[frozenset[Any], Any] = {}
     repeated = []
@@ -93,7 +102,7 @@ def dedup_owners(admission: AdmissionRequest) -> None:
             kept[key] = reference
     if repeated:
         admission.metadata["ownerReferences"] = list(kept.values())
-        when = " after mutating admission happens" if admission.request.method == "PATCH" else ""
+        when = " after mutating admission happens" if late else ""
         admission.request.warn(_DUPLICATE_OWNERS.format(when) + ", ".join(repeated))
 
 

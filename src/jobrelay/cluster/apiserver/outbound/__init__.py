@@ -11,7 +11,17 @@ certificate is verified by the CA bundle, or by the system's CAs without one; a 
 
 from jobrelay.cluster.apiserver.outbound.client import Outbound, OutboundAnswer
 from jobrelay.cluster.apiserver.outbound.failures import OutboundError
+from jobrelay.cluster.apiserver.outbound.refusals import refused
 from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
 from jobrelay.cluster.apiserver.outbound.targets import ServiceReference, Target
 
-__all__ = ["Endpoint", "Outbound", "OutboundAnswer", "OutboundError", "ServiceReference", "Target", "resolve"]
+__all__ = [
+    "Endpoint",
+    "Outbound",
+    "OutboundAnswer",
+    "OutboundError",
+    "ServiceReference",
+    "Target",
+    "refused",
+    "resolve",
+]
