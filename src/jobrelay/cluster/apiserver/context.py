@@ -7,17 +7,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
 
 from jobrelay.cluster.apiserver.access.rbac import Authorizer
 from jobrelay.cluster.apiserver.outbound import Outbound
+from jobrelay.cluster.apiserver.registrations.webhooks import WebhookConfigurations
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.streams import NodeStreams
 from jobrelay.cluster.store import Store
 from jobrelay.kube.metrics import MetricCollector
-
-if TYPE_CHECKING:
-    from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations
 
 _RANDOM = Random()
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -52,8 +49,6 @@ class ServerContext:
     labelled_late: set[str] = field(default_factory=set)  # uids of objects whose late labels are not written yet
 
     def __post_init__(self) -> None:
-        from jobrelay.cluster.apiserver.admission.webhooks import WebhookConfigurations  # of which a context is a part
-
         self.authorizer = Authorizer(self.store)
         self.outbound = Outbound(self.store)
         self.webhooks = WebhookConfigurations(self.store)

@@ -41,14 +41,14 @@ class Deleter:
         admits: bool = True,
     ) -> None:
         self.server, self.request, self.served, self.options = server, request, served, options
-        self._admits = admits
+        self._admits, self._of_many = admits, request.info.verb == "deletecollection"
 
     def delete(self, namespace: str, name: str) -> Steps[Deleted]:
         """Deletes one object."""
         self.warn()
         while True:
             item = self.server.store.get(self.served.key, namespace, name)
-            if item is None and not self.request.info.name:  # one of a collection
+            if item is None and self._of_many:
                 return True, {}
             if item is None:
                 raise errors.not_found(self.served.group, self.served.plural, name)
@@ -101,7 +101,7 @@ class Deleter:
 
     def _admission(self, item: Item, old: Obj, period: int | None = None) -> AdmissionRequest:
         """What admission sees of a deletion: options with the `period` of grace, and a name unless it is of many."""
-        name = item.name if self.request.info.name else ""
+        name = "" if self._of_many else item.name
         options = self.options if period is None else dataclasses.replace(self.options, grace_period=period)
         return AdmissionRequest(
             self.server, self.request, self.served, "DELETE", item.namespace, name, old=old,

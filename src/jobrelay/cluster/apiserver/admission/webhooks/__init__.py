@@ -5,7 +5,6 @@
 All of it is computed by generators (`calls.Steps`): they yield the calls to make, and nothing when no webhook matches.
 """
 
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import WebhookConfigurations
 from jobrelay.cluster.apiserver.admission.webhooks.dispatch import allocated_from, mutate, review, validate
 
-__all__ = ["WebhookConfigurations", "allocated_from", "mutate", "review", "validate"]
+__all__ = ["allocated_from", "mutate", "review", "validate"]

@@ -14,9 +14,9 @@ from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.access import MASTERS, Attributes
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import Invocation
 from jobrelay.cluster.apiserver.admission.webhooks.review import request_fields
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
+from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
 from jobrelay.cluster.apiserver.request import UserInfo
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 

@@ -9,11 +9,11 @@ from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission import steps
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.admission.webhooks import patches
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import MUTATING, VALIDATING, Invocation
 from jobrelay.cluster.apiserver.admission.webhooks.matching import is_asked, relevant
 from jobrelay.cluster.apiserver.admission.webhooks.question import Question
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
 from jobrelay.cluster.apiserver.calls import Result, Steps
+from jobrelay.cluster.apiserver.registrations.webhooks import MUTATING, VALIDATING, Invocation
 
 Step = Callable[[AdmissionRequest], None]
 

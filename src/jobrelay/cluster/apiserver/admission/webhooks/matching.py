@@ -8,8 +8,8 @@ from typing import Any
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.admission.webhooks.conditions import holds
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import Invocation, Webhook
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
+from jobrelay.cluster.apiserver.registrations.webhooks import Invocation, Webhook
 
 
 def relevant(admission: AdmissionRequest, key: str) -> tuple[Invocation, ...]:

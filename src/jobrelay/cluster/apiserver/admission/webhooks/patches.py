@@ -10,8 +10,8 @@ from jobrelay.apimachinery.patch import PatchError, apply_json_patch
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.admission.webhooks.answers import CallFailed, Verdict
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import Invocation
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
+from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
 from jobrelay.kinds.strategy import Obj
 
 _BAD_MANAGED_FIELDS = (

@@ -8,11 +8,11 @@ from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission.webhooks import answers
 from jobrelay.cluster.apiserver.admission.webhooks.answers import CallFailed, Denied, Verdict
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import Invocation
-from jobrelay.cluster.apiserver.admission.webhooks.metrics import CallLabels, WebhookMetrics
 from jobrelay.cluster.apiserver.admission.webhooks.review import Review, known_version, make
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
 from jobrelay.cluster.apiserver.calls import Call, Result
+from jobrelay.cluster.apiserver.registrations.metrics import CallLabels, WebhookMetrics
+from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)

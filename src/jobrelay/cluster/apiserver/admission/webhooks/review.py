@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.admission.webhooks.configurations import Invocation
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject, kind_of
 from jobrelay.cluster.apiserver.context import new_uid
+from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
 from jobrelay.cluster.apiserver.resources import ServedResource
 
 KNOWN: Final = ("v1", "v1beta1")

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.apimachinery.selectors import Selector, selector_from_object
-from jobrelay.cluster.apiserver.admission.matching import GroupVersionResource, MatchAttributes, ResourceRule
-from jobrelay.cluster.apiserver.admission.webhooks.metrics import WebhookMetrics
 from jobrelay.cluster.apiserver.outbound import Target
+from jobrelay.cluster.apiserver.registrations.metrics import WebhookMetrics
+from jobrelay.cluster.apiserver.registrations.rules import GroupVersionResource, MatchAttributes, ResourceRule
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
 from jobrelay.cluster.store import Store
 
