@@ -6,7 +6,6 @@ import pathlib
 
 import click
 
-from jobrelay.cli.cluster.common import cluster_errors
 from jobrelay.cli.errors import Failure
 
 __all__ = ["envtest"]
@@ -50,5 +49,7 @@ def envtest(assets: pathlib.Path | None, controllers: str, command: tuple[str, .
             click.echo(f"export KUBEBUILDER_ASSETS={folder}")
             return
         raise SystemExit(run_with_assets(command, folder))
+    from jobrelay.cli.cluster.common import cluster_errors
+
     with cluster_errors():
         raise SystemExit(run_with_cluster(command, controllers))
