@@ -7,6 +7,7 @@ fit those, and converts them, by itself or by a webhook.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from jobrelay.apimachinery import gojson, yaml
@@ -17,6 +18,7 @@ from jobrelay.cluster.apiserver.conversions import ConversionWebhook, WebhookFor
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource, Subresource
 from jobrelay.kinds.apiextensions import objects
+from jobrelay.kinds.apiextensions.conversion import marked, unmarked
 from jobrelay.kinds.apiextensions.strategy import CustomKind
 from jobrelay.kinds.apiextensions.versions import VersionForm, renamed
 from jobrelay.kinds.strategy import Obj
@@ -124,6 +126,14 @@ def _set_conversions(served: ServedResource, crd: Obj, kind: CustomKind, webhook
         form = form.with_conversion(need)
         served.in_version = need
     served.from_storage, served.to_storage = form.read, form.write if several else None
+
+
+def as_stored(served: ServedResource, version: str) -> ServedResource:
+    """A resource for objects that stay in the version which they are stored in."""
+    return dataclasses.replace(
+        served.unconverted, from_storage=lambda obj: unmarked(obj, version)[0],
+        to_storage=lambda obj: marked(obj, version), in_version=renamed,
+    )  # fmt: skip
 
 
 def _subresources(group: str, version: Obj, kind: str) -> dict[str, Subresource]:

@@ -19,6 +19,7 @@ from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.custom import as_stored
 from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions, WriteOptions
@@ -242,5 +243,6 @@ class GarbageCollector:
         if not found or found[0].custom is None:
             return next((s for s in found if s.from_storage is None), None)
         item = self._store.get(*ref)
-        version = stored_version(represent.stored(item.raw), found[0].storage_version) if item is not None else ""
-        return next((s for s in found if s.version == version), found[0]).unconverted
+        version = stored_version(represent.stored(item.raw), "") if item is not None else ""
+        served = next((s for s in found if s.version == (version or s.storage_version)), found[0])
+        return as_stored(served, version) if version else served.unconverted
