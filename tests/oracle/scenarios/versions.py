@@ -184,6 +184,20 @@ def _wrong(mode: str) -> list[Step]:
     ]
 
 
+def _lists() -> list[Step]:
+    """Lists and deletions of many, while the webhook fails."""
+    return [
+        *ready(definition("v2", "code500")),
+        post(V2, gadget("v2", width=1)),
+        get(V1),
+        get(f"{V1}?limit=1"),
+        get(V2),
+        delete(V1),
+        delete(V2, pick=(("kind",),)),
+        get(V1),
+    ]
+
+
 def _unreachable(client: dict[str, Any]) -> list[Step]:
     crd = definition("v2", "good")
     crd["spec"]["conversion"]["webhook"]["clientConfig"] = client
@@ -208,6 +222,7 @@ def scenarios() -> Iterator[Scenario]:
         "renamed": _renamed(),
         "stored": _stored(),
         "webhook": _webhook(),
+        "lists": _lists(),
         "v1beta1": [*ready(definition("v2", "wronguid", ("v1beta1", "v1"))), *_wrong("good")[3:]],
         **{f"wrong-{mode}": _wrong(mode) for mode in MODES},
         **{f"unreachable-{name}": _unreachable(client) for name, client in UNREACHABLE.items()},
