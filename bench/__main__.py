@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import completions, placement, relay, scenarios
+from bench import completions, placement, relay, scenarios, webhooks
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "startup": scenarios.startup,
     "writes": scenarios.writes,
     "watches": scenarios.watches,
+    "webhooks": webhooks.webhooks,
     "completions": completions.completions,
     "indexed": completions.indexed,
     "placement": placement.placement,

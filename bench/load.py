@@ -2,6 +2,7 @@
 
 python -m bench.load URL KUBECONFIG CONNECTIONS
 {"do": "create", "first": 0, "count": 2000}  ->  {"seconds": 1.7, "cpu": 0.4}
+{"do": "post", "path": "/api/v1/namespaces", "body": {...}}  ->  the same; so for "delete"
 {"do": "run", "first": 0, "count": 1000}  ->  the same, from the first create until the last Job is complete
 """
 
@@ -41,6 +42,11 @@ async def _do(senders: list[Sender], finishes: Finishes | None, order: dict[str,
     if order["do"] == "namespace":
         content = json.dumps({"metadata": {"name": jobs.NAMESPACE}}).encode()
         return await _send(senders[:1], [jobs.request("POST", "/api/v1/namespaces", content)], b"201")
+    if order["do"] == "post":
+        content = json.dumps(order["body"]).encode()
+        return await _send(senders[:1], [jobs.request("POST", order["path"], content)], b"201")
+    if order["do"] == "delete":
+        return await _send(senders[:1], [jobs.request("DELETE", order["path"])], b"200")
     if order["do"] == "create":
         requests = jobs.creates(order["first"], order["count"], sweep=order.get("sweep", False))
         return await _send(senders, requests, b"201")

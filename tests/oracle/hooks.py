@@ -82,5 +82,11 @@ def _echo(response: JsonObject, where: str, sent: JsonObject, names: list[str]) 
 def _sorted(value: Any) -> Any:
     """A value with its managers in a fixed order, as answers are compared."""
     if isinstance(value, dict):
-        return {key: _sorted(sorted(one, key=str) if key == "managedFields" else one) for key, one in value.items()}
+        return {
+            key: _sorted(sorted(one, key=_manager) if key == "managedFields" else one) for key, one in value.items()
+        }
     return [_sorted(one) for one in value] if isinstance(value, list) else value
+
+
+def _manager(entry: JsonObject) -> tuple[str, ...]:
+    return tuple(str(entry.get(key, "")) for key in ("manager", "operation", "subresource", "apiVersion"))

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from jobrelay.cluster.apiserver import storage
 from jobrelay.cluster.controllers.garbage import GarbageCollector
+from jobrelay.cluster.controllers.namespaces import NamespaceController
 
 from .serving import APPLY, CONFIGMAPS, MERGE, Answer, Obj, Server, config
 from .webhooks import Webhooks, allow, deny, rule, set_data, webhooks_of
@@ -170,6 +172,25 @@ async def test_the_order_of_answers_decides_nothing(order: Sequence[str], denyin
     assert not denying or answer.message.endswith(f"request: {denying[0]}")
 
 
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+async def test_a_write_that_never_gets_through_ends(
+    server: Server, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    await server.ok("POST", CONFIGMAPS, config(a="1"))
+    monkeypatch.setattr("jobrelay.cluster.apiserver.calls.REQUEST_SECONDS", 0.2)
+
+    def meddle(request: Obj) -> Obj:
+        fields = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": None}
+        storage.put(server.store, "configmaps", "default", "a", {"metadata": fields})
+        return {}
+
+    await webhooks.validating(meddle)
+    answer = await server.call(
+        method, f"{CONFIGMAPS}/a", {"data": {"b": "2"}} if method == "PATCH" else None, media=MERGE
+    )
+    assert (answer.code, answer.reason) == (504, "Timeout")
+
+
 # Controllers that write within a tick.
 
 
@@ -194,3 +215,52 @@ async def test_the_garbage_collector_asks_and_asks_again(
     while (await server.call("GET", f"{CONFIGMAPS}/b")).code != 404:
         await asyncio.sleep(0)
     assert [told["name"] for _, told in webhooks.told] == ["a", "b", "b"]
+
+
+async def test_an_owner_stays_until_its_orphans_are_let_go(
+    server: Server, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobrelay.cluster.controllers.garbage.RETRY", 0)
+    GarbageCollector(server.services).start()
+    await server.ok("POST", CONFIGMAPS, owned(await server.ok("POST", CONFIGMAPS, config())))
+    await webhooks.mutating(allow, rules=[rule("configmaps", operations=["UPDATE"])])
+    await server.ok("DELETE", f"{CONFIGMAPS}/a?propagationPolicy=Orphan")
+    while (await server.call("GET", f"{CONFIGMAPS}/a")).code != 404:
+        await asyncio.sleep(0)
+    await server.settle()
+    assert "ownerReferences" not in (await server.ok("GET", f"{CONFIGMAPS}/b"))["metadata"]
+
+
+async def test_a_namespace_is_emptied_when_webhooks_allow_it(server: Server, webhooks: Webhooks) -> None:
+    controller = NamespaceController(server.services, b"authority", delay=0)
+    controller.start()
+    await server.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    await server.settle()
+    allowed = asyncio.Event()
+
+    def when_allowed(request: Obj) -> Obj:
+        return {"allowed": allowed.is_set() or request["kind"]["kind"] != "ServiceAccount"}
+
+    rules = [rule("serviceaccounts", "configmaps", operations=["DELETE"])]
+    await webhooks.validating(when_allowed, rules=rules)
+    await server.ok("DELETE", "/api/v1/namespaces/n")
+    while {told["kind"]["kind"] for _, told in webhooks.told} != {"ServiceAccount", "ConfigMap"}:
+        await asyncio.sleep(0)
+    assert (await server.ok("GET", "/api/v1/namespaces/n"))["status"]["phase"] == "Terminating"
+    allowed.set()
+    controller._timers.pop("n").cancel()  # rather than to wait for it
+    while (await server.call("GET", "/api/v1/namespaces/n")).code != 404:
+        controller._empty("n")
+        await asyncio.sleep(0)
+    controller.stop()
+
+
+async def test_a_service_account_is_made_when_a_webhook_has_answered(server: Server, webhooks: Webhooks) -> None:
+    controller = NamespaceController(server.services, b"authority")
+    controller.start()
+    await webhooks.mutating(allow, rules=[rule("serviceaccounts", operations=["CREATE"])])
+    await server.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    while (await server.call("GET", "/api/v1/namespaces/n/serviceaccounts/default")).code != 200:
+        await asyncio.sleep(0)
+    controller.stop()
+    assert webhooks.last["namespace"] == "n"

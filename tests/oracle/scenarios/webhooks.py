@@ -13,6 +13,8 @@ from typing import Any
 from ..hooks import says
 from ..model import JSON_PATCH, STRATEGIC, Scenario, Step, apply, as_user, delete, get, patch, post, put, scenario
 from ._objects import CONFIGMAPS, CORE, DEPLOYMENTS, PODS, pod
+from .crds import CRDS, NAME, SCHEMA, WIDGETS, _ready, _version, crd, widget
+from .crds import GROUP as WIDGET_GROUP
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 READY = 418
@@ -294,10 +296,70 @@ def _services() -> Iterable[Scenario]:
     asked = {**hook("by-service", "/"), "clientConfig": {"service": reference, "caBundle": "{{hooks_ca}}"}}
     external = {"type": "ExternalName", "externalName": "localhost"}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": metadata("hook"), "spec": external}
-    yield one("services", "Validating", [asked], [
+    selector = {"matchLabels": {"case": "misnamed"}}
+    misnamed = {**asked, "name": "misnamed.example.com", "objectSelector": selector}
+    misnamed["clientConfig"] = {"service": {**reference, "name": "other"}, "caBundle": "{{hooks_ca}}"}
+    asked = {**asked, "objectSelector": {"matchLabels": {"case": "asked"}}}
+    yield one("services", "Validating", [asked, misnamed], [
         post(f"{CORE}/services", service),
-        post(CONFIGMAPS, config()),
+        post(f"{CORE}/services", {**service, "metadata": metadata("other")}),
+        post(CONFIGMAPS, config(labels={"case": "asked"})),
+        post(CONFIGMAPS, config(labels={"case": "misnamed"})),
     ])  # fmt: skip
+
+
+def _custom() -> Iterable[Scenario]:
+    """Custom resources, in both of their versions."""
+    told = says(echo={"warning": ["kind", "requestKind", "object", "oldObject", "subResource"]})
+    v1 = {**rule("widgets", "widgets/*", groups=[WIDGET_GROUP]), "apiVersions": ["v1"]}
+    changes = says(patch=[
+        {"op": "add", "path": "/spec/size", "value": 7}, {"op": "add", "path": "/spec/unknown", "value": 7},
+    ])  # fmt: skip
+    wrong = says(patch=[{"op": "add", "path": "/spec/size", "value": "large"}])
+    selector = {"matchLabels": {"case": "wrong"}}
+    v2 = WIDGETS.replace("/v1/", "/v1beta1/")
+    subresources = {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.count"}}
+    definition = crd(
+        _version(SCHEMA, subresources=subresources),
+        _version(SCHEMA, "v1beta1", storage=False, subresources=subresources),
+    )
+    hooks = [
+        hook("changes", changes, {**v1, "resources": ["widgets"], "operations": ["CREATE"]}),
+        hook("wrong", wrong, v1, objectSelector=selector),
+        hook("told", told, v1),
+    ]
+    yield replace(
+        one("custom", "Mutating", hooks, [
+            post(CRDS, definition, pick=(("kind",),)), *_ready(),
+            post(WIDGETS, widget("a", spec={"size": 3})),
+            post(v2, widget("b", "v1beta1", spec={"size": 4})),
+            patch(f"{v2}/a", {"spec": {"name": "abc"}}),
+            patch(f"{WIDGETS}/a/status", {"status": {"phase": "x"}}),
+            patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": 2}}),
+            patch(f"{v2}/a", {"metadata": {"labels": {"case": "wrong"}}}),
+            delete(f"{v2}/b"),
+            get(f"{WIDGETS}/a"),
+        ]),
+        cleanup=(*CLEANUP, f"{CRDS}/{NAME}"),
+    )  # fmt: skip
+
+
+def _pods() -> Iterable[Scenario]:
+    """A sidecar that is injected: plugins complete it."""
+    sidecar = {"name": "side", "image": "x"}
+    inject = says(patch=[{"op": "add", "path": "/spec/containers/-", "value": sidecar}])
+    yield one("pods", "Mutating", [hook("inject", inject, rule("pods", operations=["CREATE"]))], [
+        post(PODS, pod("p")),
+        get(f"{PODS}/p"),
+        post(f"{CORE}/serviceaccounts/default/token", {"spec": {"expirationSeconds": 600}}),
+    ])  # fmt: skip
+    tell = hook("tell", TELL, rule("serviceaccounts/token", "localsubjectaccessreviews"))
+    review = {"spec": {"user": "x", "resourceAttributes": {"namespace": "{{ns}}", "verb": "get", "resource": "pods"}}}
+    review |= {"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview"}
+    yield one("reviews", "Validating", [tell], map(by_alice, [
+        post(f"{CORE}/serviceaccounts/default/token", {"spec": {"expirationSeconds": 600}}),
+        post("/apis/authorization.k8s.io/v1/namespaces/{{ns}}/localsubjectaccessreviews", review),
+    ]))  # fmt: skip
 
 
 def _matching() -> Iterable[Scenario]:
@@ -428,4 +490,4 @@ def _order() -> Iterable[Scenario]:
 
 
 def scenarios() -> list[Scenario]:
-    return [*_told(), *_answers(), *_unreachable(), *_services(), *_matching(), *_order()]
+    return [*_told(), *_answers(), *_unreachable(), *_services(), *_custom(), *_pods(), *_matching(), *_order()]

@@ -48,7 +48,7 @@ async def _read(
     return await heavy.read(len(request.body), lambda: body.read(request, served, given.field_validation, same=same))
 
 
-async def _admit(
+def _admission(
     handlers: ResourceHandlers,
     request: ApiRequest,
     served: ServedResource,
@@ -57,14 +57,13 @@ async def _admit(
     *,
     operation: Operation = "CREATE",
     dry_run: bool = False,
-) -> None:
-    """Asks webhooks about what was sent to a subresource; they may change it."""
+) -> AdmissionRequest:
+    """What was sent to a subresource, as webhooks are asked about it; they may change it."""
     info = request.info
-    admission = AdmissionRequest(
+    return AdmissionRequest(
         handlers.server, request, served, operation, info.namespace, name, obj, subresource=info.subresource,
         dry_run=dry_run,
     )  # fmt: skip
-    await finished(handlers.server.outbound, webhooks.review(admission))
 
 
 def _created(request: ApiRequest) -> ApiResponse:
@@ -80,7 +79,8 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
         raise errors.bad_request("name in URL does not match name in Binding object")
     ensure_namespace(binding["metadata"], request.info.namespace)
     own_fields(WriteRequest(handlers.server, request, _BINDING, given, "binding"), None, ProposedObject(binding))
-    await _admit(handlers, request, served, binding, name, dry_run=given.dry_run)
+    admission = _admission(handlers, request, served, binding, name, dry_run=given.dry_run)
+    await finished(handlers.server.outbound, webhooks.review(admission))
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))
     pods = handlers.server.resources.get("", "v1", "pods")
@@ -103,7 +103,8 @@ async def evict(handlers: ResourceHandlers, access: Access, request: ApiRequest,
     if eviction["metadata"].get("name") != request.info.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     ensure_namespace(eviction["metadata"], request.info.namespace)
-    await _admit(handlers, request, served, eviction, request.info.name, dry_run=given.dry_run)
+    admission = _admission(handlers, request, served, eviction, request.info.name, dry_run=given.dry_run)
+    await finished(handlers.server.outbound, webhooks.review(admission))
     asked = eviction.get("deleteOptions") or {}
     preconditions = asked.get("preconditions") or {}
     deletion = DeleteOptions(
@@ -218,7 +219,8 @@ async def connect(
         raise errors.forbidden("", "pods", request.info.name, reason)
     if handlers.server.webhooks.any:
         sent = connect_options(request, served.subresources[request.info.subresource].kind)
-        await _admit(handlers, request, served, sent, request.info.name, operation="CONNECT")
+        admission = _admission(handlers, request, served, sent, request.info.name, operation="CONNECT")
+        await finished(handlers.server.outbound, webhooks.review(admission))
     pod = _pod(handlers, request, request.info.name)
     node = pod["spec"].get("nodeName", "")
     if not node:
@@ -237,7 +239,8 @@ async def request_token(
     tokenrequests.default(asked)
     item = handlers.server.store.get("serviceaccounts", request.info.namespace, request.info.name)
     own_fields(WriteRequest(handlers.server, request, _TOKEN, given, "token"), None, ProposedObject(asked))
-    await _admit(handlers, request, served, asked, request.info.name, dry_run=given.dry_run)
+    admission = _admission(handlers, request, served, asked, request.info.name, dry_run=given.dry_run)
+    await finished(handlers.server.outbound, webhooks.mutate(admission))
     if item is None:
         raise errors.not_found("", "serviceaccounts", request.info.name)
     account = represent.stored(item.raw)
@@ -248,11 +251,12 @@ async def request_token(
     spec: dict[str, Any] = asked["spec"]
     bound = _bound_object(handlers, request, spec.get("boundObjectRef"))
     spec["audiences"] = spec.get("audiences") or [ISSUER]
-    token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
     managed = asked["metadata"].get("managedFields")
     asked["metadata"] = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
     asked["metadata"]["creationTimestamp"] = format_time(handlers.server.now())
     record(asked, managed)
+    await finished(handlers.server.outbound, webhooks.validate(admission))
+    token, end = access.tokens.issue(account, spec["audiences"], spec["expirationSeconds"], bound)
     asked["status"] = {"token": token, "expirationTimestamp": format_time(end)}
     return represent.finish(represent.encode(asked), output_for(request), 201)
 

@@ -54,6 +54,12 @@ class Outdated(Exception):
     """What a write builds on has been changed while it waited."""
 
 
+def check_time(begin: float) -> None:
+    """Refuses to go on with a request that began too long ago, by time.monotonic()."""
+    if time.monotonic() - begin > REQUEST_SECONDS:
+        raise errors.timeout(_LATE)
+
+
 class _Done(NamedTuple):
     value: Any
 
@@ -81,7 +87,7 @@ Run: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 async def finished(outbound: Outbound, steps: Steps[_T], run: Run | None = None) -> _T:
     """The outcome of steps, whose calls are made when they are due. `run` computes elsewhere than on the loop."""
-    end, results = 0.0, _NONE
+    begin, results = 0.0, _NONE
     while True:
         if run is None:
             found = _advance(steps, results)
@@ -90,14 +96,13 @@ async def finished(outbound: Outbound, steps: Steps[_T], run: Run | None = None)
         if isinstance(found, _Done):
             value: _T = found.value
             return value
-        end = end or time.monotonic() + REQUEST_SECONDS
-        results = await _made(outbound, found, end - time.monotonic())
+        begin = begin or time.monotonic()
+        results = await _made(outbound, found, begin + REQUEST_SECONDS - time.monotonic())
+        check_time(begin)
 
 
 async def _made(outbound: Outbound, calls: Calls, left: float) -> Results:
     """The results of calls that are made side by side."""
-    if left <= 0:
-        raise errors.timeout(_LATE)
     if len(calls) == 1:
         return (await _make(outbound, calls[0], left),)
     return await asyncio.gather(*(_make(outbound, call, left) for call in calls))
@@ -142,9 +147,13 @@ class BackgroundWrites:
                 calls = found
         except (errors.ApiError, Outdated) as error:
             log.info("a write will be tried again", object=str(key), error=str(error))
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._retry, key)
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._again, key)
         finally:
             del self._waiting[key]
+
+    def _again(self, key: Hashable) -> None:
+        if not self._outbound.closed:
+            self._retry(key)
 
     def stop(self) -> None:
         for task in self._waiting.values():

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import time
 from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time, parse_time, shifted
 from jobrelay.cluster.apiserver import admission, crds, errors, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
-from jobrelay.cluster.apiserver.calls import Outdated, Steps
+from jobrelay.cluster.apiserver.calls import Outdated, Steps, check_time
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.ownership import set_or_remove
@@ -46,6 +47,7 @@ class Deleter:
     def delete(self, namespace: str, name: str) -> Steps[Deleted]:
         """Deletes one object."""
         self.warn()
+        begin = time.monotonic()
         while True:
             item = self.server.store.get(self.served.key, namespace, name)
             if item is None and self._of_many:
@@ -55,7 +57,7 @@ class Deleter:
             try:
                 return (yield from self._delete(item))
             except Outdated:  # it was changed while webhooks were asked about it
-                continue
+                check_time(begin)
 
     def _delete(self, item: Item) -> Steps[Deleted]:
         obj = self._current(item)

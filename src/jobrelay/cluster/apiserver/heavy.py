@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 from jobrelay.apimachinery.cel.steps import INTERRUPT
 from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import represent, storage
-from jobrelay.cluster.apiserver.calls import Outdated, Steps, finished
+from jobrelay.cluster.apiserver.calls import Outdated, Steps, check_time, finished
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.store.staged import StagedStore
 
@@ -86,11 +86,12 @@ async def perform_with_rules(server: ServerContext, compute: Compute) -> Written
 
 async def _here(server: ServerContext, compute: Compute) -> Written:
     """Computes a write on the loop and stores it; again, if it had to wait and others were faster."""
+    begin = time.monotonic()
     while True:
         try:
             return await finished(server.outbound, compute(server))
         except Outdated:
-            continue
+            check_time(begin)
 
 
 async def _attempt(server: ServerContext, compute: Compute, run: Run) -> Written | None:

@@ -95,7 +95,12 @@ class _ScaleView(msgspec.Struct, frozen=True):
     custom: CustomKind | None
 
     def show(self, obj: Obj) -> Obj:
-        return scale_of(obj) if self.custom is None else scale_view(obj, self.custom.scale)
+        if self.custom is None:
+            return scale_of(obj)
+        shown = scale_view(obj, self.custom.scale)
+        path = tuple(paths.split(self.custom.scale["specReplicasPath"]))
+        ownership.record(shown, to_scale(obj["metadata"].get("managedFields"), path, self.custom.versions))
+        return shown
 
     def put_back(self, shown: Obj, obj: Obj) -> None:
         if self.custom is None:

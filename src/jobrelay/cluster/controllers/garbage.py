@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,7 @@ from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
+RETRY: Final = 1.0  # seconds
 
 
 class Ref(NamedTuple):
@@ -142,8 +143,9 @@ class GarbageCollector:
                 log.warning("garbage collection failed", object="/".join(ref), error=error.message)
 
     def _again(self, ref: Ref) -> None:
-        self._queue[ref] = None
-        self._schedule()
+        if not self._services.outbound.closed:
+            self._queue[ref] = None
+            self._schedule()
 
     # One object.
 
@@ -161,8 +163,11 @@ class GarbageCollector:
             self._check_owners(ref, metadata)
 
     def _orphan(self, ref: Ref, metadata: _Metadata) -> None:
-        for dependent in list(self._dependents.get(metadata.uid, ())):
-            self._drop_owners(dependent, {metadata.uid})
+        dependents = list(self._dependents.get(metadata.uid, ()))
+        waiting = [dependent for dependent in dependents if not self._drop_owners(dependent, {metadata.uid})]
+        if waiting:  # for webhooks
+            asyncio.get_running_loop().call_later(RETRY, self._again, ref)
+            return
         self._dependents.pop(metadata.uid, None)
         self._drop_finalizer(ref, ORPHAN)
 
@@ -216,17 +221,17 @@ class GarbageCollector:
             deleter = Deleter(self._services, internal_request(ref.namespace), served, options)
             self._writes.carry_out(ref, deleter.delete(ref.namespace, ref.name))
 
-    def _drop_owners(self, ref: Ref, uids: set[str]) -> None:
-        self._drop(ref, "ownerReferences", lambda reference: reference["uid"] in uids)
+    def _drop_owners(self, ref: Ref, uids: set[str]) -> bool:
+        return self._drop(ref, "ownerReferences", lambda reference: reference["uid"] in uids)
 
     def _drop_finalizer(self, ref: Ref, finalizer: str) -> None:
         self._drop(ref, "finalizers", lambda found: found == finalizer)
 
-    def _drop(self, ref: Ref, key: str, drops: Callable[[Any], bool]) -> None:
-        """Drops some entries of a list in an object's metadata."""
+    def _drop(self, ref: Ref, key: str, drops: Callable[[Any], bool]) -> bool:
+        """Drops some entries of a list in an object's metadata; whether that is done already."""
         served = self._served(ref)
         if served is None or self._store.get(*ref) is None:
-            return
+            return True
         write = WriteRequest(self._services, internal_request(ref.namespace), served, WriteOptions())
 
         def propose(old: Obj | None) -> ProposedObject:
@@ -235,7 +240,7 @@ class GarbageCollector:
             set_or_remove(new["metadata"], key, kept)
             return ProposedObject(new)
 
-        self._writes.carry_out(ref, update(write, ref.name, propose))
+        return self._writes.carry_out(ref, update(write, ref.name, propose)) is not None
 
     def _served(self, ref: Ref) -> ServedResource | None:
         """The resource of an object, as it is stored: only its metadata is changed, so that nothing is converted."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-import aiohttp
 import msgspec
 
 from jobrelay.apimachinery.field import go_quote
@@ -18,8 +17,7 @@ from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.aggregation.apis import KEY, RemoteApi, RemoteApis
 from jobrelay.cluster.apiserver.aggregation.proxy import Proxy, identity_fields
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.outbound import OutboundError, resolve
-from jobrelay.cluster.apiserver.outbound.failures import describe
+from jobrelay.cluster.apiserver.outbound import FAILURES, OutboundError, explained, resolve
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.request import UserInfo
 from jobrelay.cluster.store import Change
@@ -174,8 +172,8 @@ class AvailabilityController:
                 tls = self._proxy.context(b"", True)
                 answer = await self._proxy.send("GET", path, fields, b"", endpoint, tls)
                 return answer.status, await answer.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            url, why = f"https://{self._host(api)}{path}", describe(error, str(endpoint), endpoint.host)
+        except FAILURES as error:
+            url, why = f"https://{self._host(api)}{path}", await explained(error, endpoint)
             message = f'failing or missing response from {url}: Get "{url}": {why}'
             raise _NotAvailable("FailedDiscoveryCheck", message) from None
 

@@ -19,8 +19,7 @@ from yarl import URL
 
 from jobrelay.cluster.apiserver.aggregation.apis import RemoteApi
 from jobrelay.cluster.apiserver.aggregation.tunnel import tunnel
-from jobrelay.cluster.apiserver.outbound import Endpoint, OutboundError, resolve
-from jobrelay.cluster.apiserver.outbound.failures import describe
+from jobrelay.cluster.apiserver.outbound import FAILURES, Endpoint, OutboundError, explained, resolve
 from jobrelay.cluster.apiserver.request import ApiRequest, UserInfo
 from jobrelay.cluster.apiserver.response import ApiResponse, Sink
 from jobrelay.cluster.store import Store
@@ -65,9 +64,8 @@ class Proxy:
         try:
             answer = await self.send(request.method, target, [*fields, _host(api)], request.body, endpoint, tls)
             return await self._answered(answer)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            why = describe(error, str(endpoint), endpoint.host)
-            return _unavailable(f"error trying to reach service: {why}")
+        except FAILURES as error:
+            return _unavailable(f"error trying to reach service: {await explained(error, endpoint)}")
 
     async def send(
         self, method: str, target: str, fields: Fields, body: bytes, endpoint: Endpoint, tls: ssl.SSLContext

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from jobrelay.cluster.apiserver.outbound import Endpoint
-from jobrelay.cluster.apiserver.outbound.failures import describe
+from jobrelay.cluster.apiserver.outbound import Endpoint, explained
 
 _PIECE: Final = 64 * 1024
 
@@ -26,7 +25,7 @@ async def tunnel(
             endpoint.address, endpoint.port, ssl=tls, server_hostname=endpoint.host
         )
     except OSError as error:
-        text = f"error trying to reach service: {describe(error, str(endpoint), endpoint.host)}\n"
+        text = f"error trying to reach service: {await explained(error, endpoint)}\n"
         return web.Response(status=503, text=text)
     head = f"{method} {target} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields)
     writer.write(f"{head}\r\n".encode())

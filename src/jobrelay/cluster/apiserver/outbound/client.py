@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import aiohttp
 from yarl import URL
 
-from jobrelay.cluster.apiserver.outbound.failures import OutboundError, describe
+from jobrelay.cluster.apiserver.outbound.certificates import explained
+from jobrelay.cluster.apiserver.outbound.failures import FAILURES, OutboundError
 from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
 from jobrelay.cluster.apiserver.outbound.targets import Target
 from jobrelay.cluster.store import Store
@@ -36,6 +37,7 @@ class Outbound:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._session: aiohttp.ClientSession | None = None
+        self.closed = False
 
     async def send(
         self, target: Target, body: bytes, *, seconds: float, query: str = "", headers: Mapping[str, str] = _HEADERS,
@@ -51,9 +53,9 @@ class Outbound:
                 return await self._exchange(method, target, endpoint, url, body, headers)
         except OutboundError as error:
             raise OutboundError(f"{shown}{error}") from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except FAILURES as error:
             assert endpoint is not None
-            raise OutboundError(shown + describe(error, str(endpoint), endpoint.host)) from error
+            raise OutboundError(shown + await explained(error, endpoint)) from error
 
     async def _exchange(
         self, method: str, target: Target, endpoint: Endpoint, url: str, body: bytes, headers: Mapping[str, str]
@@ -75,6 +77,8 @@ class Outbound:
         return OutboundAnswer(answer.status, await answer.read(), answer.headers)
 
     def _open(self) -> aiohttp.ClientSession:
+        if self.closed:
+            raise OutboundError("the server is stopping")
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, use_dns_cache=False),
@@ -85,6 +89,8 @@ class Outbound:
         return self._session
 
     async def close(self) -> None:
+        """Ends calls that are under way; later ones fail."""
+        self.closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import ssl
 from typing import Final
 
 import aiohttp
@@ -23,24 +21,19 @@ _TLS_TEXTS: Final = {
     "SSLV3_ALERT_HANDSHAKE_FAILURE": "remote error: tls: handshake failure",
     "TLSV1_UNRECOGNIZED_NAME": "remote error: tls: unrecognized name",
 }
-_VERIFY_TEXTS: Final = {  # by OpenSSL's X509_V_ERR_*
-    10: "certificate has expired or is not yet valid",
-    9: "certificate has expired or is not yet valid",
-    26: "certificate specifies an incompatible key usage",
-}
-_HOST_MISMATCH: Final = (62, 64)
+
+
+FAILURES: Final = (aiohttp.ClientError, TimeoutError, OSError)  # what connections and the client raise
 
 
 class OutboundError(Exception):
     """A call that got no answer; its text is the message of Go's client, with the method and URL in front."""
 
 
-def describe(error: BaseException, address: str, host: str) -> str:
-    """What went wrong on the way to `address`, whose certificate had to be valid for `host`."""
-    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+def describe(error: BaseException, address: str) -> str:
+    """What went wrong on the way to `address`, apart from its certificate."""
+    if isinstance(error, TimeoutError):
         return _DEADLINE
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _certificate(error.certificate_error, host)
     if isinstance(error, aiohttp.ClientConnectorSSLError):
         return _tls(error.os_error)
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -59,12 +52,3 @@ def _system(error: OSError) -> str:
 def _tls(error: OSError) -> str:
     reason = getattr(error, "reason", None) or ""
     return _TLS_TEXTS.get(reason) or f"tls: {reason.lower().replace('_', ' ') or error}"
-
-
-def _certificate(error: Exception, host: str) -> str:
-    code = getattr(error, "verify_code", 0)
-    if isinstance(error, ssl.SSLCertVerificationError) and code in _HOST_MISMATCH:
-        why = f"certificate is not valid for {host}"
-    else:
-        why = _VERIFY_TEXTS.get(code, "certificate signed by unknown authority")
-    return f"tls: failed to verify certificate: x509: {why}"

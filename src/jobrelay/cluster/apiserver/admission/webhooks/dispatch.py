@@ -61,6 +61,7 @@ def mutate(admission: AdmissionRequest, plugins: Sequence[Step] = ()) -> Steps[b
 def _settle(admission: AdmissionRequest, managed: list[object] | None) -> None:
     """Checks what webhooks may have changed, but must not have."""
     if admission.view is None and "metadata" in admission.new:
+        patches.prune(admission)
         patches.keep_managed_fields(admission, managed)
         steps.match_namespace(admission)
         steps.dedup_owners_again(admission)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from jobrelay.apimachinery import gojson
 from jobrelay.apimachinery.apply import ManagedFieldsError, check_managed_fields
 from jobrelay.apimachinery.decode import DecodeError, json_kind
@@ -34,7 +36,7 @@ def apply(verdict: Verdict, invocation: Invocation, subject: Subject) -> bool:
     if verdict.patch_type != "JSONPatch":
         raise CallFailed(f"unsupported patch type {go_quote(verdict.patch_type)}")
     try:
-        patched = apply_json_patch(shown, operations)
+        patched = copy.deepcopy(apply_json_patch(shown, operations))
         made = subject.decode(patched, invocation.served)
     except PatchError as error:
         raise errors.internal(error.why) from None
@@ -73,6 +75,18 @@ def _put_back(subject: Subject, made: Obj) -> None:
     if admission.view is not None:
         admission.view.put_back(made, admission.new)
         return
+    admission.new.clear()
+    admission.new.update(made)
+
+
+def prune(admission: AdmissionRequest) -> None:
+    """Removes what webhooks have added to a custom resource and its schema does not know."""
+    if admission.served.custom is None or admission.subresource not in ("", "status"):
+        return
+    try:
+        made = admission.served.decode(admission.new, None)
+    except DecodeError as error:
+        raise errors.internal(str(error)) from None
     admission.new.clear()
     admission.new.update(made)
 

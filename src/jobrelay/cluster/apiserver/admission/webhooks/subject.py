@@ -94,11 +94,11 @@ class Subject(NamedTuple):
         return obj if given is self.admission.served else converted(obj, given, self.admission.served)
 
     def decode(self, value: Any, given: ServedResource) -> Obj:
-        """The canonical, defaulted object of a JSON value; raises DecodeError."""
+        """The defaulted object of a JSON value, canonical unless it is a custom resource; raises DecodeError."""
         kind = kind_of(given, self.admission.subresource)
         _check_kind(value, kind)
         if kind == (given.group, given.version, given.kind):
-            made = given.decode(value, None)
+            made = value if given.custom is not None else given.decode(value, None)
             given.strategy.default(made)
             return made
         type_ = type_for_kind(kind.api_version, kind.kind)

@@ -1,0 +1,78 @@
+"""What webhooks cost: creates without any, with one that is about other kinds, and with one that is asked."""
+
+from __future__ import annotations
+
+import pathlib
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from bench.process import Helper, Server, helper, server
+from bench.report import Figure
+
+CLIENTS: Final = 20
+EACH: Final = 500  # creates in a round
+ROUNDS: Final = 6
+_PATH: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+def webhooks(folder: pathlib.Path) -> list[Figure]:
+    """Creates Jobs with 20 clients, in turns with webhooks and without."""
+    with server(folder, ["dev"]) as running:
+        cluster = running.clusters[0]
+        with helper("bench.load", cluster.url, cluster.kubeconfig, str(CLIENTS)) as load, helper("bench.hook") as hook:
+            load.hear()
+            where = hook.hear()
+            load.ask(do="namespace")
+            load.ask(do="create", first=900_000, count=EACH)
+            kinds: dict[str, list[tuple[float, float]]] = {"none": [], "other": [], "asked": []}
+            for number in range(ROUNDS):
+                for at, (kind, rounds) in enumerate(kinds.items()):
+                    with _registered(load, where, kind):
+                        rounds.append(_round(running, load, (number * len(kinds) + at) * EACH))
+    return _figures(kinds)
+
+
+@contextmanager
+def _registered(load: Helper, where: dict[str, Any], kind: str) -> Iterator[None]:
+    """A block in which a webhook is registered, if `kind` says so."""
+    if kind == "none":
+        yield
+        return
+    load.ask(do="post", path=_PATH, body=_configuration(where, kind))
+    yield
+    load.ask(do="delete", path=f"{_PATH}/bench")
+
+
+def _configuration(where: dict[str, Any], kind: str) -> dict[str, Any]:
+    rule = {
+        "operations": ["*"], "apiGroups": ["batch"], "apiVersions": ["*"],
+        "resources": ["jobs" if kind == "asked" else "cronjobs"],
+    }  # fmt: skip
+    hook = {
+        "name": "hook.example.com", "rules": [rule], "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": f"https://127.0.0.1:{where['port']}/", "caBundle": where["ca"]},
+    }  # fmt: skip
+    return {"metadata": {"name": "bench"}, "webhooks": [hook]}
+
+
+def _round(running: Server, load: Helper, first: int) -> tuple[float, float]:
+    """Seconds and the server's CPU for one create."""
+    begin = running.cpu()
+    done = load.ask(do="create", first=first, count=EACH)
+    return done["seconds"] / EACH, (running.cpu() - begin) / EACH
+
+
+def _figures(kinds: dict[str, list[tuple[float, float]]]) -> list[Figure]:
+    seconds = {kind: statistics.median(each for each, _ in rounds) for kind, rounds in kinds.items()}
+    cpu = {kind: statistics.median(each for _, each in rounds) for kind, rounds in kinds.items()}
+    note = f"{1 / seconds['none']:,.0f}/s without; the server alone, with a core of its own: {1 / cpu['asked']:,.0f}/s"
+    return [
+        Figure("Job creates with a webhook, 20 clients", 1 / seconds["asked"], "/s", 500.0, at_least=True, note=note),
+        Figure("server CPU per create without webhooks", cpu["none"] * 1e6, "us"),
+        Figure("more for a webhook about other kinds", (cpu["other"] - cpu["none"]) * 1e6, "us", 100.0,
+               note="one lookup; the rest is noise"),
+        Figure("more for a webhook that is asked", (cpu["asked"] - cpu["none"]) * 1e6, "us", 1500.0,
+               note="the review, TLS, HTTP and the answer"),
+    ]  # fmt: skip
