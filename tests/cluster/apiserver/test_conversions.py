@@ -328,6 +328,24 @@ async def test_a_webhook_that_cannot_be_reached(server: Server) -> None:
     )
 
 
+async def test_concurrent_patches_lose_nothing(converting: Server) -> None:
+    await converting.ok("POST", V2, widget("v2", width=1))
+    patches = [
+        converting.ok("PATCH", f"{path}/w", {"metadata": {"labels": {f"l{number}": "x"}}}, media=MERGE)
+        for number, path in enumerate([V1, V2] * 8)
+    ]
+    await asyncio.gather(*patches)
+    labels = (await converting.ok("GET", f"{V2}/w"))["metadata"]["labels"]
+    assert labels == {f"l{number}": "x" for number in range(16)}
+
+
+async def test_an_update_of_an_older_object_conflicts(converting: Server) -> None:
+    made = await converting.ok("POST", V1, widget(size=1))
+    await converting.ok("PATCH", f"{V2}/w", {"spec": {"width": 2}}, media=MERGE)
+    answer = await converting.call("PUT", f"{V1}/w", {**made, "spec": {"size": 3}})
+    assert (answer.code, answer.reason) == (409, "Conflict")
+
+
 class Admission:
     """A validating webhook that allows everything; `seen` are the objects that it was asked about."""
 

@@ -257,9 +257,9 @@ async def shown_change(served: ServedResource, change: Change) -> Change:
 
 
 async def attempt(
-    server: ServerContext, served: ServedResource, run: Callable[[ServerContext], Awaitable[_Result]]
+    server: ServerContext, served: ServedResource, name: str, run: Callable[[ServerContext], Awaitable[_Result]]
 ) -> _Result:
-    """What `run` gives, once all conversions that it needs are made."""
+    """What `run` gives, once all conversions that it needs are made; a conflict where `name` changes too often."""
     conversions = served.conversions
     if conversions is None:
         return await run(server)
@@ -273,7 +273,7 @@ async def attempt(
             return await run(view)
         except ConversionNeeded as needed:
             await conversions.fetch([needed.obj], needed.api_version)
-    raise errors.conflict(served.group, served.plural, "", errors.OPTIMISTIC_LOCK)
+    raise errors.conflict(served.group, served.plural, name, errors.OPTIMISTIC_LOCK)
 
 
 def storable(served: ServedResource, obj: Obj) -> Steps[bool]:

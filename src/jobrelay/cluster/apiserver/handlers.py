@@ -147,7 +147,7 @@ class ResourceHandlers:
         async def run(server: ServerContext) -> tuple[bool, Obj | bytes]:
             return await finished(server.outbound, Deleter(server, request, served, given).delete(namespace, name))
 
-        return await conversions.attempt(self.server, served, run)
+        return await conversions.attempt(self.server, served, name, run)
 
     # Shared parts.
 
@@ -157,7 +157,7 @@ class ResourceHandlers:
             written = await self._compute(self.server, request, served, compute)
         else:
             run = functools.partial(self._compute, request=request, served=served, compute=compute)
-            written = await conversions.attempt(self.server, served, run)
+            written = await conversions.attempt(self.server, served, request.info.name, run)
         await self.server.store.settled()
         return written
 
