@@ -29,7 +29,7 @@ BATCH = "/openapi/v3/apis/batch/v1"
 class Server:
     def __init__(self) -> None:
         self.resources = ResourceTable()
-        self._openapi = OpenApi(self.resources, lambda: NOW)
+        self._openapi = OpenApi(self.resources, lambda: NOW, {})
 
     async def get(self, target: str, **headers: str) -> ApiResponse:
         named = {name.replace("_", "-"): (value,) for name, value in headers.items()}

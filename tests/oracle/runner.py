@@ -14,6 +14,7 @@ import yaml
 
 from tests.loopback import ca_bundle
 
+from . import program
 from .endpoint import Endpoint, RawAnswer
 from .hooks import WebhookProgram
 from .model import Scenario, Step, encoded, rendered
@@ -48,8 +49,8 @@ async def play(scenario: Scenario, server: Endpoint, run: str) -> list[Answer]:
     """Runs all steps in order in a fresh namespace; what was made is deleted afterwards, also on errors."""
     if not any("{{hooks" in step.text() for step in scenario.steps):
         return await _play(scenario, server, run, {})
-    async with WebhookProgram(f"cmp-{run}") as program:
-        hooks = {"hooks": f"127.0.0.1:{program.port}", "hooks_port": str(program.port), "hooks_ca": ca_bundle()}
+    async with WebhookProgram(f"cmp-{run}") as webhooks:
+        hooks = {"hooks": f"127.0.0.1:{webhooks.port}", "hooks_port": str(webhooks.port), "hooks_ca": ca_bundle()}
         return await _play(scenario, server, run, hooks)
 
 
@@ -57,7 +58,10 @@ async def _play(scenario: Scenario, server: Endpoint, run: str, more: dict[str, 
     namespace = f"cmp-{run}"
     values = {"ns": namespace, "run": run, **more}
     names = {namespace: "NS", run: "RUN", **{text: name.upper() for name, text in more.items()}}
-    normaliser = Normaliser(names, "\n".join(step.text() for step in scenario.steps))
+    text = "\n".join(step.text() for step in scenario.steps)
+    if program.mentions(text):
+        values |= program.values()
+    normaliser = Normaliser(names, text)
     try:
         await _make_namespace(server, namespace)
         answers = []

@@ -24,6 +24,8 @@ from typing import Final, cast
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from jobrelay.cluster.pki import Authority, make_authority
+
 TOKEN: Final = "admin-of-a-test"
 CONTROLLERS: Final = (
     "clusterrole-aggregation-controller",
@@ -75,6 +77,7 @@ class ControlPlane:
             "--unsafe-no-fsync",
             "--log-level=error",
         )
+        front = self._write_front_proxy()
         self._run(
             "kube-apiserver",
             f"--etcd-servers={etcd}",
@@ -91,6 +94,7 @@ class ControlPlane:
             "--allow-privileged=true",
             "--max-requests-inflight=3000",
             "--max-mutating-requests-inflight=1000",
+            *front,
         )
 
     def wait(self) -> None:
@@ -151,6 +155,23 @@ class ControlPlane:
         pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
         self._key.write_bytes(pair.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
         self._public.write_bytes(pair.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo))
+
+    def _write_front_proxy(self) -> list[str]:
+        """The certificates by which aggregated API servers know this one, and the options that name them."""
+        authority = Authority(make_authority("front-proxy-ca"))
+        client = authority.client("front-proxy-client", ())
+        files = {"ca.crt": authority.pair.certificate, "client.crt": client.certificate, "client.key": client.key}
+        for name, text in files.items():
+            (self.folder / f"front-proxy-{name}").write_bytes(text)
+        return [
+            f"--requestheader-client-ca-file={self.folder / 'front-proxy-ca.crt'}",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-username-headers=X-Remote-User",
+            f"--proxy-client-cert-file={self.folder / 'front-proxy-client.crt'}",
+            f"--proxy-client-key-file={self.folder / 'front-proxy-client.key'}",
+        ]
 
     def _write_kubeconfig(self) -> None:
         authority = base64.b64encode(self._authority().read_bytes()).decode()

@@ -26,6 +26,7 @@ __all__ = ["main"]
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
         "install": ("jobrelay.cli.install:install", "Print or apply the manifests that the relay needs."),
         "cluster": ("jobrelay.cli.cluster:cluster", "Start and stop embedded Kubernetes clusters."),
+        "envtest": ("jobrelay.cli.envtest:envtest", "Run a test suite of controller-runtime on an embedded cluster."),
         "simulate": ("jobrelay.cli.simulate:simulate", "Run a fleet on virtual time: with faults, or for a plan."),
         "completion": ("jobrelay.cli.completion:completion", "Print the completion script for a shell."),
     },

@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver import storage
+from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.resources import ResourceTable
@@ -19,6 +19,7 @@ from jobrelay.kinds import bootstrap as facts
 from jobrelay.kinds.core.serviceaddresses import ServiceAllocator, begin_create
 
 Obj = dict[str, Any]
+FRONT_PROXY = "front-proxy-client"
 _LATER = "set when the object is copied into a cluster"
 
 
@@ -35,6 +36,29 @@ def bootstrap(services: ServerContext, port: int) -> None:
         for entry in made["metadata"].get("managedFields") or ():
             entry["time"] = now
         storage.put(services.store, key, namespace, metadata["name"], made)
+
+
+def publish_authentication(services: ServerContext, client_ca: bytes, front_proxy_ca: bytes) -> None:
+    """Tells aggregated API servers, in a ConfigMap, whose identities to trust."""
+    data = {
+        "client-ca-file": client_ca.decode(),
+        "requestheader-allowed-names": f'["{FRONT_PROXY}"]',
+        "requestheader-client-ca-file": front_proxy_ca.decode(),
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-username-headers": '["X-Remote-User"]',
+    }
+    namespace, name, now = "kube-system", "extension-apiserver-authentication", format_time(services.now())
+    item = services.store.get("configmaps", namespace, name)
+    old = represent.stored(item.raw) if item is not None else None
+    if old is not None and old.get("data") == data:
+        return
+    served = services.resources.get("", "v1", "configmaps")
+    assert served is not None
+    metadata = {"name": name, "namespace": namespace, "uid": services.uid(), "creationTimestamp": now}
+    new = {**(old or {}), "metadata": dict(old["metadata"]) if old is not None else metadata, "data": data}
+    track(served, old, new, manager="kube-apiserver", now=now)
+    storage.put(services.store, "configmaps", namespace, name, new)
 
 
 @functools.lru_cache(1)

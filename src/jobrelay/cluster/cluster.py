@@ -28,7 +28,7 @@ from jobrelay.cluster.apiserver.represent import stored
 from jobrelay.cluster.apiserver.request import ANONYMOUS, UserInfo
 from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
-from jobrelay.cluster.bootstrap import bootstrap
+from jobrelay.cluster.bootstrap import FRONT_PROXY, bootstrap, publish_authentication
 from jobrelay.cluster.controllers.catalog import select_controllers
 from jobrelay.cluster.errors import FolderError, PortTaken
 from jobrelay.cluster.files import ClusterFolder, write_private
@@ -38,9 +38,11 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.cluster.pki import Authority, make_authority
 from jobrelay.cluster.plane import ControlPlane, StoreControllers
 from jobrelay.cluster.ports import HOST, listen, listen_on_stable_port
+from jobrelay.cluster.serving import ServingFiles
 from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kube import Client, Clock
 from jobrelay.kube.clock import SystemClock
+from jobrelay.kube.credentials import Certificate
 
 ADMIN: Final = UserInfo("kubernetes-admin", ("system:masters",))
 CONTROLLERS: Final = UserInfo("system:kube-controller-manager", ("system:masters",))
@@ -53,7 +55,8 @@ class Cluster:
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` stores no objects on disk.
     `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or a list of names as
     in kube-controller-manager. `nodes` describes the nodes; without it pods stay pending. `clock` is the cluster's
-    time: with a `FakeClock` hours pass in moments. Raises ClusterError when it cannot start.
+    time: with a `FakeClock` hours pass in moments. `serving` are certificates and users of others to serve by. Raises
+    ClusterError when it cannot start.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Cluster:
         controllers: str = "all",
         nodes: NodeSettings | None = None,
         clock: Clock | None = None,
+        serving: ServingFiles | None = None,
     ) -> None:
         if problems := is_dns1123_label(name):
             raise ValueError(f"cluster name {name!r}: {problems[0]}")
@@ -84,6 +88,7 @@ class Cluster:
         self._controllers = select_controllers(controllers)
         self._nodes = nodes or NodeSettings(runtime="none")
         self._clock = clock or SystemClock()
+        self._serving = serving
 
     @property
     def api(self) -> ApiServer:
@@ -137,6 +142,7 @@ class Cluster:
         assert self._store_controllers is not None
         self._store_controllers.start()
         self._plane.start()
+        api.availability.start()
         self._publish(authority)
 
     def _listen(self) -> socket.socket:
@@ -164,7 +170,7 @@ class Cluster:
             self._store, ResourceTable(), now=now, nodes=nodes, collectors=list(self._plane.collectors)
         )
         bootstrap(services, int(address.rpartition(":")[2]))
-        api = ApiServer(services, self._access(services), address)
+        api = ApiServer(services, self._access(services), address, self._front_proxy(services, authority))
         await self._store.settled()
         self._store_controllers = StoreControllers(services, authority.pair.certificate, self._controllers)
         return api
@@ -184,11 +190,11 @@ class Cluster:
             await self._plane.stop()
             self._plane = None
         api, self._api = self._api, None
+        if api is not None:
+            await api.close()
         if self._http is not None:
             await self._http.stop()
             self._http = None
-        if api is not None:
-            await api.server.outbound.close()
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -211,13 +217,28 @@ class Cluster:
             item = services.store.get(key, namespace, name)
             return stored(item.raw) if item is not None else None
 
-        return Access(services.authorizer, Tokens(signing.key, lookup, services.now, services.uid))
+        users = self._serving.users() if self._serving is not None else None
+        return Access(services.authorizer, Tokens(signing.key, lookup, services.now, services.uid), users)
+
+    def _front_proxy(self, services: ServerContext, authority: Authority) -> Certificate:
+        """The certificate that aggregated API servers know this one by; they read of it in a ConfigMap."""
+        front = Authority(
+            self._files.pair("front-proxy-ca", lambda: make_authority(f"jobrelay-{self.name}-front-proxy"))
+        )
+        pair = self._files.pair("front-proxy-client", lambda: front.client(FRONT_PROXY, ()))
+        publish_authentication(services, authority.pair.certificate, front.pair.certificate)
+        return Certificate(pair.certificate, pair.key)
 
     def _tls(self, authority: Authority) -> ssl.SSLContext:
         self._files.pair("apiserver", lambda: authority.server(_NAMES))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self._files.pki / "apiserver.crt", self._files.pki / "apiserver.key")
         context.load_verify_locations(cadata=authority.pair.certificate.decode())
+        if self._serving is None:
+            context.load_cert_chain(self._files.pki / "apiserver.crt", self._files.pki / "apiserver.key")
+        else:
+            context.load_cert_chain(self._serving.certificate, self._serving.key)
+            if self._serving.client_ca is not None:
+                context.load_verify_locations(cafile=self._serving.client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])

@@ -35,6 +35,51 @@ async def test_each_version_shows_what_its_schema_knows(server: Server) -> None:
     assert (await server.ok("GET", f"{WIDGETS}/w"))["spec"] == {"shared": "s", "v1": "v1"}
 
 
+async def store_in(server: Server, name: str) -> Obj:
+    """Makes a version the storage version; returns the definition's new status."""
+    versions = (await server.ok("GET", DEFINITION))["spec"]["versions"]
+    for each in versions:
+        each["storage"] = each["name"] == name
+    changed = await server.ok("PATCH", DEFINITION, {"spec": {"versions": versions}}, media=MERGE)
+    await server.settle()
+    status: Obj = changed["status"]
+    return status
+
+
+async def test_a_new_storage_version_is_on_record(server: Server) -> None:
+    await define_two(server)
+    assert (await store_in(server, "v1beta1"))["storedVersions"] == ["v1", "v1beta1"]
+    status = {"status": {"storedVersions": ["v1beta1"]}}
+    await server.ok("PATCH", f"{DEFINITION}/status", status, media=MERGE)
+    assert (await store_in(server, "v1beta1"))["storedVersions"] == ["v1beta1"]
+
+
+async def test_objects_stay_in_the_version_that_they_were_stored_in_until_they_are_written(server: Server) -> None:
+    await define_two(server)
+    await server.ok("POST", WIDGETS, widget(v1="x", shared="s"))
+    await store_in(server, "v1beta1")
+    assert (await server.ok("GET", f"{WIDGETS}/w"))["spec"] == {"v1": "x", "shared": "s"}
+    await server.ok("PATCH", f"{WIDGETS}/w", {}, media=MERGE)
+    assert (await server.ok("GET", f"{WIDGETS}/w"))["spec"] == {"shared": "s"}
+
+
+async def test_the_first_version_of_a_definition_is_that_of_its_oldest_objects(server: Server) -> None:
+    await define(server)
+    await server.ok("POST", WIDGETS, widget(colour="red"))
+    versions = definition()["spec"]["versions"]
+    versions = [{**versions[0], "storage": False}, version("v2", storage=True)]
+    await server.ok("PATCH", DEFINITION, {"spec": {"versions": versions}}, media=MERGE)
+    await server.settle()
+    assert (await server.ok("GET", f"{WIDGETS}/w"))["spec"]["colour"] == "red"
+
+
+async def test_only_metadata_shows_nothing_of_how_an_object_is_stored(server: Server) -> None:
+    await define_two(server)
+    await server.ok("POST", WIDGETS, widget())
+    accept = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+    assert "storedAs" not in (await server.ok("GET", f"{WIDGETS}/w", headers=accept))["metadata"]
+
+
 async def test_a_field_that_another_manager_s_version_does_not_have(server: Server) -> None:
     await define_two(server)
     await server.ok("PATCH", f"{OLD}/w?fieldManager=old", old(shared="s"), media=APPLY)

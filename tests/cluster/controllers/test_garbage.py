@@ -11,6 +11,10 @@ import pytest
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 
 from ..apiserver.serving import Server
+from ..apiserver.test_custom_resources import WIDGETS
+from ..apiserver.test_custom_versions import OLD as OLD_WIDGETS
+from ..apiserver.test_custom_versions import define_two
+from ..apiserver.test_custom_versions import old as old_widget
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -140,3 +144,28 @@ async def test_what_a_policy_refuses_to_delete_is_tried_again(server: Server, mo
     await server.ok("DELETE", f"{BINDINGS}/b")
     await asyncio.sleep(0.01)
     assert await names(server) == set()
+
+
+async def custom(server: Server, *owners: dict[str, Any]) -> dict[str, Any]:
+    await define_two(server)
+    metadata = {"name": "w", "ownerReferences": list(owners)}
+    return await server.ok("POST", OLD_WIDGETS, {**old_widget(shared="s"), "metadata": metadata})
+
+
+async def test_custom_resources_of_several_versions_go_with_their_owner(server: Server) -> None:
+    await custom(server, await make(server, "owner"))
+    await delete(server, "owner", "Background")
+    await settle()
+    assert (await server.call("GET", WIDGETS)).names == []
+
+
+async def test_custom_resources_of_several_versions_become_orphans(server: Server) -> None:
+    await custom(server, await make(server, "owner"))
+    await delete(server, "owner", "Orphan")
+    await settle()
+    found = await server.ok("GET", f"{OLD_WIDGETS}/w")
+    assert "ownerReferences" not in found["metadata"]
+    assert found["spec"] == {"shared": "s"}
+    item = server.store.get("widgets.x.example", "default", "w")
+    assert item is not None
+    assert b'"storedAs":"v1"' in item.raw

@@ -7,7 +7,8 @@ import pytest
 from jobrelay.kinds.apiextensions.openapi import model_name, openapi_list_schema, openapi_schema
 from jobrelay.kinds.apiextensions.paths import ObjectPathError
 from jobrelay.kinds.apiextensions.scale import ScaleError, crd_apply_scale, crd_scale_of
-from jobrelay.kinds.apiextensions.strategy import CustomKind, from_storage, to_storage, version_priority
+from jobrelay.kinds.apiextensions.strategy import CustomKind, version_priority
+from jobrelay.kinds.apiextensions.versions import VersionForm
 
 from .cases import definition, kind_of, rig
 
@@ -100,10 +101,21 @@ def test_versions_are_converted_through_the_storage_version() -> None:
         {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": newer}}
     )
     old, new = CustomKind(crd, "v1"), CustomKind(crd, "v2")
-    assert to_storage(rig({"shape": "flat", "count": 3}), old)["spec"] == {"count": 3}
-    assert from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, new, new)["spec"] == {"shape": "round"}
-    shown = from_storage({"metadata": {"name": "a"}, "spec": {"count": 3}}, old, new)
+    assert VersionForm(new, old, "v1").write(rig({"shape": "flat", "count": 3}))["spec"] == {"count": 3}
+    unnamed = {"metadata": {"name": "a"}, "spec": {"count": 3}}
+    assert VersionForm(new, new, "v2").read(unnamed)["spec"] == {"shape": "round"}
+    shown = VersionForm(new, old, "v1").read(unnamed)
     assert (shown["apiVersion"], shown["spec"]) == ("a.example.com/v2", {})
+
+
+def test_an_object_is_read_by_the_version_that_it_was_stored_in() -> None:
+    crd = definition(COUNTED)
+    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": "v2"})
+    old, new = CustomKind(crd, "v1"), CustomKind(crd, "v2")
+    stored = VersionForm(old, old, "v1").write(rig({"count": 3}))
+    shown = VersionForm(new, new, "v2").with_conversion(lambda obj, to: {**obj, "apiVersion": to, "spec": {"count": 4}})
+    assert shown.read(stored)["spec"]["count"] == 4
+    assert "storedAs" not in shown.read(stored)["metadata"]
 
 
 def test_deprecated_versions_point_to_the_best_other_one() -> None:

@@ -11,7 +11,7 @@ import asyncio
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import represent, storage
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.custom import served_versions
+from jobrelay.cluster.apiserver.custom import conversion_webhook, served_versions
 from jobrelay.cluster.apiserver.ownership import track
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import Change
@@ -89,7 +89,7 @@ class CrdControllers:
             return
         if known is not None:
             self._stop_serving(name)
-        for served in served_versions(_changeable(crd)):
+        for served in served_versions(_changeable(crd), conversion_webhook(self._server, crd["spec"])):
             self._server.resources.add(served)
         self._served[name] = crd["spec"]
 

@@ -1,24 +1,28 @@
 """Custom resources as the server serves them: bodies, routes, and the resources that a CRD adds.
 
-Objects are stored in the storage version. A version whose schema differs from that one shows and stores them pruned and
-defaulted by both; so does every version of a definition that was changed, since older objects may not fit it.
+Objects are stored in the storage version of the time of their write (`VersionForm`). A definition with one version that
+was never changed shows them as they are stored; any other one reads them by its schemas, since older objects may not
+fit those, and converts them, by itself or by a webhook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
 from typing import Any
 
 from jobrelay.apimachinery import gojson, yaml
 from jobrelay.apimachinery.decode import DecodeError, Notes
 from jobrelay.cluster.apiserver import body, errors, negotiate
+from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.conversions import ConversionWebhook, WebhookForm, need
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource, Subresource
 from jobrelay.kinds.apiextensions import objects
-from jobrelay.kinds.apiextensions.strategy import CustomKind, from_storage, to_storage
+from jobrelay.kinds.apiextensions.conversion import marked, unmarked
+from jobrelay.kinds.apiextensions.strategy import CustomKind
+from jobrelay.kinds.apiextensions.versions import VersionForm, renamed
 from jobrelay.kinds.strategy import Obj
 
-Convert = Callable[[Obj], Obj]
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -80,8 +84,8 @@ def check_route(request: ApiRequest, served: ServedResource) -> None:
         raise errors.method_not_supported(served.group, served.plural, info.verb)
 
 
-def served_versions(crd: Obj) -> list[ServedResource]:
-    """The resources that a CRD adds."""
+def served_versions(crd: Obj, webhook: ConversionWebhook | None = None) -> list[ServedResource]:
+    """The resources that a CRD adds; `webhook` converts between its versions."""
     spec, names = crd["spec"], crd["spec"]["names"]
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
     made = []
@@ -89,26 +93,47 @@ def served_versions(crd: Obj) -> list[ServedResource]:
         if not version.get("served"):
             continue
         custom = CustomKind(crd, version["name"])
-        to_storage, from_storage = _conversions(crd, custom, storage)
-        made.append(
-            ServedResource(
-                spec["group"], version["name"], names["plural"], names["kind"],
-                names.get("singular", names["kind"].lower()), spec["scope"] == "Namespaced", VERBS,
-                tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
-                _subresources(spec["group"], version, names["kind"]), list_kind=names.get("listKind", ""),
-                custom=custom, storage_version=storage, to_storage=to_storage, from_storage=from_storage,
-            )
+        served = ServedResource(
+            spec["group"], version["name"], names["plural"], names["kind"],
+            names.get("singular", names["kind"].lower()), spec["scope"] == "Namespaced", VERBS,
+            tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
+            _subresources(spec["group"], version, names["kind"]), list_kind=names.get("listKind", ""),
+            custom=custom, storage_version=storage,
         )  # fmt: skip
+        _set_conversions(served, crd, custom, webhook)
+        made.append(served)
     return made
 
 
-def _conversions(crd: Obj, kind: CustomKind, storage: str) -> tuple[Convert | None, Convert | None]:
-    """The conversions to and from the storage version; None where objects need no change."""
-    if kind.version == storage:
-        changed = crd["metadata"].get("generation", 1) > 1 or len(crd["spec"]["versions"]) > 1
-        return None, (lambda obj: from_storage(obj, kind, kind)) if changed else None
-    stored = kind.in_version(storage)
-    return (lambda obj: to_storage(obj, stored), lambda obj: from_storage(obj, stored, kind))
+def conversion_webhook(server: ServerContext, spec: Obj) -> ConversionWebhook | None:
+    """What converts between the versions of a CRD, if a webhook does."""
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") != "Webhook" or len(spec["versions"]) == 1:
+        return None
+    return ConversionWebhook(server.outbound, server.uid, conversion["webhook"])
+
+
+def _set_conversions(served: ServedResource, crd: Obj, kind: CustomKind, webhook: ConversionWebhook | None) -> None:
+    """Conversions to and from stored objects, where they are not stored as they are shown."""
+    several = len(crd["spec"]["versions"]) > 1
+    served.in_version = renamed
+    if not several and crd["metadata"].get("generation", 1) == 1:
+        return
+    stored = (crd.get("status") or {}).get("storedVersions") or [served.storage_version]
+    form = VersionForm(kind, kind.in_version(served.storage_version), stored[0])
+    if webhook is not None:
+        served.webhook = WebhookForm(webhook, form)
+        form = form.with_conversion(need)
+        served.in_version = need
+    served.from_storage, served.to_storage = form.read, form.write if several else None
+
+
+def as_stored(served: ServedResource, version: str) -> ServedResource:
+    """A resource for objects that stay in the version which they are stored in."""
+    return dataclasses.replace(
+        served.unconverted, from_storage=lambda obj: unmarked(obj, version)[0],
+        to_storage=lambda obj: marked(obj, version), in_version=renamed,
+    )  # fmt: skip
 
 
 def _subresources(group: str, version: Obj, kind: str) -> dict[str, Subresource]:

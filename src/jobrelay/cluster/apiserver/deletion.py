@@ -60,7 +60,7 @@ class Deleter:
                 check_time(begin)
 
     def _delete(self, item: Item) -> Steps[Deleted]:
-        obj = represent.stored(item.raw)
+        obj = self._current(item)
         self.check_preconditions(obj)
         admission.run(admission.DELETE.validating, self._admission(item, obj))
         if self.served.key == "namespaces":
@@ -88,6 +88,18 @@ class Deleter:
                 return True, self._remove(obj, item)
         yield from self._review(self.server.store.get(self.served.key, item.namespace, item.name) or item, obj)
         return True, self._remove(obj, item)
+
+    def _current(self, item: Item) -> Obj:
+        """The stored object; a custom resource in the version of the request."""
+        if self.served.custom is None or self.served.from_storage is None:
+            return represent.stored(item.raw)
+        return storage.current(self.served, item)
+
+    def _stored(self, obj: Obj, item: Item) -> Obj:
+        """An object as it is stored; one that was not changed stays in the form that it is stored in."""
+        if self.served.custom is None or self.served.from_storage is None:
+            return obj
+        return represent.stored(item.raw) if obj == self._current(item) else storage.to_storage(self.served, obj)
 
     def _admission(self, item: Item, old: Obj, period: int | None = None) -> AdmissionRequest:
         """What admission sees of a deletion: options with the `period` of grace, and a name unless it is of many."""
@@ -205,16 +217,18 @@ class Deleter:
         return True, self._remove(obj, item)
 
     def _update(self, obj: Obj, item: Item) -> bytes:
+        stored = self._stored(obj, item)
         if self.options.dry_run:
-            return storage.stored_json(obj)
-        if obj == represent.stored(item.raw):
+            return storage.stored_json(stored)
+        if stored == represent.stored(item.raw):
             return item.raw
-        return storage.put(self.server.store, self.served.key, item.namespace, item.name, obj)
+        return storage.put(self.server.store, self.served.key, item.namespace, item.name, stored)
 
     def _remove(self, obj: Obj, item: Item) -> dict[str, Any] | bytes:
+        stored = self._stored(obj, item)
         if self.options.dry_run:
-            return self._deleted_answer(storage.stored_json(obj), obj)
-        raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, obj)
+            return self._deleted_answer(storage.stored_json(stored), obj)
+        raw = storage.remove(self.server.store, self.served.key, item.namespace, item.name, stored)
         return self._deleted_answer(raw, obj)
 
     def _deleted_answer(self, raw: bytes, obj: Obj) -> dict[str, Any] | bytes:

@@ -7,12 +7,14 @@ import hashlib
 from typing import Any, Final
 
 from jobrelay.cluster.apiserver import errors, negotiate, represent
+from jobrelay.cluster.apiserver.aggregation import RemoteApi, RemoteApis
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource, Subresource
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.kinds.apiextensions.strategy import version_priority
 
 Obj = dict[str, Any]
+_CUSTOM_PRIORITY: Final = 1000  # of groups that CustomResourceDefinitions make
 AGGREGATED: Final = ("v2",)
 
 
@@ -24,19 +26,28 @@ def storage_hash(served: ServedResource) -> str:
 
 
 class Discovery:
-    def __init__(self, resources: ResourceTable, address: str) -> None:
-        self._resources, self._address = resources, address
+    def __init__(self, resources: ResourceTable, address: str, remote: RemoteApis) -> None:
+        self._resources, self._address, self.remote = resources, address, remote
 
     def _versions(self, group: str) -> list[str]:
         versions = self._resources.groups.get(group, [])
-        return versions if self._built_in(group) else sorted(versions, key=version_priority, reverse=True)
+        if not self._built_in(group):
+            versions = sorted(versions, key=version_priority, reverse=True)
+        return list(dict.fromkeys([*versions, *(api.version for api in self.remote.of_group(group))]))
+
+    def is_group(self, group: str) -> bool:
+        return bool(group) and (group in self._resources.groups or bool(self.remote.of_group(group)))
 
     def _built_in(self, group: str) -> bool:
         return any(s.custom is None for s in self._resources if s.group == group)
 
     def _groups(self) -> list[str]:
         built_in = [g for g in self._resources.groups if g and self._built_in(g)]
-        return built_in + sorted(g for g in self._resources.groups if g and g not in built_in)
+        others = {g: _CUSTOM_PRIORITY for g in self._resources.groups if g and g not in built_in}
+        for api in self.remote.by_version.values():
+            if api.group not in built_in:
+                others[api.group] = max(others.get(api.group, 0), api.group_priority)
+        return built_in + sorted(others, key=lambda group: (-others[group], group))
 
     # Legacy.
 
@@ -73,9 +84,19 @@ class Discovery:
     def _aggregated_group(self, group: str) -> Obj:
         versions = []
         for version in self._versions(group):
+            if (api := self.remote.by_version.get((group, version))) is not None:
+                versions.append(self._remote_version(api))
+                continue
             listed = [_aggregated(served) for served in self._resources.in_version(group, version)]
             versions.append({"version": version, "resources": listed, "freshness": "Current"})
         return {"metadata": {"name": group} if group else {}, "versions": versions}
+
+    def _remote_version(self, api: RemoteApi) -> Obj:
+        listed = _aggregated_entries(self.remote.resources.get((api.group, api.version), []))
+        found: Obj = {"version": api.version}
+        if listed:
+            found["resources"] = listed
+        return {**found, "freshness": "Current" if api.available else "Stale"}
 
     def answer(self, request: ApiRequest) -> ApiResponse | None:
         """The answer for a discovery path, or None when the path is another one."""
@@ -90,11 +111,13 @@ class Discovery:
                 raise errors.no_such_resource()
             return represent.finish(represent.encode(self.resource_list("", "v1")), out)
         group = parts[1]
-        if group not in self._resources.groups or not group:
+        if not self.is_group(group):
             raise errors.page_not_found()
         if len(parts) == 2:
             found = {"kind": "APIGroup", "apiVersion": "v1", **self.group(group)}
             return represent.finish(represent.encode(found), out)
+        if group not in self._resources.groups:
+            raise errors.page_not_found()
         if parts[2] not in self._resources.groups[group]:
             raise errors.no_such_resource()
         return represent.finish(represent.encode(self.resource_list(group, parts[2])), out)
@@ -168,3 +191,25 @@ def _aggregated(served: ServedResource) -> Obj:
             for sub in served.subresources.values()
         ]
     return entry
+
+
+def _aggregated_entries(listed: list[Obj]) -> list[Obj]:
+    """The entries of an APIResourceList in their aggregated form: subresources are inside their resources."""
+    found: dict[str, Obj] = {}
+    for entry in listed:
+        name, _, subresource = str(entry.get("name", "")).partition("/")
+        kind = {
+            "group": entry.get("group", ""), "version": entry.get("version", ""), "kind": entry.get("kind", ""),
+        }  # fmt: skip
+        if subresource:
+            parent = found.setdefault(name, {"resource": name})
+            made = {"subresource": subresource, "responseKind": kind, "verbs": entry.get("verbs") or []}
+            parent.setdefault("subresources", []).append(made)
+            continue
+        scope = "Namespaced" if entry.get("namespaced") else "Cluster"
+        made = {
+            "resource": name, "responseKind": kind, "scope": scope, "singularResource": entry.get("singularName", ""),
+            "verbs": entry.get("verbs") or [],
+        }  # fmt: skip
+        found[name] = made | {key: entry[key] for key in ("shortNames", "categories") if entry.get(key)}
+    return list(found.values())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from jobrelay.cluster.apiserver import (
     admission,
     body,
+    conversions,
     custom,
     heavy,
     negotiate,
@@ -118,7 +120,7 @@ class ResourceHandlers:
         self, request: ApiRequest, served: ServedResource, out: Output, compute: heavy.Compute[bytes]
     ) -> ApiResponse:
         raw, created = await self.perform(request, served, compute)
-        return self.answer(request, served, raw, out, 201 if created else 200)
+        return await self.answer(request, served, raw, out, 201 if created else 200)
 
     async def delete(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
@@ -127,7 +129,7 @@ class ResourceHandlers:
         await self.server.store.settled()
         code = 202 if not gone and given.orphan is False else 200
         if isinstance(result, bytes):
-            return self.answer(request, served, result, out, code)
+            return await self.answer(request, served, result, out, code)
         return represent.finish(represent.encode({**result, **({"code": code} if "code" in result else {})}), out, code)
 
     async def deletecollection(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
@@ -137,6 +139,7 @@ class ResourceHandlers:
         selection = select(served, chosen)
         await self.server.store.settled()
         snapshot = self.server.store.snapshot(served.key)
+        shown, selection, snapshot = await reader.shown(served, selection, snapshot, request.info.namespace)
         items, rest = reader.page(snapshot, request.info.namespace, selection, chosen, None)
         version = snapshot.version
         Deleter(self.server, request, served, given).warn()
@@ -144,21 +147,23 @@ class ResourceHandlers:
             await self._delete(request, served, given, item.namespace, item.name)
         await self.server.store.settled()
         metadata = represent.list_metadata(version, *rest)
-        return represent.answer_list(served, items, metadata, out, self.server.now(), request.first("includeObject"))
+        return represent.answer_list(shown, items, metadata, out, self.server.now(), request.first("includeObject"))
 
     async def _delete(
         self, request: ApiRequest, served: ServedResource, given: options.DeleteOptions, namespace: str, name: str
     ) -> Deleted:
         """Deletes one object: at once, unless there are policies or webhooks to ask."""
 
-        def compute(server: ServerContext) -> Steps[tuple[dict[str, Any] | bytes, bool]]:
+        def compute(server: ServerContext) -> Steps[tuple[Obj | bytes, bool]]:
             gone, result = yield from Deleter(server, request, served, given).delete(namespace, name)
             return result, gone
 
-        if self.server.policies.covering(served, "", "DELETE"):
-            result, gone = await self.perform_with_rules(request, served, compute)
-        else:
-            result, gone = await finished(self.server.outbound, compute(self.server))
+        async def run(server: ServerContext) -> tuple[Obj | bytes, bool]:
+            if self.server.policies.covering(served, "", "DELETE"):
+                return await self._compute_with_rules(server, request, served, compute)
+            return await finished(server.outbound, compute(server))
+
+        result, gone = await conversions.attempt(self.server, served, name, run)
         return gone, result
 
     async def admit(
@@ -188,7 +193,7 @@ class ResourceHandlers:
             return new, False
 
         if self.server.policies.covering(served, subresource, operation):
-            return (await self.perform_with_rules(request, served, compute))[0]
+            return (await self._compute_with_rules(self.server, request, served, compute))[0]
         return (await finished(self.server.outbound, compute(self.server)))[0]
 
     # Shared parts.
@@ -197,14 +202,22 @@ class ResourceHandlers:
         self, request: ApiRequest, served: ServedResource, compute: heavy.Compute[bytes]
     ) -> tuple[bytes, bool]:
         """Computes a write, stores it and waits for the commit."""
-        if self._has_rules(request, served):
-            written = await self.perform_with_rules(request, served, compute)
+        if served.conversions is None:
+            written = await self._compute(self.server, request, served, compute)
         else:
-            item = self.server.store.get(served.key, self._namespace(request, served), request.info.name)
-            size = len(request.body) + (len(item.raw) if item is not None else 0)
-            written = await heavy.perform(self.server, size, compute)
+            run = functools.partial(self._compute, request=request, served=served, compute=compute)
+            written = await conversions.attempt(self.server, served, request.info.name, run)
         await self.server.store.settled()
         return written
+
+    async def _compute(
+        self, server: ServerContext, request: ApiRequest, served: ServedResource, compute: heavy.Compute[bytes]
+    ) -> tuple[bytes, bool]:
+        if self._has_rules(request, served):
+            return await self._compute_with_rules(server, request, served, compute)
+        item = server.store.get(served.key, self._namespace(request, served), request.info.name)
+        size = len(request.body) + (len(item.raw) if item is not None else 0)
+        return await heavy.perform(server, size, compute)
 
     def _has_rules(self, request: ApiRequest, served: ServedResource) -> bool:
         """Whether a write may have to evaluate expressions: rules of its kind, or policies."""
@@ -214,12 +227,12 @@ class ResourceHandlers:
         operations = ("CREATE",) if request.info.verb == "create" else ("UPDATE", "CREATE")
         return any(self.server.policies.covering(served, subresource, operation) for operation in operations)
 
-    async def perform_with_rules(
-        self, request: ApiRequest, served: ServedResource, compute: heavy.Compute[_Result]
+    async def _compute_with_rules(
+        self, server: ServerContext, request: ApiRequest, served: ServedResource, compute: heavy.Compute[_Result]
     ) -> tuple[_Result, bool]:
         """Computes a write that evaluates expressions, and stores it."""
         try:
-            return await heavy.perform_with_rules(self.server, compute)
+            return await heavy.perform_with_rules(server, compute)
         except heavy.Outpaced:
             raise conflict(served.group, served.plural, request.info.name, OPTIMISTIC_LOCK) from None
 
@@ -232,7 +245,10 @@ class ResourceHandlers:
         served.strategy.default(proposed.obj)
         return proposed
 
-    def answer(self, request: ApiRequest, served: ServedResource, raw: bytes, out: Output, code: int) -> ApiResponse:
+    async def answer(
+        self, request: ApiRequest, served: ServedResource, raw: bytes, out: Output, code: int
+    ) -> ApiResponse:
+        served, raw = await conversions.shown_raw(served, raw)
         return represent.answer_object(served, raw, out, self.server.now(), request.first("includeObject"), code)
 
     def _namespace(self, request: ApiRequest, served: ServedResource) -> str:

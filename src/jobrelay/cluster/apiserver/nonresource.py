@@ -58,6 +58,8 @@ class NonResourceHandler:
         for group, versions in self._server.resources.groups.items():
             if group:
                 found |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
+        for api in self._discovery.remote.by_version.values():
+            found |= {f"/apis/{api.group}", api.path}
         return sorted(found)
 
     def _documents(self) -> OpenApi:
@@ -65,5 +67,5 @@ class NonResourceHandler:
         if self._openapi is None:
             from jobrelay.cluster.apiserver.openapi.answers import OpenApi
 
-            self._openapi = OpenApi(self._server.resources, self._server.now)
+            self._openapi = OpenApi(self._server.resources, self._server.now, self._discovery.remote.documents)
         return self._openapi

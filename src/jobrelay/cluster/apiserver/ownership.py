@@ -56,7 +56,7 @@ def set_or_remove(metadata: dict[str, Any], key: str, value: list[Any] | None) -
 def _convert(served: ServedResource) -> Callable[[Obj, str], Obj] | None:
     """The conversion of objects to other versions; None when all versions have the same fields."""
     if served.custom is not None:
-        return lambda obj, version: {**obj, "apiVersion": version}
+        return served.in_version
     if served.plural not in ("horizontalpodautoscalers", "events"):
         return None
 

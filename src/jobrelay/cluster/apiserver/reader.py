@@ -12,7 +12,7 @@ import msgspec
 from jobrelay.apimachinery import gojson
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.apimachinery.goint import read_int
-from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver import conversions, errors, represent
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
@@ -78,7 +78,8 @@ async def get(
     if item is None:
         plural = "componentstatus" if served.key == "componentstatuses" else served.plural
         raise errors.not_found(served.group, plural, name)
-    return represent.answer_object(served, item.raw, out, server.now(), request.first("includeObject"))
+    served, raw = await conversions.shown_raw(served, item.raw)
+    return represent.answer_object(served, raw, out, server.now(), request.first("includeObject"))
 
 
 async def list_(
@@ -91,11 +92,25 @@ async def list_(
 ) -> ApiResponse:
     selection = select(served, options, name)
     snapshot, after = await _snapshot(server, served, options)
+    served, selection, snapshot = await shown(served, selection, snapshot, request.info.namespace)
     items, rest = page(snapshot, request.info.namespace, selection, options, after)
     if rest[0]:
         server.pages.shown(snapshot.version, server.now())
     metadata = represent.list_metadata(snapshot.version, *rest)
     return represent.answer_list(served, items, metadata, out, server.now(), request.first("includeObject"))
+
+
+async def shown(
+    served: ServedResource, selection: Selection, snapshot: StoreSnapshot, namespace: str
+) -> tuple[ServedResource, Selection, StoreSnapshot]:
+    """What to list from: of a resource with a conversion webhook, all objects in its version."""
+    if served.conversions is None:
+        return served, selection, snapshot
+    items = await conversions.shown(served, list(snapshot.walk(namespace)))
+    found = {(item.namespace, item.name): item for item in items}
+    assert served.webhook is not None
+    served = served.webhook.unbound(served)
+    return served, selection.of(served), StoreSnapshot(snapshot.version, sorted(found), found)
 
 
 async def _snapshot(

@@ -51,6 +51,9 @@ def versioned(served: ServedResource, obj: Mapping[str, Any]) -> Obj:
 
 def converted(obj: Obj, served: ServedResource, other: ServedResource) -> Obj:
     """An object of one version as that of another version of the same resource."""
+    if served.in_version is not None and other.in_version is not None:
+        convert = served.in_version if served.conversions is not None else other.in_version
+        return convert(copy.deepcopy(obj), other.api_version)
     stored_one = served.to_storage(copy.deepcopy(obj)) if served.to_storage is not None else obj
     made = other.from_storage(stored_one) if other.from_storage is not None else stored_one
     return {**made, "kind": other.kind, "apiVersion": other.api_version}
@@ -95,7 +98,7 @@ def _object(served: ServedResource, raw: bytes, out: Output, now: dt.datetime, i
         metadata = {"resourceVersion": version} if version else {}
         return finish(encode(table(served, [raw], out, now, include, metadata)), out, code)
     if out.transform == "PartialObjectMetadata":
-        return finish(encode(metadata_only(stored(raw), out)), out, code)
+        return finish(encode(metadata_only(partial_object(served, raw), out)), out, code)
     if out.transform:
         raise _wrong_form(served, out, "")
     return finish(whole(served, raw), out, code)
@@ -108,6 +111,11 @@ def answer_unstored(served: ServedResource, obj: Obj, out: Output) -> ApiRespons
     elif out.transform:
         raise _wrong_form(served, out, "")
     return finish(encode(obj), out, 201)
+
+
+def partial_object(served: ServedResource, raw: bytes) -> Obj:
+    """An object of which only the metadata matters; that of built-in kinds is the same in all versions."""
+    return stored(raw if served.custom is None else outgoing(served, raw))
 
 
 def metadata_only(obj: Obj, out: Output) -> Obj:
@@ -153,7 +161,7 @@ def _list(
     if out.transform == "Table":
         return finish(encode(table(served, [item.raw for item in items], out, now, include, metadata)), out)
     if out.transform == "PartialObjectMetadataList":
-        rows = [metadata_only(stored(item.raw), out) for item in items]
+        rows = [metadata_only(partial_object(served, item.raw), out) for item in items]
         version = f"meta.k8s.io/{out.meta_version}"
         listed = ([{"metadata": row["metadata"]} for row in rows] if out.untyped else rows) or None
         body = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": listed}

@@ -7,10 +7,11 @@ serve lists (whose items have neither for built-in kinds), watches and every ver
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jobrelay.apimachinery.decode import DecodeError, Notes, decode
 from jobrelay.apimachinery.types import Type, type_for_kind
@@ -28,6 +29,29 @@ class Subresource:
     version: str
     kind: str
     verbs: tuple[str, ...]
+
+
+class Conversions(Protocol):
+    """The conversions that one request has needed so far."""
+
+    def convert(self, obj: Obj, api_version: str) -> Obj:
+        """An object in another version, if it was fetched."""
+
+    async def fetch(self, objects: Sequence[Obj], api_version: str) -> None:
+        """Has objects converted."""
+
+    def ask(self, obj: Obj, api_version: str) -> Generator[Any, Any, None]:
+        """Has one object converted, as a step of a write."""
+
+
+class VersionWebhook(Protocol):
+    """What converts the objects of one version of a custom resource."""
+
+    def bound(self, served: ServedResource, *, shared: bool) -> ServedResource:
+        """The resource for one request; `shared` conversions may have been made for others."""
+
+    def unbound(self, served: ServedResource) -> ServedResource:
+        """The resource for objects that are converted already: the same one for all requests."""
 
 
 @dataclass(eq=False)
@@ -48,6 +72,9 @@ class ServedResource:
     storage_version: str = ""
     from_storage: Callable[[Obj], Obj] | None = None
     to_storage: Callable[[Obj], Obj] | None = None
+    in_version: Callable[[Obj, str], Obj] | None = None  # an object in another version; None: all have the same fields
+    webhook: VersionWebhook | None = None  # what converts objects, if a webhook does
+    conversions: Conversions | None = None  # those of one request
     terminating: bool = False  # its CustomResourceDefinition is being deleted
 
     def __post_init__(self) -> None:
@@ -76,6 +103,13 @@ class ServedResource:
         if self.custom is not None:
             return self.custom.strategy
         return registry.strategy(self.group, self.plural)
+
+    @functools.cached_property
+    def unconverted(self) -> ServedResource:
+        """The same resource for objects that are in its version already."""
+        return dataclasses.replace(
+            self, from_storage=None, to_storage=None, in_version=None, webhook=None, conversions=None
+        )
 
     def decode(self, value: Any, notes: Notes | None) -> Obj:
         """The canonical object of a JSON value; raises DecodeError. `notes` collects what strict decoding refuses."""
@@ -142,6 +176,10 @@ class ResourceTable:
             self.groups[group] = versions
         else:
             self.groups.pop(group, None)
+        self.changed += 1
+
+    def touch(self) -> None:
+        """Something else that is served was changed."""
         self.changed += 1
 
     def get(self, group: str, version: str, plural: str) -> ServedResource | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from jobrelay.apimachinery import field
 from jobrelay.apimachinery.apply import to_parent, to_scale
-from jobrelay.cluster.apiserver import body, errors, options, ownership, represent
+from jobrelay.cluster.apiserver import body, conversions, errors, options, ownership, represent
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.calls import Steps
@@ -52,7 +52,7 @@ class ScaleHandler:
     async def answer(self, request: ApiRequest, served: ServedResource) -> ApiResponse:
         out = output_for(request)
         if request.info.verb == "get":
-            return self._answer(request, self._get(request, served), out)
+            return self._answer(request, await self._get(request, served), out)
         media = patch_type(request, served) if request.info.verb == "patch" else ""
         kind = "PatchOptions" if media else "UpdateOptions"
         given = options.write_options(request, kind, patch_type=media)
@@ -64,6 +64,7 @@ class ScaleHandler:
             return (yield from update(write, request.info.name, _ScaleWrite(write, media, sent).propose, uid=uid))
 
         raw, _ = await self._handlers.perform(request, served, compute)
+        served, raw = await conversions.shown_raw(served, raw)
         return self._answer(request, _written(served, represent.stored(represent.outgoing(served, raw))), out)
 
     def _answer(self, request: ApiRequest, scale: Obj, out: Output) -> ApiResponse:
@@ -71,12 +72,13 @@ class ScaleHandler:
             _SCALE, stored_json(scale), out, self._server.now(), request.first("includeObject")
         )
 
-    def _get(self, request: ApiRequest, served: ServedResource) -> Obj:
+    async def _get(self, request: ApiRequest, served: ServedResource) -> Obj:
         namespace = request.info.namespace if served.namespaced else ""
         item = self._server.store.read(served.key, namespace, request.info.name)
         if item is None:
             raise errors.not_found(served.group, served.plural, request.info.name)
-        obj = represent.stored(represent.outgoing(served, item.raw))
+        served, raw = await conversions.shown_raw(served, item.raw)
+        obj = represent.stored(represent.outgoing(served, raw))
         if served.custom is None:
             return scale_of(obj)
         try:

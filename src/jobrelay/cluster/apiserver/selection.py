@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import msgspec
@@ -36,6 +37,12 @@ class Selection:
         self._names = [term for term in terms if term[0] in ("metadata.name", "metadata.namespace")]
         self._fields = [term for term in terms if term not in self._names]
         self.key = (str(labels or ""), tuple(terms))
+
+    def of(self, served: ServedResource) -> Selection:
+        """The same selection of another form of the resource."""
+        made = copy.copy(self)
+        made.served = served
+        return made
 
     @property
     def everything(self) -> bool:

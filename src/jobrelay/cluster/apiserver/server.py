@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from jobrelay.apimachinery.times import TimeError, parse_duration
-from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
+from jobrelay.cluster.apiserver import actions, conversions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
+from jobrelay.cluster.apiserver.aggregation import AvailabilityController, Proxy, RemoteApis
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.crds import CrdControllers
@@ -27,7 +28,9 @@ from jobrelay.cluster.apiserver.subresources import SubresourceHandler
 from jobrelay.cluster.apiserver.watch import Watches
 from jobrelay.cluster.store import StoreFailure
 from jobrelay.kinds import context
+from jobrelay.kinds.apiextensions.conversion import ConversionError
 from jobrelay.kinds.deprecations import deprecation_warning
+from jobrelay.kube.credentials import Certificate
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
@@ -37,19 +40,34 @@ _LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy
 
 
 class ApiServer:
-    def __init__(self, server: ServerContext, access: Access, address: str) -> None:
+    """`front_proxy` is the certificate by which aggregated API servers know this one."""
+
+    def __init__(
+        self, server: ServerContext, access: Access, address: str, front_proxy: Certificate | None = None
+    ) -> None:
         self.server, self.access = server, access
         self.watches = Watches()
         self.metrics = ApiServerMetrics(server, self.watches)
         self.crds = CrdControllers(server, self.watches)
         self.handlers = ResourceHandlers(server, self.watches, ReviewHandler(server, access))
         self.subresources = SubresourceHandler(self.handlers, access)
-        self.nonresource = NonResourceHandler(server, Discovery(server.resources, address), self.metrics)
+        self.remote = RemoteApis(server.store, server.resources.touch)
+        self.proxy = Proxy(server.store, front_proxy)
+        self.availability = AvailabilityController(server, self.remote, self.proxy)
+        discovery = Discovery(server.resources, address, self.remote)
+        self.nonresource = NonResourceHandler(server, discovery, self.metrics)
         self._verbs: dict[str, Verb] = {
             "get": self.handlers.get, "list": self.handlers.list, "watch": self.handlers.watch,
             "create": self.handlers.create, "update": self.handlers.update, "patch": self.handlers.patch,
             "delete": self.handlers.delete, "deletecollection": self.handlers.deletecollection,
         }  # fmt: skip
+
+    async def close(self) -> None:
+        """Ends watches, and the connections to other servers."""
+        self.watches.close()
+        self.availability.stop()
+        await self.proxy.close()
+        await self.server.outbound.close()
 
     async def handle(self, request: ApiRequest, read: ReadBody | None = None) -> ApiResponse:
         """Answers a request; never raises.
@@ -66,6 +84,8 @@ class ApiServer:
                 answer = _refusal(request, await self._settled(request, error))
             except StoreFailure as failure:
                 answer = _refusal(request, _not_written(failure))
+            except ConversionError as error:
+                answer = _refusal(request, errors.unknown(str(error)))
             except RecursionError:
                 answer = _refusal(request, errors.bad_request("the body is nested too deeply"))
             except Exception:  # the boundary of a request: nothing may take the server down
@@ -96,6 +116,8 @@ class ApiServer:
             request = request.with_body(await read())
         if len(request.body) > BODY_LIMIT:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
+        if self.remote.by_version and (api := self.remote.find(request.path)) is not None:
+            return await self.proxy.forward(request, api)
         if not request.info.about_resource:
             return await self.nonresource.answer(request)
         requester = context.RequestUser(request.user.name, request.user.uid, request.user.groups, request.user.extra)
@@ -112,6 +134,7 @@ class ApiServer:
             request.warn(warning)
         if served.custom is not None:
             custom.check_route(request, served)
+            served = conversions.for_request(served, info.verb)
         if info.subresource:
             return await self.subresources.answer(request, served)
         if served.plural == "bindings" and not served.group and info.verb == "create" and info.namespace:

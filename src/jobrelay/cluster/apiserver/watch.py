@@ -14,18 +14,20 @@ memory; its client lists again and goes on.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from jobrelay.cluster.apiserver import errors, negotiate, reader, represent
+from jobrelay.cluster.apiserver import conversions, errors, negotiate, reader, represent
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.convertedchanges import ConvertedChanges
 from jobrelay.cluster.apiserver.negotiate import Output
 from jobrelay.cluster.apiserver.options import ListOptions
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse, Sink
 from jobrelay.cluster.apiserver.selection import Selection, select
+from jobrelay.cluster.apiserver.watchevents import EncodedEvents, SelectionMatches, error_frame, frame
 from jobrelay.cluster.store import Change, Item, VersionTooOld
 
 MAX_BACKLOG: Final = 16 * 1024 * 1024
@@ -33,54 +35,6 @@ MAX_WATCHES: Final = 20_000
 BOOKMARK_SECONDS: Final = 60.0
 DEFAULT_TIMEOUT: Final = 1800.0
 _INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
-
-
-def frame(kind: str, body: bytes) -> bytes:
-    return b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
-
-
-def error_frame(error: errors.ApiError) -> bytes:
-    return frame("ERROR", represent.encode(error.status()))
-
-
-class EncodedEvents:
-    """The encoded events of the latest changes, shared by all watchers of a server."""
-
-    _KEPT: Final = 256
-    _KEPT_BYTES: Final = 16 * 1024 * 1024
-
-    def __init__(self) -> None:
-        self._made: OrderedDict[tuple[int, str, str, str, str], bytes] = OrderedDict()
-        self._size = 0
-
-    def get(self, version: int, kind: str, served: ServedResource, form: str, make: Callable[[], bytes]) -> bytes:
-        key = (version, kind, served.api_version, served.plural, form)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-            self._size += len(found)
-            while len(self._made) > self._KEPT or self._size > self._KEPT_BYTES:
-                self._size -= len(self._made.popitem(last=False)[1])
-        return found
-
-
-class SelectionMatches:
-    """Whether the latest change matches a selection before and after, computed once for equal selections."""
-
-    def __init__(self) -> None:
-        self._change: Change | None = None
-        self._found: dict[tuple[str, Any], tuple[bool, bool]] = {}
-
-    def of(self, selection: Selection, change: Change) -> tuple[bool, bool]:
-        if selection.everything:
-            return change.before is not None, change.after is not None
-        if change is not self._change:
-            self._change, self._found = change, {}
-        key = (selection.served.version, selection.key)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = (selection.matches(change.before), selection.matches(change.after))
-        return found
 
 
 class Watches:
@@ -98,7 +52,7 @@ class Watches:
 
     def close_resource(self, served: ServedResource) -> None:
         """Ends the watches of a resource that is no longer served."""
-        for watch in [w for w in self.open if w.served is served]:
+        for watch in [w for w in self.open if (w.served.key, w.served.version) == (served.key, served.version)]:
             watch.finish()
 
 
@@ -118,6 +72,7 @@ class _Watch:
         self._unsubscribe: Callable[[], None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._columns_sent = False
+        self._changes: ConvertedChanges | None = None
 
     @property
     def scope(self) -> str:
@@ -128,11 +83,26 @@ class _Watch:
 
     def prepare(self, initial: list[bytes], version: int, replay: list[Change]) -> None:
         """Subscribes to the store's changes, right after the state that `initial` and `replay` describe."""
-        self._pending = initial
-        self.version = self._after = version
+        self._begin(initial, version)
         for change in replay:
             self._take(change)
         self._unsubscribe = self.server.store.subscribe(self.served.key, self._changed)
+
+    def prepare_converted(self, initial: list[bytes], version: int, changes: ConvertedChanges) -> None:
+        """As `prepare`, with changes whose objects a webhook converts first."""
+        self._begin(initial, version)
+        self._changes = changes
+        changes.start(self._changed, self._fail)
+        self._unsubscribe = changes.stop
+
+    def _begin(self, initial: list[bytes], version: int) -> None:
+        self._pending = initial
+        self.version = self._after = version
+
+    def _fail(self, error: errors.ApiError) -> None:
+        """Ends the stream with an error."""
+        self._pending.append(error_frame(error))
+        self.finish()
 
     def start(self, sink: Sink) -> None:
         self._sink = sink
@@ -194,7 +164,7 @@ class _Watch:
 
     def _body(self, item: Item) -> bytes:
         if self.out.transform == "PartialObjectMetadata":
-            return represent.encode(represent.metadata_only(represent.stored(item.raw), self.out))
+            return represent.encode(represent.metadata_only(represent.partial_object(self.served, item.raw), self.out))
         return represent.whole(self.served, item.raw)
 
     def _table(self, item: Item) -> bytes:
@@ -220,7 +190,8 @@ class _Watch:
         return frame("BOOKMARK", represent.encode({**self.served.blank, "metadata": metadata}))
 
     def _bookmark_later(self) -> None:
-        if self.server.store.committed >= self._after:
+        late = self._changes is not None and self._changes.waiting
+        if self.server.store.committed >= self._after and not late:
             self.version = max(self.version, self.server.store.committed)
             self._pending.append(self.bookmark(self.version))
             self._flush()
@@ -265,13 +236,17 @@ async def watch(
     if len(watches.open) >= MAX_WATCHES:
         raise errors.too_many_requests("too many watches, please try again later", 1)
     version = reader.checked_version(options.version)
+    shown, selection = (served, selection) if served.conversions is None else _without_conversions(served, selection)
     made = _Watch(
-        watches, server, served, selection, request.info.namespace, out, request.first("includeObject"), options
+        watches, server, shown, selection, request.info.namespace, out, request.first("includeObject"), options
     )
     try:
         if options.send_initial_events:
             await reader.wait_for_version(server, version)
-        _place(made, version)
+        if served.conversions is None:
+            _place(made, version)
+        else:
+            await _place_converted(made, served, version)
     except VersionTooOld as error:
         return ApiResponse(200, stream=_RefusedWatch(errors.expired(str(error))))
     except errors.ApiError as error:
@@ -280,17 +255,48 @@ async def watch(
 
 
 def _place(made: _Watch, version: int) -> None:
-    store, key, options = made.server.store, made.served.key, made.options
-    if options.send_initial_events or (version == 0 and options.send_initial_events is None):
+    store, key = made.server.store, made.served.key
+    if _wants_state(made.options, version):
         snapshot = store.snapshot(key, store.committed)
-        items = [item for item in snapshot.walk(made.namespace) if made.selection.matches(item)]
-        initial = [made.initial(item) for item in items]
-        if options.bookmarks:
-            initial.append(made.bookmark(snapshot.version, _INITIAL_END))
-        made.prepare(initial, snapshot.version, [])
+        made.prepare(_state(made, snapshot.walk(made.namespace), snapshot.version), snapshot.version, [])
         return
     start = version or store.committed
     made.prepare([], start, store.since(key, start) if start < store.committed else [])
+
+
+async def _place_converted(made: _Watch, served: ServedResource, version: int) -> None:
+    """As `_place`, for a resource with a conversion webhook. Changes are collected while the state is converted."""
+    store, key, initial = made.server.store, made.served.key, list[bytes]()
+    start = version or store.committed
+    if _wants_state(made.options, version):
+        snapshot = store.snapshot(key, store.committed)
+        changes, start = ConvertedChanges(store, served, []), snapshot.version
+        try:
+            items = await conversions.shown(served, list(snapshot.walk(made.namespace)))
+        except errors.ApiError:
+            changes.stop()
+            raise
+        initial = _state(made, items, start)
+    else:
+        changes = ConvertedChanges(store, served, store.since(key, start) if start < store.committed else [])
+    made.prepare_converted(initial, start, changes)
+
+
+def _wants_state(options: ListOptions, version: int) -> bool:
+    return bool(options.send_initial_events or (version == 0 and options.send_initial_events is None))
+
+
+def _state(made: _Watch, items: Iterable[Item], version: int) -> list[bytes]:
+    """The events that tell the state of the moment at which a watch begins."""
+    initial = [made.initial(item) for item in items if made.selection.matches(item)]
+    if made.options.bookmarks:
+        initial.append(made.bookmark(version, _INITIAL_END))
+    return initial
+
+
+def _without_conversions(served: ServedResource, selection: Selection) -> tuple[ServedResource, Selection]:
+    shown = served.webhook.unbound(served) if served.webhook is not None else served
+    return shown, selection.of(shown)
 
 
 class _RefusedWatch:

@@ -22,7 +22,7 @@ import msgspec
 from jobrelay.apimachinery.apply import restore_times
 from jobrelay.apimachinery.decode import Notes
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver import admission, errors, ownership, represent, storage
+from jobrelay.cluster.apiserver import admission, conversions, errors, ownership, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
 from jobrelay.cluster.apiserver.admission.request import ObjectView, Operation
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace, given_version, namespace_lifecycle
@@ -41,6 +41,7 @@ _REGISTRY_PATHS: Final = {
     "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
     "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
 }  # fmt: skip
+_TYPE: Final = ("kind", "apiVersion")
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 Propose = Callable[[Obj | None], ProposedObject]  # the new object, made of the stored one (None: there is none)
 
@@ -121,17 +122,23 @@ def _create_by_update(write: WriteRequest, name: str, proposed: ProposedObject) 
 def _admit_new(write: WriteRequest, name: str, new: Obj, notes: Notes | None, chain: admission.Chain) -> Steps[bytes]:
     request = write.admission("CREATE", name, new, {}, notes)
     labelled_late, waited = yield from _admit(chain, request)
+    waited = (yield from conversions.storable(write.served, new)) or waited
     if waited:
         namespace_lifecycle(request)
         if name and write.server.store.get(write.served.key, write.namespace, name) is not None:
             raise Outdated
-    raw = _insert(write, new)
+    admission.run(chain.last, request)
+    _check_new(write, new)
+    raw = _put(write, new["metadata"]["name"], new)
     _remember(write, new, labelled_late=labelled_late)
     return raw
 
 
 def _admit(chain: admission.Chain, request: AdmissionRequest) -> Steps[tuple[bool, bool]]:
-    """Takes a proposed object to its final form; whether labels were added late, and whether it had to wait."""
+    """Takes a proposed object to its final form; whether labels were added late, and whether it had to wait.
+
+    The last part of the chain is left: it belongs to the moment before the object is stored.
+    """
     admission.run(chain.mutating, request)
     called = yield from webhooks.mutate(request, chain.mutating)
     labelled_late = admission.finish(chain, request)
@@ -139,11 +146,11 @@ def _admit(chain: admission.Chain, request: AdmissionRequest) -> Steps[tuple[boo
     validated = yield from webhooks.validate(request)
     if validated and built_on != webhooks.allocated_from(request):
         raise Outdated
-    admission.run(chain.last, request)
     return labelled_late, called or validated
 
 
-def _insert(write: WriteRequest, obj: Obj) -> bytes:
+def _check_new(write: WriteRequest, obj: Obj) -> None:
+    """Refuses to store an object under a name that is taken."""
     metadata, served = obj["metadata"], write.served
     if given_version(metadata) and not write.options.dry_run:
         raise errors.unknown("resourceVersion should not be set on objects to be created")
@@ -155,11 +162,10 @@ def _insert(write: WriteRequest, obj: Obj) -> bytes:
         if represent.stored(present.raw)["metadata"].get("deletionTimestamp"):
             taken.message = f"object is being deleted: {taken.message}"
         raise taken
-    return _put(write, metadata["name"], obj)
 
 
 def _put(write: WriteRequest, name: str, obj: Obj) -> bytes:
-    obj = _to_storage(write.served, obj)
+    obj = storage.to_storage(write.served, obj)
     if write.options.dry_run:
         return storage.stored_json(obj)
     return storage.put(write.server.store, write.served.key, write.namespace, name, obj)
@@ -189,24 +195,26 @@ def update(
         if uid:
             raise _uid_conflict(write, name, uid, "")
         return (yield from _create_by_update(write, name, propose(None))), True
-    old = _current(served, item)
+    old = storage.current(served, item)
     if uid and uid != old["metadata"]["uid"]:
         raise _uid_conflict(write, name, uid, old["metadata"]["uid"])
     proposed = propose(old)
     new = own_fields(write, old, proposed)
     request = write.admission("UPDATE", name, new, old, proposed.notes)
     labelled_late, waited = yield from _admit(admission.UPDATE, request)
+    restore_times(new, old)
+    waited = (yield from conversions.storable(served, new)) or waited
     if waited and write.server.store.get(served.key, write.namespace, name) is not item:
         raise Outdated
+    admission.run(admission.UPDATE.last, request)
     return _replace(write, item, new, old, labelled_late=labelled_late), False
 
 
 def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_late: bool) -> bytes:
-    restore_times(new, old)
     if _is_finalized(new):
         return _remove(write, item, new)
     settled = not labelled_late and new["metadata"]["uid"] not in write.server.labelled_late
-    if new == old and settled:
+    if new == old and settled and _is_stored_so(write.served, item, new):
         return item.raw
     _remember(write, new, labelled_late=labelled_late)
     if write.options.dry_run:
@@ -218,19 +226,19 @@ def _replace(write: WriteRequest, item: Item, new: Obj, old: Obj, *, labelled_la
 
 def _remove(write: WriteRequest, item: Item, new: Obj) -> bytes:
     """An update took the last finalizer of an object that was being deleted: it is removed now, in its stored state."""
+    shown = storage.stored_json(storage.to_storage(write.served, new))
     if not write.options.dry_run:
         last = represent.stored(item.raw)
         storage.remove(write.server.store, write.served.key, item.namespace, item.name, last)
-    return storage.stored_json(_to_storage(write.served, new))
+    return shown
 
 
-def _current(served: ServedResource, item: Item) -> Obj:
-    """A stored object in the version of the request."""
-    return represent.versioned(served, represent.stored(item.raw))
-
-
-def _to_storage(served: ServedResource, obj: Obj) -> Obj:
-    return obj if served.to_storage is None else served.to_storage(obj)
+def _is_stored_so(served: ServedResource, item: Item, obj: Obj) -> bool:
+    """Whether an object is stored just as it would be now: custom resources may be in an older form."""
+    if served.custom is None or served.from_storage is None:
+        return True
+    stored = storage.to_storage(served, obj)
+    return {key: part for key, part in stored.items() if key not in _TYPE} == represent.stored(item.raw)
 
 
 def _is_finalized(new: Obj) -> bool:

@@ -21,7 +21,7 @@ from jobrelay.cluster.apiserver.deletion import FOREGROUND, ORPHAN, Deleter
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.options import DeleteOptions
 from jobrelay.cluster.apiserver.ownership import set_or_remove
-from jobrelay.cluster.controllers.internal import edit, internal_request, served_by_key
+from jobrelay.cluster.controllers.internal import edit, internal_request, served_as_stored
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.strategy import Obj
 from jobrelay.logs import get_logger
@@ -229,7 +229,7 @@ class GarbageCollector:
             policy = "Orphan"
         else:
             policy = "Foreground" if foreground or FOREGROUND in metadata.finalizers else "Background"
-        served = served_by_key(self._services, ref.resource)
+        served = served_as_stored(self._services, *ref)
         if served is not None:
             options = DeleteOptions(propagation=policy, uid=metadata.uid)
             deleter = Deleter(self._services, internal_request(ref.namespace), served, options)
@@ -250,7 +250,7 @@ class GarbageCollector:
 
     def _replace(self, ref: Ref, key: str, replaced: Callable[[list[Any]], list[Any]]) -> bool:
         """Changes a list in an object's metadata; whether that is done already."""
-        served = served_by_key(self._services, ref.resource)
+        served = served_as_stored(self._services, *ref)
         if served is None or self._store.get(*ref) is None:
             return True
 

@@ -9,10 +9,12 @@ from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.calls import Steps
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.custom import as_stored
 from jobrelay.cluster.apiserver.options import WriteOptions
 from jobrelay.cluster.apiserver.request import ApiRequest, RequestInfo, UserInfo
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.writes import WriteRequest, update
+from jobrelay.kinds.apiextensions.conversion import stored_version
 from jobrelay.kinds.strategy import Obj
 
 MANAGER: Final = "kube-controller-manager"
@@ -40,6 +42,12 @@ def edit(
     return update(write, name, propose)
 
 
-def served_by_key(services: ServerContext, key: str) -> ServedResource | None:
-    """A resource in the version that it is stored in."""
-    return next((served for served in services.resources if served.key == key and served.from_storage is None), None)
+def served_as_stored(services: ServerContext, key: str, namespace: str, name: str) -> ServedResource | None:
+    """The resource of an object, as it is stored: only its metadata is changed, so that nothing is converted."""
+    found = [served for served in services.resources if served.key == key]
+    if not found or found[0].custom is None:
+        return next((served for served in found if served.from_storage is None), None)
+    item = services.store.get(key, namespace, name)
+    version = stored_version(represent.stored(item.raw), "") if item is not None else ""
+    served = next((each for each in found if each.version == (version or each.storage_version)), found[0])
+    return as_stored(served, version) if version else served.unconverted

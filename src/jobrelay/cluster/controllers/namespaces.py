@@ -91,11 +91,11 @@ class NamespaceController:
         return left
 
     def _namespaced(self) -> list[ServedResource]:
-        """The namespaced resources, each in one version."""
+        """The namespaced resources, each in one version, and custom ones as they are stored."""
         found = {
             served.key: served for served in self._services.resources if served.namespaced and "list" in served.verbs
         }
-        return list(found.values())
+        return [served.unconverted if served.custom is not None else served for served in found.values()]
 
     def _items(self, name: str, served: ServedResource) -> list[Item]:
         return list(self._services.store.snapshot(served.key).walk(name))

@@ -14,7 +14,7 @@ from jobrelay.cluster.apiserver.calls import BackgroundWrites
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.ownership import set_or_remove
-from jobrelay.cluster.controllers.internal import edit, served_by_key
+from jobrelay.cluster.controllers.internal import edit, served_as_stored
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.core import claims, volumes
 from jobrelay.kinds.core.admission import attributes_classes
@@ -97,7 +97,7 @@ class Protection:
             self._change(item, held=not held)
 
     def _change(self, item: Item, *, held: bool) -> None:
-        served = served_by_key(self._services, self.key)
+        served = served_as_stored(self._services, self.key, item.namespace, item.name)
         assert served is not None
 
         def change(obj: Obj) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.quotas import KEY, write_status
-from jobrelay.cluster.controllers.internal import MANAGER, served_by_key
+from jobrelay.cluster.controllers.internal import MANAGER
 from jobrelay.cluster.store import Change
 from jobrelay.kinds.core.quota.amounts import as_texts, equal
 from jobrelay.kinds.core.quota.evaluator import Evaluator, Fields
@@ -118,7 +118,7 @@ class ResourceQuotaController:
 
     def _objects(self, evaluator: Evaluator, namespace: str) -> Sequence[Fields] | None:
         """The objects of a resource; only their number matters where they are only counted."""
-        if served_by_key(self._services, evaluator.key) is None:
+        if not any(served.key == evaluator.key for served in self._services.resources):
             return None
         items = list(self._store.snapshot(evaluator.key).walk(namespace))
         return [{}] * len(items) if evaluator.counts_only else [represent.stored(item.raw) for item in items]

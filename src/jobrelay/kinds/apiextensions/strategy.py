@@ -113,14 +113,15 @@ class CustomKind:
             self._others[version] = CustomKind(self._crd, version)
         return self._others[version]
 
-    def _named(self, api_version: object) -> CustomKind | None:
+    def named(self, api_version: object) -> CustomKind | None:
+        """The same kind in the version that an object names; None when there is no such version."""
         if not isinstance(api_version, str) or api_version not in self.versions:
             return None
         return self.in_version(api_version.rpartition("/")[2])
 
     def schema_of(self, api_version: str) -> Schema | None:
         """What server-side apply knows of a version; None when there is none of that name."""
-        found = self._named(api_version)
+        found = self.named(api_version)
         return found.apply_schema if found is not None else None
 
     # Requests.
@@ -137,7 +138,7 @@ class CustomKind:
 
         The schema is that of the version which the object names; one that does not exist allows nothing.
         """
-        found = self._named(value.get("apiVersion", self.api_version))
+        found = self.named(value.get("apiVersion", self.api_version))
         node = found.node if found is not None else None
         return objects.decode_custom(value, node, group=self.group, kind=self.kind)
 
@@ -290,27 +291,6 @@ def _strategy(kind: CustomKind) -> Strategy:
         unsupported_field=lambda label, _: f"field label not supported: {label}",
         reset_fields=reset,
     )
-
-
-def convert(obj: Obj, kind: CustomKind) -> Obj:
-    """An object in another version, as conversion strategy None makes it: renamed, and pruned by that version."""
-    made = copy.deepcopy(obj)
-    made["apiVersion"], made["kind"] = kind.api_version, kind.kind
-    pruning.prune(made, kind.node)
-    pruning.prune_nulls(made, kind.node)
-    return made
-
-
-def to_storage(obj: Obj, storage: CustomKind) -> Obj:
-    """An object as it is stored."""
-    return convert(obj, storage)
-
-
-def from_storage(obj: Obj, storage: CustomKind, kind: CustomKind) -> Obj:
-    """A stored object as a version shows it: defaults are those of the storage version, as the schema has them now."""
-    made = convert(obj, storage)
-    pruning.default(made, storage.node)
-    return made if kind is storage else convert(made, kind)
 
 
 def deprecation_warning(spec: Obj, version: Obj) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
+
+import msgspec
 
 from jobrelay.cluster.apiserver import errors, negotiate
 from jobrelay.cluster.apiserver.openapi.cache import CACHE, Document, DocumentIndex
@@ -24,10 +26,12 @@ _COMPRESSED_FROM: Final = 128 * 1024
 
 
 class OpenApi:
-    """Answers for the resources of one cluster; `now` is the clock."""
+    """Answers for the resources of one cluster; `now` is the clock, `remote` are addresses of aggregated documents."""
 
-    def __init__(self, resources: ResourceTable, now: Callable[[], dt.datetime]) -> None:
-        self._resources, self._now = resources, now
+    def __init__(
+        self, resources: ResourceTable, now: Callable[[], dt.datetime], remote: Mapping[tuple[str, str], str]
+    ) -> None:
+        self._resources, self._now, self._remote = resources, now, remote
         self._changed = -1
         self._index: DocumentIndex | None = None
 
@@ -43,10 +47,19 @@ class OpenApi:
         if path == "/openapi/v2":
             return await self._v2(request)
         if path == "/openapi/v3":
-            return ApiResponse(200, self.index.index(), _PLAIN)
+            return ApiResponse(200, self._with_remote(self.index.index()), _PLAIN)
         if not path.startswith("/openapi/v3/"):
             raise errors.page_not_found()
         return await self._v3(request, path.removeprefix("/openapi/v3/"))
+
+    def _with_remote(self, index: bytes) -> bytes:
+        """The index with the documents of aggregated APIs."""
+        entries = {f"apis/{group}/{version}": url for (group, version), url in self._remote.items() if url}
+        if not entries:
+            return index
+        found = msgspec.json.decode(index)
+        found["paths"] |= {path: {"serverRelativeURL": url} for path, url in entries.items()}
+        return msgspec.json.encode(found)
 
     async def _v3(self, request: ApiRequest, path: str) -> ApiResponse:
         media = _accepted(request, "v3")

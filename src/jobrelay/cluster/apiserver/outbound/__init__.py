@@ -9,9 +9,22 @@ certificate is verified by the CA bundle, or by the system's CAs without one; a 
 `Post "https://...": dial tcp 127.0.0.1:1: connect: connection refused`.
 """
 
+from jobrelay.cluster.apiserver.outbound.certificates import explained
 from jobrelay.cluster.apiserver.outbound.client import Outbound, OutboundAnswer
-from jobrelay.cluster.apiserver.outbound.failures import OutboundError
+from jobrelay.cluster.apiserver.outbound.failures import FAILURES, OutboundError
+from jobrelay.cluster.apiserver.outbound.refusals import refused
 from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
 from jobrelay.cluster.apiserver.outbound.targets import ServiceReference, Target
 
-__all__ = ["Endpoint", "Outbound", "OutboundAnswer", "OutboundError", "ServiceReference", "Target", "resolve"]
+__all__ = [
+    "FAILURES",
+    "Endpoint",
+    "Outbound",
+    "OutboundAnswer",
+    "OutboundError",
+    "ServiceReference",
+    "Target",
+    "explained",
+    "refused",
+    "resolve",
+]

@@ -8,8 +8,10 @@ import ipaddress
 import ssl
 from typing import Final
 
+import aiohttp
 from cryptography import x509
 
+from jobrelay.cluster.apiserver.outbound.failures import describe
 from jobrelay.cluster.apiserver.outbound.services import Endpoint
 from jobrelay.kube.tls import client_ssl_context
 
@@ -18,7 +20,15 @@ _OUT_OF_DATE: Final = (9, 10)
 _UNKNOWN: Final = "certificate signed by unknown authority"
 
 
-async def objection(error: Exception, endpoint: Endpoint) -> str:
+async def explained(error: BaseException, endpoint: Endpoint) -> str:
+    """Why an endpoint was not reached, or has not answered."""
+    wrong = error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else error
+    if isinstance(wrong, ssl.CertificateError):
+        return f"tls: failed to verify certificate: x509: {await _objection(wrong, endpoint)}"
+    return describe(error, str(endpoint))
+
+
+async def _objection(error: Exception, endpoint: Endpoint) -> str:
     """What is wrong with the certificate of an endpoint, by the error of the handshake."""
     code = getattr(error, "verify_code", 0)
     if code in _HOST_MISMATCH or code in _OUT_OF_DATE:

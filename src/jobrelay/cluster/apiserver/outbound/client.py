@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import aiohttp
 from yarl import URL
 
-from jobrelay.cluster.apiserver.outbound.certificates import objection
-from jobrelay.cluster.apiserver.outbound.failures import OutboundError, describe
+from jobrelay.cluster.apiserver.outbound.certificates import explained
+from jobrelay.cluster.apiserver.outbound.failures import FAILURES, OutboundError
 from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
 from jobrelay.cluster.apiserver.outbound.targets import Target
 from jobrelay.cluster.store import Store
@@ -53,12 +53,9 @@ class Outbound:
                 return await self._exchange(method, target, endpoint, url, body, headers)
         except OutboundError as error:
             raise OutboundError(f"{shown}{error}") from None
-        except aiohttp.ClientConnectorCertificateError as error:
+        except FAILURES as error:
             assert endpoint is not None
-            why = await objection(error.certificate_error, endpoint)
-            raise OutboundError(f"{shown}tls: failed to verify certificate: x509: {why}") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise OutboundError(shown + describe(error, str(endpoint))) from error
+            raise OutboundError(shown + await explained(error, endpoint)) from error
 
     async def _exchange(
         self, method: str, target: Target, endpoint: Endpoint, url: str, body: bytes, headers: Mapping[str, str]

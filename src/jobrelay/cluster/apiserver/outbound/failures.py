@@ -23,6 +23,9 @@ _TLS_TEXTS: Final = {
 }
 
 
+FAILURES: Final = (aiohttp.ClientError, TimeoutError, OSError)  # what connections and the client raise
+
+
 class OutboundError(Exception):
     """A call that got no answer; its text is the message of Go's client, with the method and URL in front."""
 

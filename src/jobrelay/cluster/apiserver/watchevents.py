@@ -1,0 +1,60 @@
+"""The events of watches as bytes, and which changes they are about: made once for all watchers that want the same."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.resources import ServedResource
+from jobrelay.cluster.apiserver.selection import Selection
+from jobrelay.cluster.store import Change
+
+
+def frame(kind: str, body: bytes) -> bytes:
+    return b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
+
+
+def error_frame(error: errors.ApiError) -> bytes:
+    return frame("ERROR", represent.encode(error.status()))
+
+
+class EncodedEvents:
+    """The encoded events of the latest changes, shared by all watchers of a server."""
+
+    _KEPT: Final = 256
+    _KEPT_BYTES: Final = 16 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[int, str, str, str, str], bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, version: int, kind: str, served: ServedResource, form: str, make: Callable[[], bytes]) -> bytes:
+        key = (version, kind, served.api_version, served.plural, form)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            self._size += len(found)
+            while len(self._made) > self._KEPT or self._size > self._KEPT_BYTES:
+                self._size -= len(self._made.popitem(last=False)[1])
+        return found
+
+
+class SelectionMatches:
+    """Whether the latest change matches a selection before and after, computed once for equal selections."""
+
+    def __init__(self) -> None:
+        self._change: Change | None = None
+        self._found: dict[tuple[str, Any], tuple[bool, bool]] = {}
+
+    def of(self, selection: Selection, change: Change) -> tuple[bool, bool]:
+        if selection.everything:
+            return change.before is not None, change.after is not None
+        if change is not self._change:
+            self._change, self._found = change, {}
+        key = (selection.served.version, selection.key)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = (selection.matches(change.before), selection.matches(change.after))
+        return found
