@@ -4,9 +4,9 @@ The server owns the way (decode, default, admission, prepare, validate, store); 
 defaults below are right for a kind without rules of its own, so that serving one more kind is a table entry. All hooks
 are pure functions over canonical objects; `default` and the `prepare` hooks change the object that they are given.
 
-The order for a create is: default, (server fills uid, name, times), prepare_create, validate_create, warn_create,
-canonicalize; for an update: default, prepare_update, validate_update, warn_update, canonicalize. A write to a
-subresource uses the hooks of `subresources`.
+The order for a create is: default, (server fills uid, name, times), prepare_create, warn_prepared, validate_create,
+warn_create, canonicalize; for an update: default, prepare_update, validate_update, warn_update, canonicalize. A refusal
+has the warnings from before it. A write to a subresource uses the hooks of `subresources`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Strategy:
 
     default: Callable[[Obj], None] = _unchanged
     prepare_create: Callable[[Obj], None] = _unchanged
+    warn_prepared: Callable[[Obj], list[str]] = _nothing_found
     validate_create: Callable[[Obj], list[FieldError]] = _nothing_found
     validates_metadata: bool = False
     warn_create: Callable[[Obj], list[str]] = _nothing_found

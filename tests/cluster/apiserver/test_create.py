@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .serving import CONFIGMAPS, JOBS, YAML, Server, config, job
+from .serving import CONFIGMAPS, JOBS, PODS, YAML, Server, config, job, pod
 
 
 async def test_a_new_object_gets_what_only_the_server_gives(server: Server) -> None:
@@ -134,3 +134,12 @@ async def test_owners_are_named_once(server: Server) -> None:
     answer = await server.call("POST", CONFIGMAPS, sent)
     assert [reference["uid"] for reference in answer.body["metadata"]["ownerReferences"]] == ["u", "v"]
     assert answer.warnings[0].endswith("duplicate UID(s) observed: u")
+
+
+async def test_a_refused_pod_is_warned_of_its_old_annotations_too(server: Server) -> None:
+    key = "container.apparmor.security.beta.kubernetes.io/main"
+    body = pod()
+    body["metadata"]["annotations"] = {key: "bad"}
+    answer = await server.call("POST", PODS, body)
+    text = f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+    assert (answer.code, answer.warnings) == (422, [text])

@@ -56,7 +56,7 @@ def answer(pod: dict[str, Any]) -> dict[str, Any]:
     )
     if errors:
         return {"errors": list(dict.fromkeys(error.text() for error in errors))}
-    warnings = PODS.warn_create(pod)
+    warnings = PODS.warn_prepared(pod) + PODS.warn_create(pod)
     return {"spec": pod["spec"], "status": pod["status"], **({"warnings": warnings} if warnings else {})}
 
 

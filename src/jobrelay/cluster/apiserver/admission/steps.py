@@ -161,7 +161,9 @@ def _generated_name(admission: AdmissionRequest) -> str:
 
 
 def prepare_create(admission: AdmissionRequest) -> None:
-    admission.served.strategy.prepare_create(admission.new)
+    strategy = admission.served.strategy
+    strategy.prepare_create(admission.new)
+    admission.request.warn(*strategy.warn_prepared(admission.new))
 
 
 def validate_create(admission: AdmissionRequest) -> None:

@@ -101,7 +101,7 @@ def _apparmor_from_annotations(pod: Obj) -> None:
 
 
 def _apparmor_warnings(pod: Obj) -> list[str]:
-    """Given before validation in the real server; the annotation was turned into a field, or could not be."""
+    """For annotations that were turned into a field, or could not be."""
     spec, annotations = pod["spec"], pod["metadata"].get("annotations") or {}
     if (spec.get("os") or {}).get("name") == "windows":
         return []
@@ -121,7 +121,7 @@ def _apparmor_warnings(pod: Obj) -> list[str]:
 
 
 def _warn_create(pod: Obj) -> list[str]:
-    warnings = _apparmor_warnings(pod)
+    warnings = []
     texts = is_dns1123_label(pod["metadata"].get("name", ""))
     if texts:
         warnings.append(
@@ -192,6 +192,7 @@ PODS: Final = Strategy(
     prepare_create=_prepare_create,
     validate_create=validate_pod_create,
     validates_metadata=True,
+    warn_prepared=_apparmor_warnings,
     warn_create=_warn_create,
     update=UpdateStrategy(_prepare_update, validate_pod_update),
     subresources={
