@@ -305,6 +305,16 @@ async def test_a_policy_about_another_version_sees_the_object_converted(server: 
     assert (await server.call("POST", path, scaler)).message.endswith("denied request: autoscaling/v1 v2")
 
 
+async def test_a_policy_about_one_version_of_a_custom_resource_sees_all_of_them(server: Server) -> None:
+    from .test_custom_versions import OLD, define_two, old
+
+    await define_two(server)
+    rules = [{**rule("widgets", group="x.example"), "apiVersions": ["v1"]}]
+    check = {"expression": "false", "messageExpression": "object.apiVersion + ' ' + object.spec.v1"}
+    await enforce(server, policy(check, rules=rules))
+    assert (await server.call("POST", OLD, old(shared="s"))).message.endswith("denied request: x.example/v1 v1")
+
+
 async def test_policies_are_evaluated_beside_the_loop(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
     evaluate = evaluation.PolicyEvaluator.evaluate
