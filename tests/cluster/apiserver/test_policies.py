@@ -305,19 +305,42 @@ async def test_a_policy_about_another_version_sees_the_object_converted(server: 
     assert (await server.call("POST", path, scaler)).message.endswith("denied request: autoscaling/v1 v2")
 
 
-async def test_policies_are_evaluated_beside_the_loop(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_policy_about_one_version_of_a_custom_resource_sees_all_of_them(server: Server) -> None:
+    from .test_custom_versions import OLD, define_two, old
+
+    await define_two(server)
+    rules = [{**rule("widgets", group="x.example"), "apiVersions": ["v1"]}]
+    check = {"expression": "false", "messageExpression": "object.apiVersion + ' ' + object.spec.v1"}
+    await enforce(server, policy(check, rules=rules))
+    assert (await server.call("POST", OLD, old(shared="s"))).message.endswith("denied request: x.example/v1 v1")
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that evaluate policies; those for ConfigMaps named `slow` take more than a moment."""
     names: list[str] = []
-    evaluate = evaluation.PolicyEvaluator.evaluate
+    evaluate, clock = evaluation.PolicyEvaluator.evaluate, [0.0]
 
     def noted(self: evaluation.PolicyEvaluator, params: Obj | None) -> evaluation.Verdict:
         names.append(threading.current_thread().name.partition("_")[0])
+        clock[0] += 2 * heavy.MOMENT if self._inputs.get("object")["metadata"]["name"] == "slow" else 0
         return evaluate(self, params)
 
     monkeypatch.setattr(evaluation.PolicyEvaluator, "evaluate", noted)
-    await enforce(server, policy("true", rules=[rule("configmaps", operations=("*",))]))
+    monkeypatch.setattr("time.thread_time", lambda: clock[0])
+    return names
+
+
+async def test_policies_are_evaluated_beside_the_loop(server: Server, threads: list[str]) -> None:
+    await enforce(server, policy("true"))
     await create(server)
-    await server.ok("DELETE", f"{CONFIGMAPS}/c")
-    assert names == ["large-requests"] * 2
+    assert threads == ["large-requests"]
+
+
+async def test_policies_that_take_long_have_a_thread_of_their_own(server: Server, threads: list[str]) -> None:
+    await enforce(server, policy("true"))
+    assert (await create(server, configmap("slow"))).code == 201
+    assert threads == ["large-requests", "long-rules"]
 
 
 async def test_a_write_that_no_policy_is_about_is_computed_at_once(

@@ -240,8 +240,48 @@ def _authorizer(stage: Stage) -> Iterator[Step]:
         yield post(f"{CONFIGMAPS}?dryRun=All", configmap(f"cm{at}"))
 
 
+def _custom(stage: Stage) -> Iterator[Step]:
+    """Policies about custom resources: in another version, their status and scale."""
+    group = "{{run}}.policies.example.com"
+    count = {"type": "integer", "default": 1}
+    parts = {"type": "object", "properties": {"replicas": count, "name": {"type": "string"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": parts, "status": parts}}}
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    served = {"served": True, "schema": schema, "subresources": {"status": {}, "scale": scale}}
+    versions = [{"name": "v1", "storage": True, **served}, {"name": "v2", "storage": False, **served}]
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": versions},
+    }
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    stage.cleanup.append(f"{crds}/things.{group}")
+    yield post(crds, crd)
+    shown: list[Object | str] = [
+        said("request.operation + ' ' + object.apiVersion + ' ' + object.kind"),
+        said("'spec ' + " + KEYS.format("object.spec")),
+        said("'metadata ' + " + KEYS.format("object.metadata")),
+        said("'old ' + oldObject.apiVersion + ' ' + " + KEYS.format("oldObject")),
+        said("request.kind.version + request.resource.version + request.requestKind.version"),
+        said("has(request.subResource) ? 'sub ' + request.subResource : ''"),
+    ]
+    rules = [rule("things", "things/*", group=group, operations=["*"])]
+    yield from stage.force(*stage.bound("all", *shown, match={"resourceRules": rules}, actions=["Warn"]))
+    for version in ("v1", "v2"):
+        path, name = f"/apis/{group}/{version}/namespaces/{{{{ns}}}}/things", f"t-{version}"
+        thing = {"apiVersion": f"{group}/{version}", "kind": "Thing", "metadata": {"name": name}, "spec": {}}
+        yield post(path, thing, until=201)
+        yield patch(f"{path}/{name}", {"spec": {"name": "x"}})
+        yield apply(f"{path}/{name}", {**thing, "spec": {"replicas": 2}})
+        yield patch(f"{path}/{name}/status", {"status": {"name": "x"}})
+        yield patch(f"{path}/{name}/scale", {"spec": {"replicas": 3}})
+        yield delete(f"{path}/{name}")
+
+
 def scenarios() -> Iterator[Scenario]:
     yield from staged([
         ("params", _params), ("request", _request), ("operations", _operations), ("namespaces", _namespaces),
-        ("subresources", _subresources), ("authorizer", _authorizer),
+        ("subresources", _subresources), ("authorizer", _authorizer), ("custom", _custom),
     ])  # fmt: skip

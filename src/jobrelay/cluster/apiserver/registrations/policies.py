@@ -6,12 +6,12 @@ write that none of them is about costs one lookup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
-from jobrelay.cluster.store import Store
+from jobrelay.cluster.store import Change, Item, Store
 from jobrelay.kinds.admissionregistration.matching import GroupVersionResource
 
 if TYPE_CHECKING:
@@ -26,44 +26,67 @@ _EXCLUDED: Final = frozenset({
 _Compiled = TypeVar("_Compiled")
 
 
+class _InForce:
+    """The policies in force at one time, and which of them cover what, by the state of the resource table too.
+
+    A change makes a new one, so that another thread cannot bring back what it has found out before.
+    """
+
+    def __init__(self, hooks: tuple[Hook, ...]) -> None:
+        self.hooks = hooks
+        self.covering: dict[tuple[ServedResource, str, str, int], tuple[Hook, ...]] = {}
+
+
 class PolicyCache:
-    """Follows the policies and bindings of one store."""
+    """Follows the policies and bindings of one store. Other threads may ask it, too."""
 
     def __init__(self, store: Store, resources: ResourceTable) -> None:
-        self._store, self._resources = store, resources
-        self._hooks: tuple[Hook, ...] | None = None
-        self._policies: dict[str, tuple[bytes, Policy]] = {}
-        self._bindings: dict[str, tuple[bytes, Binding]] = {}
-        self._covered: dict[tuple[ServedResource, str, str], tuple[Hook, ...]] = {}
-        self._served = -1  # the state of the resource table that `_covered` was made of
-        for key in (POLICIES, BINDINGS):
-            store.subscribe(key, lambda change: self._forget())
+        self._resources = resources
+        self._policies: dict[str, Policy] = {}
+        self._bindings: dict[str, Binding] = {}
+        for key, changed in ((POLICIES, self._policy_changed), (BINDINGS, self._binding_changed)):
+            store.subscribe(key, changed)
+        for item in store.snapshot(POLICIES, store.committed).walk(""):
+            self._policies[item.name] = _policy(item)
+        for item in store.snapshot(BINDINGS, store.committed).walk(""):
+            self._bindings[item.name] = _binding(item)
+        self._in_force = _InForce(self._hooks())
 
-    def _forget(self) -> None:
-        self._hooks, self._covered = None, {}
+    def _policy_changed(self, change: Change) -> None:
+        _replace(self._policies, change, _policy)
+        self._in_force = _InForce(self._hooks())
+
+    def _binding_changed(self, change: Change) -> None:
+        _replace(self._bindings, change, _binding)
+        self._in_force = _InForce(self._hooks())
+
+    def _hooks(self) -> tuple[Hook, ...]:
+        if not self._policies or not self._bindings:
+            return ()
+        from jobrelay.kinds.admissionregistration.compiled import Hook
+
+        bound: dict[str, list[Binding]] = {}
+        for _, binding in sorted(self._bindings.items()):
+            bound.setdefault(binding.policy, []).append(binding)
+        return tuple(
+            Hook(policy, tuple(bound[name])) for name, policy in sorted(self._policies.items()) if name in bound
+        )
 
     def covering(self, served: ServedResource, subresource: str, operation: str) -> tuple[Hook, ...]:
         """The policies that may match such a request."""
-        hooks = self._hooks
-        if hooks is None:
-            hooks = self._hooks = self._collect()
-        if not hooks or served.key in _EXCLUDED:
+        in_force = self._in_force
+        if not in_force.hooks or served.key in _EXCLUDED:
             return ()
-        if self._served != self._resources.changed:
-            self._covered, self._served = {}, self._resources.changed
-        key = (served, subresource, operation)
-        found = self._covered.get(key)
+        key = (served, subresource, operation, self._resources.changed)
+        found = in_force.covering.get(key)
         if found is None:
-            found = self._covered[key] = self._find(hooks, served, subresource, operation)
+            others = self.equivalents(served, subresource)
+            found = in_force.covering[key] = tuple(
+                hook
+                for hook in in_force.hooks
+                if hook.policy.criteria.covers(resource_of(served), subresource, operation, others)
+            )
         return found
-
-    def _find(
-        self, hooks: tuple[Hook, ...], served: ServedResource, subresource: str, operation: str
-    ) -> tuple[Hook, ...]:
-        others = self.equivalents(served, subresource)
-        return tuple(
-            hook for hook in hooks if hook.policy.criteria.covers(resource_of(served), subresource, operation, others)
-        )
 
     def equivalents(self, served: ServedResource, subresource: str) -> list[GroupVersionResource]:
         """The other resources under which the same objects are served."""
@@ -75,28 +98,24 @@ class PolicyCache:
             and (not subresource or subresource in other.subresources)
         ]
 
-    def _collect(self) -> tuple[Hook, ...]:
-        if not self._store.snapshot(BINDINGS, self._store.committed).items:
-            return ()
-        from jobrelay.kinds.admissionregistration.compiled import Binding, Hook, Policy
 
-        self._policies = self._compiled(POLICIES, Policy, self._policies)
-        self._bindings = self._compiled(BINDINGS, Binding, self._bindings)
-        bound: dict[str, list[Binding]] = {}
-        for _, binding in self._bindings.values():
-            bound.setdefault(binding.policy, []).append(binding)
-        return tuple(Hook(policy, tuple(bound[name])) for name, (_, policy) in self._policies.items() if name in bound)
+def _replace(known: dict[str, _Compiled], change: Change, compile_: Callable[[Item], _Compiled]) -> None:
+    if change.after is not None:
+        known[change.after.name] = compile_(change.after)
+    elif change.before is not None:
+        known.pop(change.before.name, None)
 
-    def _compiled(
-        self, key: str, make: Callable[[Mapping[str, Any]], _Compiled], known: dict[str, tuple[bytes, _Compiled]]
-    ) -> dict[str, tuple[bytes, _Compiled]]:
-        """The objects of a resource by name; those that have not changed are not compiled again."""
-        found = {}
-        for item in self._store.snapshot(key, self._store.committed).walk(""):
-            before = known.get(item.name)
-            unchanged = before is not None and before[0] == item.raw
-            found[item.name] = before if before and unchanged else (item.raw, make(represent.stored(item.raw)))
-        return found
+
+def _policy(item: Item) -> Policy:
+    from jobrelay.kinds.admissionregistration.compiled import Policy
+
+    return Policy(represent.stored(item.raw))
+
+
+def _binding(item: Item) -> Binding:
+    from jobrelay.kinds.admissionregistration.compiled import Binding
+
+    return Binding(represent.stored(item.raw))
 
 
 def resource_of(served: ServedResource) -> GroupVersionResource:
