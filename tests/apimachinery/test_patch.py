@@ -377,3 +377,38 @@ def test_custom_resources_are_shown_sorted() -> None:
     assert patched_text(LIVE, LIVE, None, sort_new=True).startswith(
         '{"data":{"a":"2","b":"1"},"kind":"ConfigMap","metadata":'
     )
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ({"op": "add", "path": "/x/y"}, 'add operation does not apply: doc is missing path: "/x/y": missing value'),
+        (
+            {"op": "remove", "path": "/b"},
+            "error in remove for path: '/b': Unable to remove nonexistent key: b: missing value",
+        ),
+        (
+            {"op": "replace", "path": "/x/y"},
+            "replace operation does not apply: doc is missing path: /x/y: missing value",
+        ),
+        (
+            {"op": "replace", "path": "/l/7"},
+            "replace operation does not apply: doc is missing key: /l/7: missing value",
+        ),
+        ({"op": "test", "path": "/a", "value": 2}, "testing value /a failed: test failed"),
+        (
+            {"op": "move", "from": "/x/y", "path": "/b"},
+            "move operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+        (
+            {"op": "copy", "from": "/a", "path": "/x/y"},
+            "copy operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        ({"op": "add"}, "add operation failed to decode path: missing value"),
+        ({"op": "shift", "path": "/a"}, "Unexpected kind: shift"),
+    ],
+)
+def test_what_does_not_fit_is_told(operation: dict[str, Any], why: str) -> None:
+    with pytest.raises(PatchError) as caught:
+        apply_json_patch({"a": 1, "l": [1]}, [operation])
+    assert caught.value.why == why

@@ -17,6 +17,7 @@ from .serving import APPLY, CONFIGMAPS, MERGE, Answer, Obj, Server, config
 from .webhooks import Webhooks, allow, deny, rule, set_data, webhooks_of
 
 SERVICES = "/api/v1/namespaces/default/services"
+PATIENCE = 20.0  # seconds, of which none passes unless something is broken
 
 
 @asynccontextmanager
@@ -24,7 +25,7 @@ async def waiting(webhooks: Webhooks, method: str, path: str, body: object = Non
     """A request that waits for a webhook inside the block, and goes on after it."""
     gate = webhooks.hold()
     task = asyncio.create_task(webhooks.server.call(method, path, body, **more))
-    await asyncio.wait_for(webhooks.waiting.wait(), 5)
+    await asyncio.wait_for(webhooks.waiting.wait(), PATIENCE)
     try:
         yield task
     finally:
@@ -33,6 +34,13 @@ async def waiting(webhooks: Webhooks, method: str, path: str, body: object = Non
 
 
 Task = asyncio.Task[Answer]
+
+
+async def until(server: Server, path: str, code: int) -> None:
+    """Returns when a GET is answered by a code."""
+    async with asyncio.timeout(PATIENCE):
+        while (await server.call("GET", path)).code != code:
+            await asyncio.sleep(0)
 
 
 async def test_other_writes_do_not_wait(server: Server, webhooks: Webhooks) -> None:
@@ -160,8 +168,9 @@ async def test_the_order_of_answers_decides_nothing(order: Sequence[str], denyin
         await webhooks.register("Validating", *hooks)
         gates = {name: webhooks.hold(name) for name in names}
         task = asyncio.create_task(server.call("POST", CONFIGMAPS, config(a="1")))
-        while len(webhooks.told) < len(names):
-            await asyncio.sleep(0)
+        async with asyncio.timeout(PATIENCE):
+            while len(webhooks.told) < len(names):
+                await asyncio.sleep(0)
         for name in order:
             gates[name].set()
             await asyncio.sleep(0)
@@ -212,8 +221,7 @@ async def test_the_garbage_collector_asks_and_asks_again(
 
     await webhooks.validating(second_time, rules=[rule("configmaps", operations=["DELETE"])])
     await server.ok("DELETE", f"{CONFIGMAPS}/a")
-    while (await server.call("GET", f"{CONFIGMAPS}/b")).code != 404:
-        await asyncio.sleep(0)
+    await until(server, f"{CONFIGMAPS}/b", 404)
     assert [told["name"] for _, told in webhooks.told] == ["a", "b", "b"]
 
 
@@ -225,8 +233,7 @@ async def test_an_owner_stays_until_its_orphans_are_let_go(
     await server.ok("POST", CONFIGMAPS, owned(await server.ok("POST", CONFIGMAPS, config())))
     await webhooks.mutating(allow, rules=[rule("configmaps", operations=["UPDATE"])])
     await server.ok("DELETE", f"{CONFIGMAPS}/a?propagationPolicy=Orphan")
-    while (await server.call("GET", f"{CONFIGMAPS}/a")).code != 404:
-        await asyncio.sleep(0)
+    await until(server, f"{CONFIGMAPS}/a", 404)
     await server.settle()
     assert "ownerReferences" not in (await server.ok("GET", f"{CONFIGMAPS}/b"))["metadata"]
 
@@ -244,14 +251,16 @@ async def test_a_namespace_is_emptied_when_webhooks_allow_it(server: Server, web
     rules = [rule("serviceaccounts", "configmaps", operations=["DELETE"])]
     await webhooks.validating(when_allowed, rules=rules)
     await server.ok("DELETE", "/api/v1/namespaces/n")
-    while {told["kind"]["kind"] for _, told in webhooks.told} != {"ServiceAccount", "ConfigMap"}:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        while {told["kind"]["kind"] for _, told in webhooks.told} != {"ServiceAccount", "ConfigMap"}:
+            await asyncio.sleep(0)
     assert (await server.ok("GET", "/api/v1/namespaces/n"))["status"]["phase"] == "Terminating"
     allowed.set()
     controller._timers.pop("n").cancel()  # rather than to wait for it
-    while (await server.call("GET", "/api/v1/namespaces/n")).code != 404:
-        controller._empty("n")
-        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        while (await server.call("GET", "/api/v1/namespaces/n")).code != 404:
+            controller._empty("n")
+            await asyncio.sleep(0)
     controller.stop()
 
 
@@ -260,7 +269,6 @@ async def test_a_service_account_is_made_when_a_webhook_has_answered(server: Ser
     controller.start()
     await webhooks.mutating(allow, rules=[rule("serviceaccounts", operations=["CREATE"])])
     await server.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
-    while (await server.call("GET", "/api/v1/namespaces/n/serviceaccounts/default")).code != 200:
-        await asyncio.sleep(0)
+    await until(server, "/api/v1/namespaces/n/serviceaccounts/default", 200)
     controller.stop()
     assert webhooks.last["namespace"] == "n"

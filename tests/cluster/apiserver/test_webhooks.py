@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .serving import CONFIGMAPS, JOBS, MERGE, PODS, Obj, Server, config, job, pod
+from .test_custom_resources import WIDGETS, define, widget
 from .webhooks import GROUP, Webhooks, allow, deny, patch, rule, set_data, warn
 
 # Answers.
@@ -347,3 +348,22 @@ async def test_large_writes_are_told_too(server: Server, webhooks: Webhooks) -> 
 async def test_other_kinds_are_told(server: Server, webhooks: Webhooks) -> None:
     await webhooks.mutating(patch({"op": "add", "path": "/spec/suspend", "value": True}), rules=[rule("jobs")])
     assert (await server.ok("POST", JOBS, job()))["spec"]["suspend"] is True
+
+
+# Custom resources.
+
+
+async def test_custom_resources_with_rules_are_told_and_changed(server: Server, webhooks: Webhooks) -> None:
+    await define(server)
+    larger = patch({"op": "replace", "path": "/spec/size", "value": 7}, {"op": "add", "path": "/spec/odd", "value": 1})
+    await webhooks.mutating(larger, rules=[rule("widgets")])
+    made = await server.ok("POST", WIDGETS, widget(size=1))
+    assert made["spec"] == {"size": 7}
+    assert webhooks.last["kind"] == {"group": "x.example", "version": "v1", "kind": "Widget"}
+    assert webhooks.paths == ["/hook"]
+
+
+async def test_rules_see_what_a_webhook_has_made(server: Server, webhooks: Webhooks) -> None:
+    await define(server)
+    await webhooks.mutating(patch({"op": "replace", "path": "/spec/size", "value": "x"}), rules=[rule("widgets")])
+    assert (await server.call("POST", WIDGETS, widget(size=1))).code == 422
