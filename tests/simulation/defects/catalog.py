@@ -180,6 +180,7 @@ def thawed_by_the_first(patch: Patch) -> None:
 
 
 def pods_left_behind(patch: Patch) -> None:
+    pods_unchecked(patch)
     real = reconcile_mirror.DeleteMirror
     patch.setattr(reconcile_mirror, "DeleteMirror", lambda mirror, why, propagation="Background": real(mirror, why))
 
@@ -262,12 +263,11 @@ def leases_renewed_all_the_time(patch: Patch) -> None:
     real = Lease.renewed
 
     def renewed(self: Lease, mirror: Workload | None, *, rests: bool) -> int | None:
-        found = real(self, mirror, rests=rests)
-        clock = self.clock
-        odd = clock is not None and clock.earliest.microsecond % 2
-        return found - 1 if found is not None and odd and mirror is not None and mirror.started is not None else found
+        if mirror is None or mirror.started is None or rests or self.clock is None:
+            return real(self, mirror, rests=rests)
+        return max(1, math.floor((self.clock.earliest - mirror.started).total_seconds() + self.seconds))
 
-    patch.setattr(reconcile_mirror, "renewal", lambda mirror, lease: 0.05 if lease is not None else None)
+    patch.setattr(reconcile_mirror, "renewal", lambda mirror, lease: 0.5 if lease is not None else None)
     patch.setattr(Lease, "renewed", renewed)
 
 
