@@ -6,12 +6,15 @@ the identity, the permission, the route, the verb, and at the end the one place 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
+from jobrelay.cluster.apiserver.calls import LATE
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.crds import CrdControllers
 from jobrelay.cluster.apiserver.discovery import Discovery
@@ -32,6 +35,7 @@ from jobrelay.logs import get_logger
 log = get_logger(__name__)
 Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
 ReadBody = Callable[[], Awaitable[bytes]]
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class ApiServer:
@@ -94,11 +98,16 @@ class ApiServer:
             raise errors.too_large(f"limit is {BODY_LIMIT}")
         if not request.info.about_resource:
             return await self.nonresource.answer(request)
-        if timeout := request.first("timeout"):
-            _check_timeout(timeout)
+        seconds = _timeout(request.first("timeout"))
         requester = context.RequestUser(request.user.name, request.user.uid, request.user.groups, request.user.extra)
         context.current.set(context.RequestContext(self.server.now(), requester))
-        return await self._on_resource(request, request.info)
+        if seconds <= 0 or request.info.verb not in _WRITES:
+            return await self._on_resource(request, request.info)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._on_resource(request, request.info)
+        except TimeoutError:
+            raise errors.timeout(LATE) from None
 
     async def _on_resource(self, request: ApiRequest, info: RequestInfo) -> ApiResponse:
         served = self.server.resources.get(info.group, info.version, info.resource)
@@ -133,9 +142,10 @@ class ApiServer:
         return errors.no_such_resource()
 
 
-def _check_timeout(text: str) -> None:
+def _timeout(text: str) -> float:
+    """The seconds that a request may take, as it asks for; 0 for none."""
     try:
-        parse_duration(text)
+        return parse_duration(text) / 1e9 if text else 0.0
     except TimeError as error:
         raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
