@@ -23,7 +23,7 @@ from jobrelay.logs import get_logger
 log = get_logger(__name__)
 REQUEST_SECONDS: Final = 34.0
 _RETRY_SECONDS: Final = 1.0
-LATE: Final = "request did not complete within requested timeout - context deadline exceeded"
+_LATE: Final = "request did not complete within requested timeout - context deadline exceeded"
 
 
 class Call(NamedTuple):
@@ -57,7 +57,7 @@ class Outdated(Exception):
 def check_time(begin: float) -> None:
     """Refuses to go on with a request that began too long ago, by time.monotonic()."""
     if time.monotonic() - begin > REQUEST_SECONDS:
-        raise errors.timeout(LATE)
+        raise errors.timeout(_LATE)
 
 
 class _Done(NamedTuple):

@@ -14,7 +14,6 @@ from jobrelay.apimachinery.times import TimeError, parse_duration
 from jobrelay.cluster.apiserver import actions, custom, errors, heavy, negotiate, represent
 from jobrelay.cluster.apiserver.access import Access
 from jobrelay.cluster.apiserver.body import BODY_LIMIT
-from jobrelay.cluster.apiserver.calls import LATE
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.crds import CrdControllers
 from jobrelay.cluster.apiserver.discovery import Discovery
@@ -107,7 +106,7 @@ class ApiServer:
             async with asyncio.timeout(seconds):
                 return await self._on_resource(request, request.info)
         except TimeoutError:
-            raise errors.timeout(LATE) from None
+            raise errors.out_of_time() from None
 
     async def _on_resource(self, request: ApiRequest, info: RequestInfo) -> ApiResponse:
         served = self.server.resources.get(info.group, info.version, info.resource)
