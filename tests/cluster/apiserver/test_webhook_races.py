@@ -181,6 +181,15 @@ async def test_the_order_of_answers_decides_nothing(order: Sequence[str], denyin
     assert not denying or answer.message.endswith(f"request: {denying[0]}")
 
 
+async def test_a_request_waits_no_longer_than_it_asks_for(server: Server, webhooks: Webhooks) -> None:
+    await webhooks.mutating(allow)
+    webhooks.hold()
+    answer = await server.call("POST", f"{CONFIGMAPS}?timeout=50ms", config())
+    assert (answer.code, answer.media) == (504, "text/plain; charset=utf-8")
+    assert answer.message == "Timeout: request did not complete within the allotted timeout"
+    assert (await server.call("GET", f"{CONFIGMAPS}/a")).code == 404
+
+
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 async def test_a_write_that_never_gets_through_ends(
     server: Server, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch, method: str

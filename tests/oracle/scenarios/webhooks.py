@@ -278,11 +278,13 @@ def _unreachable() -> Iterable[Scenario]:
         case("no-service", {"service": service, "caBundle": ca}),
         case("no-port", {"service": {**service, "name": "svc", "port": 8}, "caBundle": ca}),
         slow,
+        hook("patient", says(seconds=2), objectSelector={"matchLabels": {"case": "patient"}}),
     ]
     cases = ("refused", "root", "ignored", "untrusted", "no-service", "no-port", "slow")
     ports = [{"port": 443}]
     svc = {"apiVersion": "v1", "kind": "Service", "metadata": metadata("svc"), "spec": {"ports": ports}}
     steps = [post(CONFIGMAPS, config(f"c-{name}", labels={"case": name})) for name in cases]
+    steps.append(post(f"{CONFIGMAPS}?timeout=1s", config("c-patient", labels={"case": "patient"})))
     for kind in ("Mutating", "Validating"):
         yield one(
             f"unreachable-{kind.lower()}", kind, hooks, [post(f"{CORE}/services", svc, pick=(("kind",),)), *steps]

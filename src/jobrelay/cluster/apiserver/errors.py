@@ -143,6 +143,15 @@ def timeout(message: str) -> ApiError:
     return ApiError(504, "Timeout", f"Timeout: {message}", details={})
 
 
+def out_of_time() -> ApiError:
+    """A request took longer than it asked for; Kubernetes does not say of what kind its answer is."""
+    text = (
+        '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
+        '"reason":"Timeout","details":{},"code":504}\n'
+    )
+    return ApiError(504, "Timeout", text, plain=True)
+
+
 def too_many_requests(message: str, retry_after: int, causes: Sequence[dict[str, str]] = ()) -> ApiError:
     found: dict[str, Any] = {"retryAfterSeconds": retry_after} if retry_after else {}
     if causes:

@@ -6,6 +6,7 @@ the identity, the permission, the route, the verb, and at the end the one place 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -37,6 +38,7 @@ log = get_logger(__name__)
 Verb = Callable[[ApiRequest, ServedResource], Awaitable[ApiResponse]]
 ReadBody = Callable[[], Awaitable[bytes]]
 _LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class ApiServer:
@@ -106,8 +108,8 @@ class ApiServer:
         return error
 
     async def _answer(self, request: ApiRequest, read: ReadBody | None) -> ApiResponse:
-        if (timeout := request.first("timeout")) and not _is_long_running(request.info):
-            _check_timeout(timeout)
+        asked = request.first("timeout")
+        seconds = _timeout(asked) if asked and not _is_long_running(request.info) else 0.0
         if "//" in request.path:
             raise errors.page_not_found()
         request = self.access.authenticate(request)
@@ -122,7 +124,13 @@ class ApiServer:
             return await self.nonresource.answer(request)
         requester = context.RequestUser(request.user.name, request.user.uid, request.user.groups, request.user.extra)
         context.current.set(context.RequestContext(self.server.now(), requester))
-        return await self._on_resource(request, request.info)
+        if seconds <= 0 or request.info.verb not in _WRITES:
+            return await self._on_resource(request, request.info)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._on_resource(request, request.info)
+        except TimeoutError:
+            raise errors.out_of_time() from None
 
     async def _on_resource(self, request: ApiRequest, info: RequestInfo) -> ApiResponse:
         served = self.server.resources.get(info.group, info.version, info.resource)
@@ -163,9 +171,10 @@ def _is_long_running(info: RequestInfo) -> bool:
     return info.verb == "watch" or info.subresource in _LONG_RUNNING
 
 
-def _check_timeout(text: str) -> None:
+def _timeout(text: str) -> float:
+    """The seconds that a request may take, as it asks for; 0 for no limit."""
     try:
-        parse_duration(text)
+        return parse_duration(text) / 1e9
     except TimeError as error:
         raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
