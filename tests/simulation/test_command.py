@@ -59,7 +59,7 @@ def _drains(seed: int) -> bool:
     [
         (("--part", "1/1"), "--part is a part of the schedule of one --seed."),
         (("--seed", "1", "--part", "99"), "'99' is not among the numbers"),
-        (("--incident", "flood"), "'flood' is none of"),
+        (("--incident", "meteorite"), "'meteorite' is none of"),
     ],
 )
 def test_wrong_options(arguments: tuple[str, ...], text: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -234,7 +235,8 @@ class People:
                 self._promises.check_held(name, [len(obj.raw) for obj in held], BOUNDS)
 
     async def clean_up(self) -> None:
-        """Undo what the relay does not: floods, and mirrors that it does not believe in since their run was forged."""
+        """Do what the relay asks people for: end floods, delete mirrors of forged runs, and put labels back that a
+        backup does not have."""
         originals = [decode_object(msgspec.json.encode(job)) for job in self._fleet.management.read("jobs.batch")]
         newest = {original.uid: _epoch(original) for original in originals}
         for worker in self._fleet.workers.values():
@@ -244,6 +246,9 @@ class People:
                 marks = metadata.get("annotations", {})
                 if int(marks.get(EPOCH, "0")) >= _FORGED > newest.get(marks.get(ORIGIN_UID, ""), 0):
                     await self._gone(client, metadata["namespace"], metadata["name"])
+                elif ORIGIN_UID in marks and ORIGIN not in metadata.get("labels", {}):
+                    origin = merge_patch({"metadata": {"labels": {ORIGIN: self._fleet.settings.origin}}})
+                    await self._again(partial(client.patch, JOBS, metadata["name"], origin, metadata["namespace"]))
             if any(job["metadata"]["namespace"] == FLOOD for job in worker.read("jobs.batch")):
                 await self._gone(client, FLOOD)
 
