@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pathlib
 import shlex
@@ -50,24 +51,29 @@ def fill_assets(folder: pathlib.Path) -> None:
 async def _run(command: Sequence[str], more: Mapping[str, str]) -> int:
     """A command's exit code. Signals go to the command; this process ends after it."""
     terminal = sys.stdin is not None and sys.stdin.isatty()  # sends Ctrl-C to the command by itself
+    signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number)
     try:
         process = await asyncio.create_subprocess_exec(
             *command, env={**os.environ, **more}, process_group=None if terminal else 0
         )
     except OSError as error:
         raise Failure(f"{command[0]} cannot be run: {error.strerror}", "check the command after --") from None
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        passed_on = not terminal or number != signal.SIGINT
-        loop.add_signal_handler(number, _pass_on, process, number, passed_on, terminal)
+    passing_on = asyncio.create_task(_pass_on(signals, process, terminal=terminal))
     code = await process.wait()
+    passing_on.cancel()
     return code if code >= 0 else 128 - code
 
 
-def _pass_on(process: asyncio.subprocess.Process, number: signal.Signals, passed_on: bool, terminal: bool) -> None:
-    if not passed_on or process.returncode is not None:
-        return
-    if terminal:
-        process.send_signal(number)
-    else:
-        os.killpg(process.pid, number)
+async def _pass_on(
+    signals: asyncio.Queue[signal.Signals], process: asyncio.subprocess.Process, *, terminal: bool
+) -> None:
+    """Sends what arrives to the command, until cancelled."""
+    while True:
+        number = await signals.get()
+        with contextlib.suppress(ProcessLookupError):
+            if not terminal:
+                os.killpg(process.pid, number)
+            elif number != signal.SIGINT:
+                process.send_signal(number)
