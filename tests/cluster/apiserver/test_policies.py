@@ -310,9 +310,9 @@ async def test_a_policy_about_one_version_of_a_custom_resource_sees_all_of_them(
 
     await define_two(server)
     rules = [{**rule("widgets", group="x.example"), "apiVersions": ["v1"]}]
-    check = {"expression": "false", "messageExpression": "object.apiVersion + ' ' + object.spec.v1"}
+    check = {"expression": "false", "messageExpression": "object.apiVersion + ' ' + object.spec.shared"}
     await enforce(server, policy(check, rules=rules))
-    assert (await server.call("POST", OLD, old(shared="s"))).message.endswith("denied request: x.example/v1 v1")
+    assert (await server.call("POST", OLD, old(shared="s"))).message.endswith("denied request: x.example/v1 s")
 
 
 @pytest.fixture

@@ -92,7 +92,6 @@ def _untrusted() -> list[Step]:
     return [
         post(SERVICE, service(), pick=(("spec", "externalName"),)),
         post(SERVICES, api_service(), pick=(("spec", "group"), ("status",))),
-        get(f"{ECHOES}/a", headers={"X-Wait": "1"}),
         *_settled(),
         get(f"{ECHOES}/a"),
     ]

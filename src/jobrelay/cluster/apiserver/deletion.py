@@ -86,7 +86,8 @@ class Deleter:
                 self._update(obj, item)
             if self.options.dry_run:
                 return True, self._remove(obj, item)
-        yield from self._review(self.server.store.get(self.served.key, item.namespace, item.name) or item, obj)
+        newest = self.server.store.get(self.served.key, item.namespace, item.name) or item
+        yield from self._review(newest, obj, obj if graceful and newest is item else None)
         return True, self._remove(obj, item)
 
     def _current(self, item: Item) -> Obj:
@@ -110,16 +111,18 @@ class Deleter:
             dry_run=self.options.dry_run, deletion=options,
         )  # fmt: skip
 
-    def _review(self, item: Item, marked: Obj | None = None) -> Steps[None]:
+    def _review(self, item: Item, marked: Obj | None = None, staged: Obj | None = None) -> Steps[None]:
         """Asks webhooks and policies; raises Outdated if the object is another one afterwards.
 
-        `marked` is the object as it is to become: for a kind with a grace period, that is part of the options.
+        `marked` is the object as it is to become: for a kind with a grace period, that is part of the options. `staged`
+        is the object where it was changed, but the change is not in the store yet.
         """
         if not self._admits or not admission.has_a_say(self.server, self.served, "", "DELETE"):
             return
         graceful = marked is not None and self.served.strategy.grace_period is not None
         period = marked["metadata"].get("deletionGracePeriodSeconds") if marked is not None and graceful else None
-        request = self._admission(item, represent.versioned(self.served, represent.stored(item.raw)), period)
+        old = staged or represent.stored(item.raw)
+        request = self._admission(item, represent.versioned(self.served, old), period)
         waited = yield from admission.review(request)
         if waited and self.server.store.get(self.served.key, item.namespace, item.name) is not item:
             raise Outdated

@@ -22,6 +22,9 @@ POLICIES: Final = f"validatingadmissionpolicies.{_GROUP}"
 BINDINGS: Final = f"validatingadmissionpolicybindings.{_GROUP}"
 _EXCLUDED: Final = frozenset({
     POLICIES, BINDINGS, f"mutatingadmissionpolicies.{_GROUP}", f"mutatingadmissionpolicybindings.{_GROUP}",
+    "selfsubjectreviews.authentication.k8s.io", "tokenreviews.authentication.k8s.io",
+    "localsubjectaccessreviews.authorization.k8s.io", "selfsubjectaccessreviews.authorization.k8s.io",
+    "selfsubjectrulesreviews.authorization.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 })  # fmt: skip
 _Compiled = TypeVar("_Compiled")
 

@@ -35,7 +35,10 @@ def _as_sent(admission: AdmissionRequest) -> AdmissionRequest:
     view = admission.view
     if view is None:
         return admission
-    return msgspec.structs.replace(admission, new=view.show(admission.new), old=view.show(admission.old))
+    new, old = view.show(admission.new), view.show(admission.old)
+    if admission.served.custom is not None:  # its Scale is made anew for validation
+        new["metadata"].pop("managedFields", None)
+    return msgspec.structs.replace(admission, new=new, old=old)
 
 
 def _converted(obj: Obj | None, admission: AdmissionRequest, other: ServedResource) -> Obj | None:
