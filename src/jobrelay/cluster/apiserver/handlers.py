@@ -223,9 +223,11 @@ class ResourceHandlers:
         """Whether a write may have to evaluate expressions: rules of its kind, or policies."""
         if served.custom is not None and served.custom.rules is not None:
             return True
-        subresource = request.info.subresource
-        operations = ("CREATE",) if request.info.verb == "create" else ("UPDATE", "CREATE")
-        return any(self.server.policies.covering(served, subresource, operation) for operation in operations)
+        policies, subresource = self.server.policies, request.info.subresource
+        return policies.any and bool(
+            policies.covering(served, subresource, "CREATE")
+            or (request.info.verb != "create" and policies.covering(served, subresource, "UPDATE"))
+        )
 
     async def _compute_with_rules(
         self, server: ServerContext, request: ApiRequest, served: ServedResource, compute: heavy.Compute[_Result]

@@ -67,9 +67,8 @@ async def read(size: int, compute: Callable[[], _Result]) -> _Result:
 
 async def perform(server: ServerContext, size: int, compute: Compute[_Result]) -> Written[_Result]:
     """Computes a write of `size` bytes and stores it; the caller waits for the commit."""
-    if size < HEAVY:
-        return await _here(server, compute)
-    return await _attempt(server, compute, beside) or await _here(server, compute)
+    written = await _attempt(server, compute, beside) if size >= HEAVY else None
+    return written or await _here(server, compute)
 
 
 async def perform_with_rules(server: ServerContext, compute: Compute[_Result]) -> Written[_Result]:

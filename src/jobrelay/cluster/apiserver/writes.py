@@ -140,6 +140,8 @@ def _admit(chain: admission.Chain, request: AdmissionRequest) -> Steps[tuple[boo
     The last part of the chain is left: it belongs to the moment before the object is stored.
     """
     admission.run(chain.mutating, request)
+    if not request.server.webhooks.any:
+        return admission.finish(chain, request), False
     called = yield from webhooks.mutate(request, chain.mutating)
     labelled_late = admission.finish(chain, request)
     built_on = webhooks.allocated_from(request)

@@ -75,6 +75,11 @@ class PolicyCache:
             Hook(policy, tuple(bound[name])) for name, policy in sorted(self._policies.items()) if name in bound
         )
 
+    @property
+    def any(self) -> bool:
+        """Whether a policy is in force."""
+        return bool(self._in_force.hooks)
+
     def covering(self, served: ServedResource, subresource: str, operation: str) -> tuple[Hook, ...]:
         """The policies that may match such a request."""
         in_force = self._in_force
