@@ -52,6 +52,13 @@ def test_a_run_is_the_same_when_it_is_played_again(server: ApiServerKind) -> Non
     assert (first.digest, first.steps) == (second.digest, second.steps)
 
 
+def test_requests_that_a_server_handles_in_a_thread_do_not_change_a_run() -> None:
+    flood = Incident(8, "flood", "worker-1", 20)
+    schedule = Schedule(4, 2, (JobPlan("job-1", at=5, seconds=30, fenced=False),), (flood,), ApiServerKind.EMBEDDED)
+    first, second = play(schedule), play(schedule)
+    assert (first.digest, first.steps) == (second.digest, second.steps)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_schedule_takes_the_same_course_on_both_servers(seed: int) -> None:
     model, embedded = (play(draw(seed, server=server)) for server in (ApiServerKind.MODEL, ApiServerKind.EMBEDDED))
