@@ -109,10 +109,11 @@ def simulate(ctx: click.Context, /, output: str | None, **given: Any) -> None:
 
     Without, schedules with faults: a management cluster, workers, and two relays. Each seed stands for one schedule of
     Jobs and incidents. At every change it is checked that no workload runs twice (one-run), that no mirror is created
-    without an assignment (commit-first), that no status goes back (legal-status) and that no foreign Job is touched
-    (own-only); at the end that every Job has finished (nothing-lost) and that no mirror is left (no-leftovers). A run
-    that breaks a promise is shrunk to the incidents that it needs and told as a story, with the command that replays
-    it. The exit code is 1 then.
+    without an assignment (commit-first) or where its Job may not run (allowed-only), that no status goes back
+    (legal-status), that no foreign Job is touched (own-only), that a loss of most workers moves nothing (bounded-blast)
+    and that no worker fills a relay's memory (bounded-memory); at the end that every Job has finished (nothing-lost),
+    with few writes (few-writes), and that no mirror is left (no-leftovers). A run that breaks a promise is shrunk to
+    the incidents that it needs and told as a story, with the command that replays it. The exit code is 1 then.
 
     `jobrelay simulate --incidents` lists the kinds of incidents.
 

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.cluster.apiserver import errors, represent
+from jobrelay.cluster.apiserver.admission.permissions import Permissions
 from jobrelay.cluster.apiserver.admission.policies import params as parameters
 from jobrelay.cluster.apiserver.admission.policies.evaluation import PolicyEvaluator, Refusal, Verdict
-from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs, Permissions, kind_in, kind_of
+from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs, kind_in, kind_of
 from jobrelay.cluster.apiserver.admission.policies.params import ConfigurationError
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.registrations.policies import resource_of

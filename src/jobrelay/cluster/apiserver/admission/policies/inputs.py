@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jobrelay.apimachinery.cel.authorization import AccessCheck, Decision, authorizer, request_resource
-from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
-from jobrelay.cluster.apiserver.request import UserInfo
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds.admissionregistration.matching import GroupVersionResource, MatchAttributes
 from jobrelay.kinds.strategy import Obj
@@ -130,31 +128,3 @@ def operation_options(admission: AdmissionRequest) -> Obj | None:
         if value := request.first(name):
             found[name] = value
     return found
-
-
-class Permissions:
-    """Answers the checks of one request by RBAC; each is answered once."""
-
-    def __init__(self, admission: AdmissionRequest) -> None:
-        self._authorizer, self._user = admission.server.authorizer, admission.request.user
-        self._known: dict[AccessCheck, Decision] = {}
-
-    def decide(self, check: AccessCheck) -> Decision:
-        if check not in self._known:
-            self._known[check] = self._ask(check)
-        return self._known[check]
-
-    def _ask(self, check: AccessCheck) -> Decision:
-        user = _account(*check.service_account) if check.service_account else self._user
-        wanted = Attributes(
-            check.verb, check.group, check.resource, check.subresource, check.namespace, check.name, check.path
-        )
-        allowed, reason = self._authorizer.allowed(user, wanted)
-        if allowed and MASTERS not in user.groups:
-            reason = self._authorizer.explain(user, wanted)
-        return Decision(allowed, reason)
-
-
-def _account(namespace: str, name: str) -> UserInfo:
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    return UserInfo(f"system:serviceaccount:{namespace}:{name}", groups)

@@ -6,18 +6,16 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from jobrelay.apimachinery.cel.authorization import AccessCheck, Decision, authorizer, request_resource
+from jobrelay.apimachinery.cel.authorization import AccessCheck, authorizer, request_resource
 from jobrelay.apimachinery.cel.checker import CompileError
 from jobrelay.apimachinery.cel.program import CostMeter, build
 from jobrelay.apimachinery.cel.steps import CostExceeded
 from jobrelay.apimachinery.cel.values import CelError
 from jobrelay.cluster.apiserver import errors
-from jobrelay.cluster.apiserver.access import MASTERS, Attributes
-from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
+from jobrelay.cluster.apiserver.admission.permissions import Permissions
 from jobrelay.cluster.apiserver.admission.webhooks.review import request_fields
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
 from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
-from jobrelay.cluster.apiserver.request import UserInfo
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 
 _BUDGET: Final = 2_500_000
@@ -49,7 +47,7 @@ def holds(invocation: Invocation, subject: Subject) -> bool:
 def _variables(invocation: Invocation, subject: Subject) -> dict[str, Any]:
     served, admission = subject.admission.served, subject.admission
     asked = AccessCheck(
-        functools.partial(_decide, admission), None, "", served.group, served.plural, admission.subresource,
+        Permissions(admission).decide, None, "", served.group, served.plural, admission.subresource,
         subject.namespace, subject.name,
     )  # fmt: skip
     return {
@@ -59,22 +57,6 @@ def _variables(invocation: Invocation, subject: Subject) -> dict[str, Any]:
         "authorizer": authorizer(asked.answer),
         "authorizer.requestResource": request_resource(asked),
     }
-
-
-def _decide(admission: AdmissionRequest, check: AccessCheck) -> Decision:
-    """Whether the user of the request, or a service account, has a permission."""
-    user = admission.request.user
-    if check.service_account is not None:
-        namespace, name = check.service_account
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        user = UserInfo(f"system:serviceaccount:{namespace}:{name}", groups)
-    wanted = Attributes(
-        check.verb, check.group, check.resource, check.subresource, check.namespace, check.name, check.path
-    )
-    allowed, reason = admission.server.authorizer.allowed(user, wanted)
-    if allowed and MASTERS not in user.groups:
-        reason = admission.server.authorizer.explain(user, wanted)
-    return Decision(allowed, reason)
 
 
 @functools.lru_cache(1024)
