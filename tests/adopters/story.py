@@ -1,0 +1,136 @@
+"""Takes a manager through its steps on one cluster, and tells what was there at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.oracle.endpoint import Endpoint
+
+from .managers import Manager, Obj, contains
+from .programs import running
+
+NAMESPACE: Final = "work"
+END_SECONDS, CALM_SECONDS, AGAIN_SECONDS = 90.0, 3.0, 0.5
+"""How long an object may take to its end, how long nothing may change then, and how often is looked."""
+ATTEMPTS, TOO_MANY_REQUESTS = 10, 429
+FOREIGN: Final = frozenset({"events", "leases", "endpoints", "endpointslices"})
+"""Resources that are not compared: what they hold depends on time."""
+REGISTRATIONS: Final = ("CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+@dataclass(frozen=True)
+class Story:
+    """All objects at the end by resource, the answer to the bad object, and how long the good one took."""
+
+    objects: dict[str, list[Obj]]
+    refusal: Obj
+    seconds: float
+
+
+class Api:
+    """A cluster's API as its administrator uses it."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    async def get(self, path: str) -> Any:
+        code, found = await self._send("GET", path, None)
+        assert code == 200, f"{path}: {code} {found}"
+        return found
+
+    async def create(self, obj: Obj) -> tuple[int, Any]:
+        return await self._send("POST", await self.path(obj), obj)
+
+    async def path(self, obj: Obj) -> str:
+        """The collection that an object belongs to."""
+        group = _group_path(obj["apiVersion"])
+        resources = (await self.get(group))["resources"]
+        found = next(each for each in resources if each["kind"] == obj["kind"] and "/" not in each["name"])
+        return f"{group}/namespaces/{NAMESPACE}/{found['name']}" if found["namespaced"] else f"{group}/{found['name']}"
+
+    async def resources(self) -> list[tuple[str, Obj]]:
+        """What can be listed, in the version that each group prefers."""
+        groups = [group["preferredVersion"]["groupVersion"] for group in (await self.get("/apis"))["groups"]]
+        return [
+            (_group_path(group), each)
+            for group in ("v1", *groups)
+            for each in (await self.get(_group_path(group)))["resources"]
+            if "list" in each["verbs"] and each["name"] not in FOREIGN
+        ]
+
+    async def _send(self, method: str, path: str, body: Obj | None) -> tuple[int, Any]:
+        """Sent again while the server asks for patience, as a real one does at first about a new custom resource."""
+        data = None if body is None else json.dumps(body).encode()
+        for _ in range(ATTEMPTS):
+            answer = await self._endpoint.send(method, path, {"Content-Type": "application/json"}, data)
+            if answer.code != TOO_MANY_REQUESTS:
+                break
+            await asyncio.sleep(1)
+        return answer.code, json.loads(answer.body) if answer.code else answer.body.decode()
+
+
+def _is_custom(group: str) -> bool:
+    """Whether the path is that of a group which is not built in."""
+    return "." in group and not group.split("/")[2].endswith(".k8s.io")
+
+
+def _group_path(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+async def play(manager: Manager, kubeconfig: pathlib.Path, scratch: pathlib.Path) -> Story:
+    """Start the manager and take it through its steps."""
+    async with running(manager, kubeconfig, scratch), Endpoint.from_kubeconfig(kubeconfig) as endpoint:
+        api = Api(endpoint)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        for each in (namespace, *manager.setup, manager.good):
+            code, answer = await api.create(each)
+            assert code == 201, f"{each['kind']}: {code} {answer}"
+        seconds = await _end(api, manager)
+        code, refusal = await api.create(manager.bad)
+        assert code >= 400, f"{manager.bad['kind']} was not refused"
+        return Story(await _calm(api), {"code": code, "message": refusal["message"]}, seconds)
+
+
+async def _end(api: Api, manager: Manager) -> float:
+    """Wait until the good object is what it is to become; returns how long that took."""
+    path = f"{await api.path(manager.good)}/{manager.good['metadata']['name']}"
+    began = time.monotonic()
+    while not contains(found := await api.get(path), manager.end):
+        waited = time.monotonic() - began
+        assert waited < END_SECONDS, f"after {waited:.0f} s: {json.dumps(found.get('status'), indent=1)}"
+        await asyncio.sleep(AGAIN_SECONDS)
+    return time.monotonic() - began
+
+
+async def _calm(api: Api) -> dict[str, list[Obj]]:
+    """All objects, once nothing has changed for a while."""
+    resources = await api.resources()
+    end = time.monotonic() + END_SECONDS
+    found, since = await _objects(api, resources), time.monotonic()
+    while time.monotonic() - since < CALM_SECONDS:
+        assert time.monotonic() < end, "objects go on changing"
+        await asyncio.sleep(AGAIN_SECONDS)
+        if (now := await _objects(api, resources)) != found:
+            found, since = now, time.monotonic()
+    return found
+
+
+async def _objects(api: Api, resources: list[tuple[str, Obj]]) -> dict[str, list[Obj]]:
+    """Objects in the namespace of the steps, and those that concern the whole cluster and are not built in."""
+    found = {}
+    for group, each in resources:
+        if each["namespaced"]:
+            listed = await api.get(f"{group}/namespaces/{NAMESPACE}/{each['name']}")
+        elif _is_custom(group) or each["kind"] in REGISTRATIONS:
+            listed = await api.get(f"{group}/{each['name']}")
+        else:
+            continue
+        if listed["items"]:
+            found[f"{group}/{each['name']}"] = listed["items"]
+    return found
