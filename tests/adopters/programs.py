@@ -27,6 +27,7 @@ TOOL: Final = pathlib.Path(__file__).parents[3] / "shared" / "oracle" / "adopter
 LEAST_SECONDS: Final = 60
 """A build for which less is left is not begun."""
 READY_SECONDS: Final = 150
+GRACE_SECONDS: Final = 10
 
 
 def lacking() -> str:
@@ -80,9 +81,16 @@ def _build(adopter: str, seconds: float) -> None:
     except subprocess.TimeoutExpired:
         print(f"{adopter} takes longer than the time that is left", flush=True)
     finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a build with all that it has started; Go removes its scratch folder if it is asked to end."""
+    for signum in (signal.SIGINT, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            os.killpg(process.pid, signum)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
 
 
 @asynccontextmanager

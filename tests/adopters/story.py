@@ -18,6 +18,11 @@ NAMESPACE: Final = "work"
 END_SECONDS, CALM_SECONDS, AGAIN_SECONDS = 90.0, 3.0, 0.5
 """How long an object may take to its end, how long nothing may change then, and how often is looked."""
 ATTEMPTS, TOO_MANY_REQUESTS = 10, 429
+HEADERS: Final = {
+    "Content-Type": "application/json", "Impersonate-User": "tester", "Impersonate-Uid": "t-1",
+    "Impersonate-Group": "system:masters",
+}  # fmt: skip
+"""Webhooks are told who writes: on all clusters the same user."""
 FOREIGN: Final = frozenset({"events", "leases", "endpoints", "endpointslices"})
 """Resources that are not compared: what they hold depends on time."""
 REGISTRATIONS: Final = ("CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -33,7 +38,7 @@ class Story:
 
 
 class Api:
-    """A cluster's API as its administrator uses it."""
+    """A cluster's API as someone uses it who may do everything."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -54,12 +59,12 @@ class Api:
         return f"{group}/namespaces/{NAMESPACE}/{found['name']}" if found["namespaced"] else f"{group}/{found['name']}"
 
     async def resources(self) -> list[tuple[str, Obj]]:
-        """What can be listed, in the version that each group prefers."""
-        groups = [group["preferredVersion"]["groupVersion"] for group in (await self.get("/apis"))["groups"]]
+        """What can be listed: custom resources in all versions, others in the one that their group prefers."""
+        versions = [version for group in (await self.get("/apis"))["groups"] for version in _versions(group)]
         return [
-            (_group_path(group), each)
-            for group in ("v1", *groups)
-            for each in (await self.get(_group_path(group)))["resources"]
+            (_group_path(version), each)
+            for version in ("v1", *versions)
+            for each in (await self.get(_group_path(version)))["resources"]
             if "list" in each["verbs"] and each["name"] not in FOREIGN
         ]
 
@@ -67,16 +72,21 @@ class Api:
         """Sent again while the server asks for patience, as a real one does at first about a new custom resource."""
         data = None if body is None else json.dumps(body).encode()
         for _ in range(ATTEMPTS):
-            answer = await self._endpoint.send(method, path, {"Content-Type": "application/json"}, data)
+            answer = await self._endpoint.send(method, path, HEADERS, data)
             if answer.code != TOO_MANY_REQUESTS:
                 break
             await asyncio.sleep(1)
         return answer.code, json.loads(answer.body) if answer.code else answer.body.decode()
 
 
+def _versions(group: Obj) -> list[str]:
+    shown = group["versions"] if _is_custom(group["name"]) else [group["preferredVersion"]]
+    return [version["groupVersion"] for version in shown]
+
+
 def _is_custom(group: str) -> bool:
-    """Whether the path is that of a group which is not built in."""
-    return "." in group and not group.split("/")[2].endswith(".k8s.io")
+    """Whether a group is not built in."""
+    return "." in group and not group.endswith(".k8s.io")
 
 
 def _group_path(api_version: str) -> str:
@@ -127,7 +137,7 @@ async def _objects(api: Api, resources: list[tuple[str, Obj]]) -> dict[str, list
     for group, each in resources:
         if each["namespaced"]:
             listed = await api.get(f"{group}/namespaces/{NAMESPACE}/{each['name']}")
-        elif _is_custom(group) or each["kind"] in REGISTRATIONS:
+        elif _is_custom(group.split("/")[2]) or each["kind"] in REGISTRATIONS:
             listed = await api.get(f"{group}/{each['name']}")
         else:
             continue
