@@ -19,15 +19,23 @@ def picture(story: Story, varying: Mapping[str, str]) -> Obj:
 
     Uids keep their identity: an owner reference to another object than on the other cluster is a difference.
     """
-    plain = _replaced(story.objects, varying)
-    generated = json.dumps(_generate_names(plain))
-    normaliser = Normaliser({}, generated)
+    objects, left = _replaced(story.objects, varying), _replaced(story.left, varying)
+    normaliser = Normaliser({}, json.dumps(_generate_names(objects)))
+    return {
+        "objects": _pictured(objects, normaliser),
+        "left": _pictured(left, normaliser),
+        "refusal": normaliser.value(_replaced(story.refusal, varying)),
+    }
+
+
+def _pictured(objects: dict[str, list[Obj]], normaliser: Normaliser) -> dict[str, list[Obj]]:
+    """Numbers of uids begin anew with each resource, so that one difference does not rename all that follows."""
     shown = {}
-    for resource in sorted(plain):
-        objects = sorted((_shown(each, resource) for each in plain[resource]), key=_order)
+    for resource in sorted(objects):
         normaliser.begin(len(shown))
-        shown[resource] = [normaliser.value(each) for each in objects]
-    return {"objects": shown, "refusal": normaliser.value(_replaced(story.refusal, varying))}
+        listed = sorted((_shown(each, resource) for each in objects[resource]), key=_order)
+        shown[resource] = [normaliser.value(each) for each in listed]
+    return shown
 
 
 def _replaced(value: Any, varying: Mapping[str, str]) -> Any:

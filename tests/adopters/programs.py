@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +28,6 @@ TOOL: Final = pathlib.Path(__file__).parents[3] / "shared" / "oracle" / "adopter
 LEAST_SECONDS: Final = 60
 """A build for which less is left is not begun."""
 READY_SECONDS: Final = 150
-GRACE_SECONDS: Final = 10
 
 
 def lacking() -> str:
@@ -75,22 +75,18 @@ def build(seconds: float) -> list[str]:
 
 
 def _build(adopter: str, seconds: float) -> None:
-    process = subprocess.Popen([sys.executable, TOOL, "build", adopter], process_group=0)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        print(f"{adopter} takes longer than the time that is left", flush=True)
-    finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a build with all that it has started; Go removes its scratch folder if it is asked to end."""
-    for signum in (signal.SIGINT, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signum)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        process = subprocess.Popen(
+            [sys.executable, TOOL, "build", adopter], env={**os.environ, "TMPDIR": scratch}, process_group=0
+        )
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            print(f"{adopter} takes longer than the time that is left", flush=True)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @asynccontextmanager

@@ -23,16 +23,18 @@ HEADERS: Final = {
     "Impersonate-Group": "system:masters",
 }  # fmt: skip
 """Webhooks are told who writes: on all clusters the same user."""
-FOREIGN: Final = frozenset({"events", "leases", "endpoints", "endpointslices"})
-"""Resources that are not compared: what they hold depends on time."""
+NOT_COMPARED: Final = frozenset({"events", "leases", "endpoints", "endpointslices"})
+"""What these hold depends on when things happened, or on controllers that neither side runs."""
 REGISTRATIONS: Final = ("CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 @dataclass(frozen=True)
 class Story:
-    """All objects at the end by resource, the answer to the bad object, and how long the good one took."""
+    """All objects at the end by resource, those that are left when the good object is deleted, the answer to the bad
+    object, and how long the good one took."""
 
     objects: dict[str, list[Obj]]
+    left: dict[str, list[Obj]]
     refusal: Obj
     seconds: float
 
@@ -51,6 +53,11 @@ class Api:
     async def create(self, obj: Obj) -> tuple[int, Any]:
         return await self._send("POST", await self.path(obj), obj)
 
+    async def delete(self, path: str) -> None:
+        """Delete an object, its dependents with it."""
+        code, answer = await self._send("DELETE", path, {"propagationPolicy": "Background"})
+        assert code == 200, f"{path}: {code} {answer}"
+
     async def path(self, obj: Obj) -> str:
         """The collection that an object belongs to."""
         group = _group_path(obj["apiVersion"])
@@ -65,7 +72,7 @@ class Api:
             (_group_path(version), each)
             for version in ("v1", *versions)
             for each in (await self.get(_group_path(version)))["resources"]
-            if "list" in each["verbs"] and each["name"] not in FOREIGN
+            if "list" in each["verbs"] and each["name"] not in NOT_COMPARED
         ]
 
     async def _send(self, method: str, path: str, body: Obj | None) -> tuple[int, Any]:
@@ -101,15 +108,17 @@ async def play(manager: Manager, kubeconfig: pathlib.Path, scratch: pathlib.Path
         for each in (namespace, *manager.setup, manager.good):
             code, answer = await api.create(each)
             assert code == 201, f"{each['kind']}: {code} {answer}"
-        seconds = await _end(api, manager)
+        path = f"{await api.path(manager.good)}/{manager.good['metadata']['name']}"
+        seconds = await _end(api, manager, path)
         code, refusal = await api.create(manager.bad)
         assert code >= 400, f"{manager.bad['kind']} was not refused"
-        return Story(await _calm(api), {"code": code, "message": refusal["message"]}, seconds)
+        objects = await _calm(api)
+        await api.delete(path)
+        return Story(objects, await _calm(api), {"code": code, "message": refusal["message"]}, seconds)
 
 
-async def _end(api: Api, manager: Manager) -> float:
+async def _end(api: Api, manager: Manager, path: str) -> float:
     """Wait until the good object is what it is to become; returns how long that took."""
-    path = f"{await api.path(manager.good)}/{manager.good['metadata']['name']}"
     began = time.monotonic()
     while not contains(found := await api.get(path), manager.end):
         waited = time.monotonic() - began

@@ -49,7 +49,7 @@ def test_a_manager_is_missing_until_all_its_programs_are_built(
 def _story(uid: str, owner: str, suffix: str) -> Story:
     job = {"metadata": {"name": "a", "uid": uid, "resourceVersion": uid[0]}}
     pod = {"metadata": {"name": f"a-{suffix}", "generateName": "a-", "ownerReferences": [{"uid": owner}]}}
-    return Story({"jobs": [job], "pods": [pod]}, {"code": 403, "message": "no"}, 1.0)
+    return Story({"jobs": [job], "pods": [pod]}, {}, {"code": 403, "message": "no"}, 1.0)
 
 
 FIRST, SECOND = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
