@@ -13,7 +13,7 @@ Obj = dict[str, Any]
 
 FOLDER: Final = pathlib.Path(__file__).with_name("managers")
 ORDER: Final = (
-    "jobset", "kueue", "mpi-operator", "kuberay", "training-operator", "trainer", "appwrapper",
+    "jobset", "kueue", "mpi-operator", "kuberay", "training-operator", "trainer", "appwrapper", "tekton",
 )  # fmt: skip
 """By how much depends on them: the first are built first."""
 

@@ -128,16 +128,30 @@ async def _end(api: Api, manager: Manager, path: str) -> float:
 
 
 async def _calm(api: Api) -> dict[str, list[Obj]]:
-    """All objects, once nothing has changed for a while."""
+    """All objects, once nothing has changed for a while and no garbage is left.
+
+    A real garbage collector may take half a minute until it has heard of a new kind.
+    """
     resources = await api.resources()
     end = time.monotonic() + END_SECONDS
     found, since = await _objects(api, resources), time.monotonic()
-    while time.monotonic() - since < CALM_SECONDS:
-        assert time.monotonic() < end, "objects go on changing"
+    while time.monotonic() - since < CALM_SECONDS or _garbage(found):
+        assert time.monotonic() < end, f"objects go on changing, or are not collected: {_garbage(found)}"
         await asyncio.sleep(AGAIN_SECONDS)
         if (now := await _objects(api, resources)) != found:
             found, since = now, time.monotonic()
     return found
+
+
+def _garbage(objects: dict[str, list[Obj]]) -> list[str]:
+    """Names of the objects in the namespace whose owners are gone."""
+    all_metadata = [each["metadata"] for listed in objects.values() for each in listed]
+    present = {metadata["uid"] for metadata in all_metadata}
+    return [
+        metadata["name"]
+        for metadata in all_metadata
+        if "namespace" in metadata and any(owner["uid"] not in present for owner in metadata.get("ownerReferences", ()))
+    ]
 
 
 async def _objects(api: Api, resources: list[tuple[str, Obj]]) -> dict[str, list[Obj]]:
