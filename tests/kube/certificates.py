@@ -16,9 +16,11 @@ from jobrelay.kube.credentials import Certificate
 class Authority:
     """Signs certificates; `pem` is what clients must trust."""
 
+    common_name = "test authority"
+
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("test authority")
+        self._name = _name(self.common_name)
         builder = _builder(self._name, self._name, self._key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         self.pem = builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

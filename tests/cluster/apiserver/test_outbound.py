@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import pathlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,6 +16,8 @@ from aiohttp import web
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.outbound import Endpoint, Outbound, OutboundError, Target, resolve
 from jobrelay.cluster.store import Store
+from jobrelay.kube.credentials import Certificate
+from tests.kube.certificates import Authority
 from tests.loopback import LoopbackServer, ca_bundle
 
 Obj = dict[str, Any]
@@ -56,6 +61,14 @@ def slice_of(address: str, port: int, **endpoint: Any) -> Obj:
         "ports": [{"name": "web", "port": port}],
         "endpoints": [{"addresses": [address], **endpoint}],
     }
+
+
+def serving(certificate: Certificate, folder: pathlib.Path) -> ssl.SSLContext:
+    path = folder / "pair.pem"
+    path.write_bytes(certificate.chain + certificate.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context
 
 
 async def failure(outbound: Outbound, config: Obj, seconds: float = 5) -> str:
@@ -111,6 +124,21 @@ async def test_a_late_answer(outbound: Outbound, server: LoopbackServer) -> None
 async def test_an_unknown_authority(outbound: Outbound, server: LoopbackServer) -> None:
     text = await failure(outbound, {"url": f"https://127.0.0.1:{server.port}"})
     assert text.endswith('/": tls: failed to verify certificate: x509: certificate signed by unknown authority')
+
+
+async def test_a_certificate_may_have_the_name_of_its_authority(outbound: Outbound, tmp_path: pathlib.Path) -> None:
+    authority = Authority()
+    async with LoopbackServer(echo, serving(authority.issue(authority.common_name), tmp_path)) as server:
+        config = server.client_config(caBundle=base64.b64encode(authority.pem).decode())
+        for _ in range(2):
+            assert (await outbound.send(Target.from_client_config(config), b"", seconds=5)).status == 201
+
+
+async def test_another_authority_of_the_same_name_is_unknown(outbound: Outbound, tmp_path: pathlib.Path) -> None:
+    authority = Authority()
+    async with LoopbackServer(echo, serving(authority.issue(authority.common_name), tmp_path)) as server:
+        text = await failure(outbound, server.client_config(caBundle=base64.b64encode(Authority().pem).decode()))
+    assert text.endswith("x509: certificate signed by unknown authority")
 
 
 async def test_a_name_that_the_certificate_does_not_have(

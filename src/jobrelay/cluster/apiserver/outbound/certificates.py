@@ -1,4 +1,8 @@
-"""Why Go refuses a certificate: what it is valid for, and when. Looked at only after a handshake has failed."""
+"""Why Go refuses a certificate, and which it accepts that OpenSSL does not. Asked only after a handshake has failed.
+
+A certificate with the name of the CA that has issued it, as webhooks on knative.dev/pkg make them, counts as
+self-signed for OpenSSL, which does not look for its issuer then. Go goes by the signature.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from typing import Final
 
 import aiohttp
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from jobrelay.cluster.apiserver.outbound.failures import describe
 from jobrelay.cluster.apiserver.outbound.services import Endpoint
@@ -17,15 +23,40 @@ from jobrelay.kube.tls import client_ssl_context
 
 _HOST_MISMATCH: Final = (62, 64)  # OpenSSL's X509_V_ERR_*
 _OUT_OF_DATE: Final = (9, 10)
+_SELF_SIGNED: Final = 18
 _UNKNOWN: Final = "certificate signed by unknown authority"
 
 
 async def explained(error: BaseException, endpoint: Endpoint) -> str:
     """Why an endpoint was not reached, or has not answered."""
-    wrong = error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else error
+    wrong = _wrong(error)
     if isinstance(wrong, ssl.CertificateError):
         return f"tls: failed to verify certificate: x509: {await _objection(wrong, endpoint)}"
     return describe(error, str(endpoint))
+
+
+async def issued_in_its_own_name(error: BaseException, endpoint: Endpoint, ca: bytes) -> str:
+    """The certificate of an endpoint as PEM, if it was refused as self-signed though one of the CAs has issued it."""
+    if getattr(_wrong(error), "verify_code", 0) != _SELF_SIGNED or not ca:
+        return ""
+    certificate = await _certificate_of(endpoint)
+    if not any(_has_issued(authority, certificate) for authority in x509.load_pem_x509_certificates(ca)):
+        return ""
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _wrong(error: BaseException) -> BaseException:
+    return error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else error
+
+
+def _has_issued(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+        constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        return False
+    valid = authority.not_valid_before_utc <= dt.datetime.now(dt.UTC) <= authority.not_valid_after_utc
+    return constraints.ca and valid
 
 
 async def _objection(error: Exception, endpoint: Endpoint) -> str:

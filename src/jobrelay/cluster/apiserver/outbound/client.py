@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import aiohttp
 from yarl import URL
 
-from jobrelay.cluster.apiserver.outbound.certificates import explained
+from jobrelay.cluster.apiserver.outbound.certificates import explained, issued_in_its_own_name
 from jobrelay.cluster.apiserver.outbound.failures import FAILURES, OutboundError
 from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
 from jobrelay.cluster.apiserver.outbound.targets import Target
@@ -60,19 +60,25 @@ class Outbound:
     async def _exchange(
         self, method: str, target: Target, endpoint: Endpoint, url: str, body: bytes, headers: Mapping[str, str]
     ) -> OutboundAnswer:
+        context = _context(target.ca)
         request = functools.partial(
             self._open().request,
             method,
             URL(f"https://{endpoint}{url.removeprefix(target.origin)}", encoded=True),
             data=body,
             headers={**headers, "Host": target.origin.partition("://")[2]},
-            ssl=_context(target.ca),
+            ssl=context,
             server_hostname=endpoint.host,
             allow_redirects=False,
         )
         try:
             answer = await request()
         except aiohttp.ServerDisconnectedError:  # of a kept connection, which the other side may close at any time
+            answer = await request()
+        except aiohttp.ClientConnectorCertificateError as error:
+            if not (accepted := await issued_in_its_own_name(error, endpoint, target.ca)):
+                raise
+            context.load_verify_locations(cadata=accepted)  # for all calls that trust these CAs: it is asked once
             answer = await request()
         return OutboundAnswer(answer.status, await answer.read(), answer.headers)
 

@@ -1,0 +1,1 @@
+"""Real managers of workload kinds, with their webhooks, on embedded clusters and on real ones."""
