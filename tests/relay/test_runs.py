@@ -115,6 +115,14 @@ def test_a_workload_of_unknown_past_waits_for_workers_that_were_not_seen_yet() -
     assert isinstance(reconcile_original(snapshot(job(), [late, B], inherited=True)).action, CommitAssignment)
 
 
+def test_workers_that_were_not_seen_are_not_given_up_while_most_are_lost_at_once() -> None:
+    unseen = [replace(worker(name, lost=1000), seen=False) for name in "ab"]
+    assert reconcile_original(snapshot(job(), [*unseen, worker("c")], inherited=True)).action is None
+    declared = [replace(each, state=State.LOST) for each in unseen]
+    found = reconcile_original(snapshot(job(), [*declared, worker("c")], inherited=True))
+    assert isinstance(found.action, CommitAssignment)
+
+
 def test_an_inherited_assignment_is_not_followed_before_all_workers_were_seen() -> None:
     unseen = replace(worker("a", lost=10), seen=False)
     found = snapshot(assigned("b", 1, "uid-b"), [unseen, B], inherited=True, committed=False)

@@ -264,6 +264,8 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(worker.name for worker in self.workers.values() if not worker.seen and not self._given_up(worker))
 
     def _given_up(self, worker: WorkerFacts) -> bool:
+        if self.frozen and worker.state is not State.LOST:
+            return False
         grace = self.demand.grace if self.fenced else None
         free_at = lost_at(worker, worker.lost_since, self.settings, grace, self.led_since)
         return free_at is not None and free_at <= self.now

@@ -17,6 +17,7 @@ from jobrelay.kube.client import Propagation
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.names import CLUSTERS, FENCING
+from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import BOUNDS, SimulatedFleet
 from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Incident, JobPlan
@@ -210,7 +211,7 @@ class People:
                 await client.create(JOBS, self._inflated(number, 10 if many else _LARGE))
         await asyncio.sleep(incident.seconds)
         self._check_held()
-        await self._gone(client, FLOOD)
+        await self._end_flood(client)
 
     def _inflated(self, number: int, size: int) -> dict[str, Any]:
         """A Job with our label and so many bytes, which no controller looks at."""
@@ -235,32 +236,42 @@ class People:
                 self._promises.check_held(name, [len(obj.raw) for obj in held], BOUNDS)
 
     async def clean_up(self) -> None:
-        """Do what the relay asks people for: end floods, delete mirrors of forged runs, and put labels back that a
-        backup does not have."""
+        """Do what the relay asks people for, until there is no more to do.
+
+        They end floods, delete mirrors of forged runs, and put labels back that a backup does not have.
+        """
+        for _ in range(_ATTEMPTS):
+            done = [await self._clean_up(worker) for worker in self._fleet.workers.values()]
+            if not any(done):
+                return
+            await asyncio.sleep(1)
+
+    async def _clean_up(self, worker: SimulatedCluster) -> bool:
+        """Do what is to be done on one worker now; whether there was something."""
         originals = [decode_object(msgspec.json.encode(job)) for job in self._fleet.management.read("jobs.batch")]
         newest = {original.uid: _epoch(original) for original in originals}
-        for worker in self._fleet.workers.values():
-            client = self._fleet.client("tenant", worker)
-            for job in worker.read("jobs.batch"):
-                metadata = job["metadata"]
-                marks = metadata.get("annotations", {})
-                if int(marks.get(EPOCH, "0")) >= _FORGED > newest.get(marks.get(ORIGIN_UID, ""), 0):
-                    await self._gone(client, metadata["namespace"], metadata["name"])
-                elif ORIGIN_UID in marks and ORIGIN not in metadata.get("labels", {}):
-                    origin = merge_patch({"metadata": {"labels": {ORIGIN: self._fleet.settings.origin}}})
-                    await self._again(partial(client.patch, JOBS, metadata["name"], origin, metadata["namespace"]))
-            if any(job["metadata"]["namespace"] == FLOOD for job in worker.read("jobs.batch")):
-                await self._gone(client, FLOOD)
+        client, done = self._fleet.client("tenant", worker), False
+        for job in worker.read("jobs.batch"):
+            metadata = job["metadata"]
+            marks, name, namespace = metadata.get("annotations", {}), metadata["name"], metadata["namespace"]
+            forged = int(marks.get(EPOCH, "0")) >= _FORGED > newest.get(marks.get(ORIGIN_UID, ""), 0)
+            if forged or namespace == FLOOD:
+                with suppress(KubeError):
+                    await client.delete(JOBS, name, namespace, propagation="Background", uid=metadata["uid"])
+                done = True
+            elif ORIGIN_UID in marks and ORIGIN not in metadata.get("labels", {}):
+                origin = merge_patch({"metadata": {"labels": {ORIGIN: self._fleet.settings.origin}}})
+                await self._again(partial(client.patch, JOBS, name, origin, namespace))
+        return done
 
-    async def _gone(self, client: Client, namespace: str, name: str | None = None) -> None:
-        """Delete one Job or all of a namespace, until they are gone."""
+    async def _end_flood(self, client: Client) -> None:
         for _ in range(_ATTEMPTS):
             with suppress(KubeError):
-                left = [job for job in (await client.list(JOBS, namespace)).items if name in (None, job.name)]
+                left = (await client.list(JOBS, FLOOD)).items
                 if not left:
                     return
                 for job in left:
-                    await client.delete(JOBS, job.name, namespace, propagation="Background")
+                    await client.delete(JOBS, job.name, FLOOD, propagation="Background")
             await asyncio.sleep(1)
 
     async def _again(self, attempt: Callable[[], Awaitable[Object]]) -> None:
