@@ -75,11 +75,15 @@ def problems(known: Sequence[KnownDifference], found: Sequence[Differing], playe
     return [*_unknown(known, found), *_outdated(known, found, played)]
 
 
-def _unknown(known: Iterable[KnownDifference], found: Iterable[Differing]) -> Iterator[str]:
+def unlisted(known: Iterable[KnownDifference], found: Iterable[Differing]) -> list[Differing]:
+    """The differences that are not on the list."""
     requests = [request for entry in known for request in entry.requests]
-    for each in found:
-        if not any(each.is_known_as(request) for request in requests):
-            yield f"not on the list: {each.scenario}: {each.request} differs in {', '.join(each.paths[:5])}"
+    return [each for each in found if not any(each.is_known_as(request) for request in requests)]
+
+
+def _unknown(known: Iterable[KnownDifference], found: Iterable[Differing]) -> Iterator[str]:
+    for each in unlisted(known, found):
+        yield f"not on the list: {each.scenario}: {each.request} differs in {', '.join(each.paths[:5])}"
 
 
 def _outdated(known: Iterable[KnownDifference], found: Sequence[Differing], played: set[str]) -> Iterator[str]:

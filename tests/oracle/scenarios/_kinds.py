@@ -22,7 +22,7 @@ class Kind:
     @property
     def controlled(self) -> bool:
         """A controller behind the real server writes such an object at once, so only dry runs can be compared."""
-        return self.plural == "poddisruptionbudgets"
+        return self.plural in ("persistentvolumeclaims", "poddisruptionbudgets", "resourcequotas")
 
     @property
     def name(self) -> str:

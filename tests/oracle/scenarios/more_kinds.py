@@ -183,7 +183,7 @@ def scenarios() -> Iterator[Scenario]:
     for kind in EVERY:
         group = str(kind.body["apiVersion"]).rpartition("/")[0].split(".")[0] or "core"
         yield scenario(f"more-refusals-{group}-{kind.plural}", _refusals(kind))
-        if not kind.controlled and kind.plural not in ("namespaces", "resourcequotas"):
+        if not kind.controlled and kind.plural != "namespaces":
             yield scenario(f"more-locking-{group}-{kind.plural}", _locking(kind), [kind.path] if kind.cluster else [])
     yield scenario("more-generated-names", _generated())
     yield scenario("more-autoscaling-versions", _autoscaling())
