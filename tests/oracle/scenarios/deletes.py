@@ -122,11 +122,12 @@ def _pods() -> Iterator[Step]:
         ("e", {**bound, "terminationGracePeriodSeconds": 0}, None),
         ("f", bound, {"gracePeriodSeconds": -5}),
         ("g", {}, {"gracePeriodSeconds": 10}),
-        ("h", bound, {"propagationPolicy": "Foreground"}),
     ):
         yield post(PODS, pod(name, **spec))
         yield delete(f"{PODS}/{name}", options)
         yield get(f"{PODS}/{name}", PARTIAL)
+    yield post(PODS, pod("h", **bound))
+    yield delete(f"{PODS}/h", {"propagationPolicy": "Foreground"})  # the garbage collector soon takes the finalizer away
     for options in ({"gracePeriodSeconds": 60}, {"gracePeriodSeconds": 2}, {}, {"gracePeriodSeconds": 0}):
         yield delete(f"{PODS}/c", options)
     yield get(f"{PODS}/b", TABLE)
