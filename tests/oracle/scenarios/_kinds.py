@@ -10,6 +10,10 @@ from typing import Any
 
 from ._objects import CORE, CRONJOBS, JOBS, LEASES, Object, configmap, cronjob, deployment, job, pod, pod_spec, service
 
+_CONTROLLED = (
+    "persistentvolumeclaims", "persistentvolumes", "poddisruptionbudgets", "resourcequotas", "volumeattributesclasses",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -22,7 +26,7 @@ class Kind:
     @property
     def controlled(self) -> bool:
         """A controller behind the real server writes such an object at once, so only dry runs can be compared."""
-        return self.plural in ("persistentvolumeclaims", "poddisruptionbudgets", "resourcequotas")
+        return self.plural in _CONTROLLED
 
     @property
     def name(self) -> str:

@@ -127,7 +127,9 @@ def _pods() -> Iterator[Step]:
         yield delete(f"{PODS}/{name}", options)
         yield get(f"{PODS}/{name}", PARTIAL)
     yield post(PODS, pod("h", **bound))
-    yield delete(f"{PODS}/h", {"propagationPolicy": "Foreground"})  # the garbage collector soon takes the finalizer away
+    yield delete(
+        f"{PODS}/h", {"propagationPolicy": "Foreground"}
+    )  # soon the garbage collector takes its finalizer away
     for options in ({"gracePeriodSeconds": 60}, {"gracePeriodSeconds": 2}, {}, {"gracePeriodSeconds": 0}):
         yield delete(f"{PODS}/c", options)
     yield get(f"{PODS}/b", TABLE)
