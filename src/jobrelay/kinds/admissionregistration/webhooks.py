@@ -69,7 +69,10 @@ def prepare_update(new: Obj, old: Obj) -> None:
     bump_generation(new, old, changed=_hooks(new) != _hooks(old))
 
 
-def validate(obj: Obj, rules: WebhookRequirements = WebhookRequirements()) -> list[FieldError]:  # noqa: B008 (frozen)
+_ALL: Final = WebhookRequirements()
+
+
+def validate(obj: Obj, rules: WebhookRequirements = _ALL) -> list[FieldError]:
     errors = validate_object_meta(
         obj["metadata"], namespaced=False, name_fn=name_is_dns_subdomain, known_finalizers=False
     )
