@@ -52,7 +52,7 @@ class ControlPlane:
 
     def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path) -> None:
         self.name, self.programs, self.folder = name, programs, folder
-        self.ports = _free_ports(4)
+        self.ports = _free_ports(3)
         self.url = f"https://127.0.0.1:{self.ports[0]}"
         self.address = f"{self.url}/{TOKEN}"
         self.kubeconfig = folder / f"{name}.kubeconfig"
@@ -63,7 +63,7 @@ class ControlPlane:
 
     def begin(self) -> None:
         """Start etcd and the API server, without waiting for them."""
-        secure, client, peer, _ = self.ports
+        secure, client, peer = self.ports
         self._write_signing_keys()
         tokens = self.folder / "tokens.csv"
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
@@ -108,7 +108,7 @@ class ControlPlane:
         self._run(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
-            f"--secure-port={self.ports[3]}",
+            "--secure-port=0",
             "--bind-address=127.0.0.1",
             f"--service-account-private-key-file={self._key}",
             "--leader-elect=false",
