@@ -121,6 +121,13 @@ async def test_a_late_answer(outbound: Outbound, server: LoopbackServer) -> None
     assert (await failure(outbound, server.client_config(), 0.01)).endswith(": context deadline exceeded")
 
 
+async def test_an_answer_without_end_is_not_read(
+    outbound: Outbound, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobrelay.cluster.apiserver.outbound.client.LARGEST", 10)
+    assert "the answer has more than 10 bytes" in await failure(outbound, server.client_config())
+
+
 async def test_an_unknown_authority(outbound: Outbound, server: LoopbackServer) -> None:
     text = await failure(outbound, {"url": f"https://127.0.0.1:{server.port}"})
     assert text.endswith('/": tls: failed to verify certificate: x509: certificate signed by unknown authority')

@@ -7,6 +7,7 @@ give it to objects that lack it.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final
 
 from jobrelay.cluster.apiserver import represent
@@ -28,7 +29,7 @@ _VOLUMES: Final = "persistentvolumes"
 _Key = tuple[str, str]
 
 
-class Protection:
+class Protection(ABC):
     """Removes one finalizer from deleted objects of one resource once they are not in use."""
 
     key: ClassVar[str]
@@ -53,8 +54,9 @@ class Protection:
     def stop(self) -> None:
         self._writes.stop()
 
+    @abstractmethod
     def in_use(self, obj: Obj) -> bool:
-        raise NotImplementedError
+        """Whether something uses an object that is being deleted."""
 
     def may_release(self, change: Change) -> bool:
         """Whether a change of a user may end its use."""

@@ -20,6 +20,8 @@ from jobrelay.kube.errors import ConfigError
 from jobrelay.kube.tls import client_ssl_context
 
 _IDLE_SECONDS: Final = 90.0
+LARGEST: Final = 64 * 1024 * 1024
+"""Of answers, in bytes: room for a converted list, but not for one without end."""
 _HEADERS: Final = {
     "Accept": "application/json, */*", "Content-Type": "application/json", "User-Agent": "kube-apiserver-admission",
 }  # fmt: skip
@@ -80,7 +82,7 @@ class Outbound:
                 raise
             context.load_verify_locations(cadata=accepted)  # for all calls that trust these CAs: it is asked once
             answer = await request()
-        return OutboundAnswer(answer.status, await answer.read(), answer.headers)
+        return OutboundAnswer(answer.status, await _read(answer), answer.headers)
 
     def _open(self) -> aiohttp.ClientSession:
         if self.closed:
@@ -100,6 +102,18 @@ class Outbound:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """The whole body; raises OutboundError if it is too large."""
+    chunks, size = [], 0
+    async for chunk in answer.content.iter_any():
+        size += len(chunk)
+        if size > LARGEST:
+            answer.close()
+            raise OutboundError(f"the answer has more than {LARGEST} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 @functools.lru_cache(64)
