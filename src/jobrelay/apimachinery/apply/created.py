@@ -1,9 +1,9 @@
 """The fields that a new object gives its creator.
 
-Each part of the object counts by itself, and all but the metadata are often the same from one object to the next: the
-Jobs of a sweep, the Pods of a Job. Their fields are remembered by what the part looks like in JSON, which is far
-cheaper to write down than its fields are to find; those of a part that holds nothing but texts by its keys, and of a
-scalar by whether it is zero. What is remembered is bounded in number and size.
+Each part of the object counts by itself, and is often the same from one object to the next: the Jobs of a sweep, the
+Pods of a Job. Their fields are remembered by what the part looks like in JSON, which is far cheaper to write down than
+its fields are to find; those of metadata and of a part that holds nothing but texts by their keys, and of a scalar by
+whether it is zero. What is remembered is bounded in number and size.
 """
 
 from __future__ import annotations
@@ -70,10 +70,26 @@ def _look(name: str, part: Any) -> Look | None:
         return kind, bool(part)
     if kind is not dict:
         return None
+    if name == "metadata":
+        return _metadata_look(part)
     if len(part) <= _FEW and all(part.values()) and set(map(type, part.values())) <= _TEXTS:
         return tuple(part)
-    raw = msgspec.json.encode(part) if name != "metadata" else None
-    return raw if raw is not None and len(raw) <= LONGEST else None
+    raw = msgspec.json.encode(part)
+    return raw if len(raw) <= LONGEST else None
+
+
+def _metadata_look(metadata: dict[str, Any]) -> Look | None:
+    """Names and times, labels and annotations: their owner has the fields, whatever the values. Lists do not recur."""
+    look: list[Any] = []
+    for key, value in metadata.items():
+        kind = type(value)
+        if kind is str or value is None:
+            look.append((key, value is None))
+        elif kind is dict and len(value) <= _FEW and set(map(type, value.values())) <= _TEXTS:
+            look.append((key, *value))
+        else:
+            return None
+    return tuple(look)
 
 
 def _fields(name: str, part: Any, schema: Schema, reset_fields: ResetFields) -> Fields:
