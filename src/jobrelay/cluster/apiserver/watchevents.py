@@ -9,7 +9,7 @@ from typing import Any, Final
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.selection import Selection
-from jobrelay.cluster.store import Change
+from jobrelay.cluster.store import Change, Item
 
 
 def frame(kind: str, body: bytes) -> bytes:
@@ -42,19 +42,29 @@ class EncodedEvents:
 
 
 class SelectionMatches:
-    """Whether the latest change matches a selection before and after, computed once for equal selections."""
+    """Which states of objects match a selection, computed once for equal selections.
+
+    The state before a change was the state after an earlier one, so each state is usually looked at once.
+    """
+
+    _KEPT: Final = 4096
 
     def __init__(self) -> None:
-        self._change: Change | None = None
-        self._found: dict[tuple[str, Any], tuple[bool, bool]] = {}
+        self._found: OrderedDict[tuple[int, str, Any], bool] = OrderedDict()
 
     def of(self, selection: Selection, change: Change) -> tuple[bool, bool]:
+        """Whether the object matches before and after a change."""
         if selection.everything:
             return change.before is not None, change.after is not None
-        if change is not self._change:
-            self._change, self._found = change, {}
-        key = (selection.served.version, selection.key)
+        return self._matches(selection, change.before), self._matches(selection, change.after)
+
+    def _matches(self, selection: Selection, item: Item | None) -> bool:
+        if item is None:
+            return False
+        key = (item.version, selection.served.version, selection.key)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = (selection.matches(change.before), selection.matches(change.after))
+            found = self._found[key] = selection.matches(item)
+            if len(self._found) > self._KEPT:
+                self._found.popitem(last=False)
         return found
