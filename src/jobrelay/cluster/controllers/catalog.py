@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.controllers import cronjob, job, podgc, ttl
+from jobrelay.cluster.controllers import cronjob, job, podgc, ttl, volumebinder
 from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
 from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
@@ -38,6 +38,7 @@ STORE_CONTROLLERS: Final[dict[str, Callable[[ServerContext], StoreController]]] 
 API_CONTROLLERS: Final[dict[str, SetUp]] = {
     "cronjob-controller": cronjob.set_up,
     "job-controller": job.set_up,
+    "persistentvolume-binder-controller": volumebinder.set_up,
     "pod-garbage-collector-controller": podgc.set_up,
     "ttl-after-finished-controller": ttl.set_up,
 }
