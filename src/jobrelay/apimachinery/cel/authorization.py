@@ -7,10 +7,11 @@ in an `AccessCheck`; who evaluates supplies the function that answers it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery import names
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.apimachinery.cel.functions import declare
 from jobrelay.apimachinery.cel.values import CelError, Opaque
 
@@ -34,14 +35,12 @@ class AccessCheck:
     """What is asked: a verb on a resource, or on a path; by a service account, or by the user of the request."""
 
     answer: Callable[[AccessCheck], Decision]
+    asked: Attributes = field(default_factory=Attributes)
     service_account: tuple[str, str] | None = None  # namespace and name
-    verb: str = ""
-    group: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str = ""
+
+    def about(self, **attributes: str) -> AccessCheck:
+        """The same check with these attributes."""
+        return replace(self, asked=replace(self.asked, **attributes))
 
 
 def authorizer(answer: Callable[[AccessCheck], Decision]) -> Opaque:
@@ -57,13 +56,13 @@ def request_resource(check: AccessCheck) -> Opaque:
 def _path(target: Opaque, path: str) -> Opaque:
     if not path.strip():
         raise CelError("path must not be empty")
-    return Opaque(PATH_CHECK, replace(target.value, path=path))
+    return Opaque(PATH_CHECK, target.value.about(path=path))
 
 
 def _resource(target: Opaque, resource: str) -> Opaque:
     if not resource.strip():
         raise CelError("resource must not be empty")
-    return Opaque(RESOURCE_CHECK, replace(target.value, resource=resource))
+    return Opaque(RESOURCE_CHECK, target.value.about(resource=resource))
 
 
 def _service_account(target: Opaque, namespace: str, name: str) -> Opaque:
@@ -75,11 +74,11 @@ def _service_account(target: Opaque, namespace: str, name: str) -> Opaque:
 
 
 def _field(field: str) -> Callable[[Opaque, str], Opaque]:
-    return lambda target, text: Opaque(RESOURCE_CHECK, replace(target.value, **{field: text}))
+    return lambda target, text: Opaque(RESOURCE_CHECK, target.value.about(**{field: text}))
 
 
 def _check(target: Opaque, verb: str) -> Opaque:
-    check = replace(target.value, verb=verb)
+    check = target.value.about(verb=verb)
     return Opaque(DECISION, check.answer(check))
 
 
@@ -91,7 +90,7 @@ def declare_functions() -> None:
     declare(
         "group",
         f"{AUTHORIZER}.(string) {GROUP_CHECK}",
-        lambda target, group: Opaque(GROUP_CHECK, replace(target.value, group=group)),
+        lambda target, group: Opaque(GROUP_CHECK, target.value.about(group=group)),
     )
     declare("serviceAccount", f"{AUTHORIZER}.(string, string) {AUTHORIZER}", _service_account)
     declare("resource", f"{GROUP_CHECK}.(string) {RESOURCE_CHECK}", _resource)

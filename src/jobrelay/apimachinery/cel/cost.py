@@ -12,19 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jobrelay.apimachinery.cel import syntax
 from jobrelay.apimachinery.cel.callcost import CallCosts, Size, scaled
 from jobrelay.apimachinery.cel.checker import Checked
-from jobrelay.apimachinery.cel.syntax import (
-    RESERVED,
-    Call,
-    Expr,
-    Ident,
-    ListLiteral,
-    Literal,
-    Macro,
-    MapLiteral,
-    Select,
-)
 from jobrelay.apimachinery.cel.types import CelType
 
 UINT_MAX: Final = 2**64 - 1
@@ -59,29 +49,29 @@ class _CostEstimator:
         self.locals: dict[str, list[Variable]] = {}
         self.calls = CallCosts(self.size_or_unknown, self._computed, self.element, lambda expr: self.types[id(expr)])
 
-    def cost(self, expr: Expr) -> int:
-        if isinstance(expr, Literal):
+    def cost(self, expr: syntax.Expr) -> int:
+        if isinstance(expr, syntax.Literal):
             return 0
-        if isinstance(expr, Ident):
+        if isinstance(expr, syntax.Ident):
             variable = self._local(expr.name)
             self.paths[id(expr)] = variable.path if variable else (expr.name,)
             return 1
-        if isinstance(expr, Select):
+        if isinstance(expr, syntax.Select):
             return self._select(expr)
-        if isinstance(expr, Call):
+        if isinstance(expr, syntax.Call):
             return self._call(expr)
-        if isinstance(expr, ListLiteral):
+        if isinstance(expr, syntax.ListLiteral):
             total = sum(self.cost(item) for item in expr.items)
             self.entries[id(expr)] = self._union(expr.items)
             return total + _LIST
-        if isinstance(expr, MapLiteral):
+        if isinstance(expr, syntax.MapLiteral):
             total = sum(self.cost(key) + self.cost(value) for key, value in expr.entries)
             self.entries[id(expr)] = self._union([value for _, value in expr.entries])
             return total + _MAP
-        assert isinstance(expr, Macro)
+        assert isinstance(expr, syntax.Macro)
         return self._macro(expr)
 
-    def _union(self, items: list[Expr]) -> Size:
+    def _union(self, items: list[syntax.Expr]) -> Size:
         sizes = [self.size_or_unknown(item) for item in items]
         return Size(min((s.low for s in sizes), default=0), max((s.high for s in sizes), default=0))
 
@@ -89,12 +79,12 @@ class _CostEstimator:
         stack = self.locals.get(name)
         return stack[-1] if stack else None
 
-    def _path(self, expr: Expr) -> Trail:
-        if isinstance(expr, Ident) and (variable := self._local(expr.name)):
+    def _path(self, expr: syntax.Expr) -> Trail:
+        if isinstance(expr, syntax.Ident) and (variable := self._local(expr.name)):
             return variable.path
         return self.paths.get(id(expr), ())
 
-    def _select(self, expr: Select) -> int:
+    def _select(self, expr: syntax.Select) -> int:
         total = self.cost(expr.operand)
         if expr.test:
             return total
@@ -105,7 +95,7 @@ class _CostEstimator:
         self.paths[id(expr)] = (*self._path(expr.operand), expr.field)
         return total
 
-    def _call(self, expr: Call) -> int:
+    def _call(self, expr: syntax.Call) -> int:
         if expr.function == "dyn":
             inner = self.cost(expr.args[0]) + 1
             if size := self.size(expr.args[0]):
@@ -130,7 +120,7 @@ class _CostEstimator:
         self._joined_entries(expr)
         return total + highest
 
-    def _indexed(self, expr: Call, result: Size | None) -> Size | None:
+    def _indexed(self, expr: syntax.Call, result: Size | None) -> Size | None:
         if expr.function != "_[_]":
             return result
         step = {"list": "@items", "map": "@values"}.get(self.types[id(expr.args[0])].kind)
@@ -139,13 +129,13 @@ class _CostEstimator:
         self.paths[id(expr)] = (*self._path(expr.args[0]), step)
         return self.entry(expr.args[0])
 
-    def _joined_entries(self, expr: Call) -> None:
+    def _joined_entries(self, expr: syntax.Call) -> None:
         if expr.function == "_+_":
             first, second = (self.entry(arg) for arg in expr.args)
             if first is not None and second is not None:
                 self.entries[id(expr)] = first.union(second)
 
-    def _conditional(self, expr: Call, costs: list[int]) -> int:
+    def _conditional(self, expr: syntax.Call, costs: list[int]) -> int:
         yes, no = expr.args[1:]
         self.sizes[id(expr)] = self.size_or_unknown(yes).union(self.size_or_unknown(no))
         first, second = self.entry(yes), self.entry(no)
@@ -153,7 +143,7 @@ class _CostEstimator:
             self.entries[id(expr)] = first.union(second)
         return costs[0] + max(costs[1:])
 
-    def _macro(self, expr: Macro) -> int:
+    def _macro(self, expr: syntax.Macro) -> int:
         if expr.name in ("optMap", "optFlatMap"):
             return self._optional_map(expr)
         source = self.cost(expr.range)
@@ -174,7 +164,7 @@ class _CostEstimator:
             self.entries[id(expr)] = body_entry
         return source + fixed + rounds.high * (step + sum(inner))
 
-    def _variable_size(self, expr: Macro) -> Size:
+    def _variable_size(self, expr: syntax.Macro) -> Size:
         variable = self._local(expr.variables[0])
         assert variable is not None
         found = self._schema_size(variable.path)
@@ -182,7 +172,7 @@ class _CostEstimator:
             found = Size(1, 1)
         return found or variable.size or Size(0, UINT_MAX)
 
-    def _optional_map(self, expr: Macro) -> int:
+    def _optional_map(self, expr: syntax.Macro) -> int:
         target = self.cost(expr.range)
         self.locals.setdefault(expr.variables[0], []).append(Variable((), None))
         body = self.cost(expr.args[0])
@@ -190,7 +180,7 @@ class _CostEstimator:
         wrapping = 1 if expr.name == "optMap" else 0
         return target + 1 + max(wrapping + _LIST + target + 1 + body, 1)
 
-    def _push(self, expr: Macro) -> None:
+    def _push(self, expr: syntax.Macro) -> None:
         is_list = self.types[id(expr.range)].kind == "list"
         path, entry = self._path(expr.range), self.entry(expr.range)
         key = Variable((*path, "@indices" if is_list else "@keys"), None)
@@ -199,10 +189,10 @@ class _CostEstimator:
         for name, variable in zip(expr.variables, found, strict=True):
             self.locals.setdefault(name, []).append(variable)
 
-    def size_or_unknown(self, expr: Expr) -> Size:
+    def size_or_unknown(self, expr: syntax.Expr) -> Size:
         return self.size(expr) or Size(0, UINT_MAX)
 
-    def size(self, expr: Expr) -> Size | None:
+    def size(self, expr: syntax.Expr) -> Size | None:
         """The size of a value: known, written down, found by its path in the schema, or by its type."""
         known = self._computed(expr)
         if known is not None:
@@ -216,21 +206,21 @@ class _CostEstimator:
             type_ = type_.params[0]
         if type_ is not None and type_.kind in _SCALARS:
             return Size(1, 1)
-        variable = self._local(expr.name) if isinstance(expr, Ident) else None
+        variable = self._local(expr.name) if isinstance(expr, syntax.Ident) else None
         return variable.size if variable else None
 
-    def _computed(self, expr: Expr) -> Size | None:
+    def _computed(self, expr: syntax.Expr) -> Size | None:
         """The size of a value where it was computed or written down."""
         return self.sizes.get(id(expr)) or _literal_size(expr)
 
-    def entry(self, expr: Expr) -> Size | None:
+    def entry(self, expr: syntax.Expr) -> Size | None:
         """The size of a list's items or a map's values, where it was computed."""
         if id(expr) in self.entries:
             return self.entries[id(expr)]
-        variable = self._local(expr.name) if isinstance(expr, Ident) else None
+        variable = self._local(expr.name) if isinstance(expr, syntax.Ident) else None
         return variable.entry if variable else None
 
-    def element(self, expr: Expr) -> tuple[CelType, Size] | None:
+    def element(self, expr: syntax.Expr) -> tuple[CelType, Size] | None:
         """The type and size of a list's items, by the schema."""
         type_ = self.types[id(expr)]
         if not type_.params:
@@ -257,16 +247,16 @@ def _step(place: CelType | None, name: str) -> CelType | None:
         return place.params[-1] if place.kind in ("list", "map") else None
     if name == "@keys":
         return place.params[0] if place.kind == "map" else None
-    return place.fields.get(name) if place.kind == "object" and name not in RESERVED else None
+    return place.fields.get(name) if place.kind == "object" and name not in syntax.RESERVED else None
 
 
-def _literal_size(expr: Expr) -> Size | None:
-    if isinstance(expr, Literal):
+def _literal_size(expr: syntax.Expr) -> Size | None:
+    if isinstance(expr, syntax.Literal):
         count = len(expr.value) if isinstance(expr.value, (str, bytes)) else 1
         return Size(count, count)
-    if isinstance(expr, ListLiteral):
+    if isinstance(expr, syntax.ListLiteral):
         return Size(len(expr.items), len(expr.items))
-    if isinstance(expr, MapLiteral):
+    if isinstance(expr, syntax.MapLiteral):
         return Size(len(expr.entries), len(expr.entries))
     return None
 

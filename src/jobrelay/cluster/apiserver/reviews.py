@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.apimachinery.field import FieldError
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import errors
-from jobrelay.cluster.apiserver.access import Access, Attributes, TokenError
+from jobrelay.cluster.apiserver.access import Access, TokenError
 from jobrelay.cluster.apiserver.access.rbac import MASTERS
 from jobrelay.cluster.apiserver.context import ServerContext
 from jobrelay.cluster.apiserver.request import ApiRequest, UserInfo

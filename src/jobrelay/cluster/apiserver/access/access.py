@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
 
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.cluster.apiserver import errors
-from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes, Authorizer, attributes_of, refusal
+from jobrelay.cluster.apiserver.access.rbac import MASTERS, Authorizer, attributes_of, refusal
 from jobrelay.cluster.apiserver.access.tokens import ISSUER, TokenError, Tokens
 from jobrelay.cluster.apiserver.request import ANONYMOUS, ApiRequest, UserInfo
 

@@ -7,11 +7,11 @@ Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.cluster.apiserver.request import RequestInfo, UserInfo
 from jobrelay.cluster.store import Store
 from jobrelay.kinds.rbac.rules import binding_subject, rule_allows, rule_allows_url
@@ -20,19 +20,6 @@ GROUP: Final = "rbac.authorization.k8s.io"
 MASTERS: Final = "system:masters"
 _KINDS: Final = ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
 Rule = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What is to be authorized: a verb on a resource, or on a path."""
-
-    verb: str
-    group: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str = ""
 
 
 def attributes_of(info: RequestInfo, verb: str = "") -> Attributes:

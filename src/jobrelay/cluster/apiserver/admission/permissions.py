@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobrelay.apimachinery.cel.authorization import AccessCheck, Decision
-from jobrelay.cluster.apiserver.access.rbac import MASTERS, Attributes
+from jobrelay.cluster.apiserver.access.rbac import MASTERS
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.request import UserInfo
 
@@ -22,12 +22,9 @@ class Permissions:
 
     def _ask(self, check: AccessCheck) -> Decision:
         user = _account(*check.service_account) if check.service_account else self._user
-        wanted = Attributes(
-            check.verb, check.group, check.resource, check.subresource, check.namespace, check.name, check.path
-        )
-        allowed, reason = self._authorizer.allowed(user, wanted)
+        allowed, reason = self._authorizer.allowed(user, check.asked)
         if allowed and MASTERS not in user.groups:
-            reason = self._authorizer.explain(user, wanted)
+            reason = self._authorizer.explain(user, check.asked)
         return Decision(allowed, reason)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.cluster.apiserver import errors
-from jobrelay.cluster.apiserver.access import MASTERS, Attributes, attributes_of, authorize
+from jobrelay.cluster.apiserver.access import MASTERS, attributes_of, authorize
 from jobrelay.cluster.apiserver.admission.plugins.objects import one_of
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.kinds.strategy import Obj

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.apimachinery.cel.authorization import AccessCheck, Decision, authorizer, request_resource
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -62,9 +63,8 @@ class Inputs:
     def _request_resource(self) -> Any:
         group, _, resource = self._attributes.resource
         asked = self._attributes
-        return request_resource(
-            AccessCheck(self._decide, None, "", group, resource, asked.subresource, asked.namespace, asked.name)
-        )
+        wanted = Attributes("", group, resource, asked.subresource, asked.namespace, asked.name)
+        return request_resource(AccessCheck(self._decide, wanted))
 
 
 _MAKERS: Final[dict[str, Callable[[Inputs], Any]]] = {

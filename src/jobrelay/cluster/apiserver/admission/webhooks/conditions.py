@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from jobrelay.apimachinery.access import Attributes
 from jobrelay.apimachinery.cel.authorization import AccessCheck, authorizer, request_resource
 from jobrelay.apimachinery.cel.checker import CompileError
 from jobrelay.apimachinery.cel.program import CostMeter, build
@@ -46,16 +47,14 @@ def holds(invocation: Invocation, subject: Subject) -> bool:
 
 def _variables(invocation: Invocation, subject: Subject) -> dict[str, Any]:
     served, admission = subject.admission.served, subject.admission
-    asked = AccessCheck(
-        Permissions(admission).decide, None, "", served.group, served.plural, admission.subresource,
-        subject.namespace, subject.name,
-    )  # fmt: skip
+    asked = Attributes("", served.group, served.plural, admission.subresource, subject.namespace, subject.name)
+    check = AccessCheck(Permissions(admission).decide, asked)
     return {
         "object": subject.in_version(subject.new, invocation.served),
         "oldObject": subject.in_version(subject.old, invocation.served),
         "request": request_fields(subject, invocation.served),
-        "authorizer": authorizer(asked.answer),
-        "authorizer.requestResource": request_resource(asked),
+        "authorizer": authorizer(check.answer),
+        "authorizer.requestResource": request_resource(check),
     }
 
 
