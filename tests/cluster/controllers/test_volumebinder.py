@@ -158,6 +158,26 @@ async def test_a_volume_whose_claim_is_gone_is_released() -> None:
         assert await phases(w) == {"c": ("Pending", ""), "v": ("Released", "c")}
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ({"hostPath": {"path": "/data"}}, "host_path deleter only supports /tmp/.+ but received provided /data"),
+        (
+            {"hostPath": None, "nfs": {"server": "s", "path": "/"}},
+            'error getting deleter volume plugin for volume "v": no deletable volume plugin matched',
+        ),
+    ],
+)
+async def test_nothing_deletes_what_is_in_a_volume(source: dict[str, Any], text: str) -> None:
+    async with world(volumebinder.set_up) as w:
+        await add(w, volume(persistentVolumeReclaimPolicy="Delete", **source), claim())
+        await w.server.ok("PATCH", f"{CLAIMS}/c", {"metadata": {"finalizers": None}}, media=MERGE)
+        await w.server.ok("DELETE", f"{CLAIMS}/c")
+        await w.pass_()
+        status = (await w.get(f"{VOLUMES}/v"))["status"]
+        assert (status["phase"], status["message"]) == ("Failed", text)
+
+
 async def test_a_claim_whose_volume_is_gone_is_lost() -> None:
     async with world(volumebinder.set_up) as w:
         await add(w, volume(), claim())

@@ -150,13 +150,21 @@ def _reclaim(volume: Obj) -> SetPhase | None:
     """The claim is gone. Nothing here recycles or deletes what is stored in a volume."""
     if (volume.get("status") or {}).get("phase") not in ("Released", "Failed"):
         return SetPhase("Released")
-    policy, name = volume["spec"].get("persistentVolumeReclaimPolicy"), volume["metadata"]["name"]
+    policy = volume["spec"].get("persistentVolumeReclaimPolicy")
     if policy == "Recycle":
         return _failed("VolumeFailedRecycle", "No recycler plugin found for the volume!")
     if policy == "Delete" and not _is_external(volume):
-        text = f'error getting deleter volume plugin for volume "{name}": no deletable volume plugin matched'
-        return _failed("VolumeFailedDelete", text)
+        return _failed("VolumeFailedDelete", _not_deleted(volume))
     return None
+
+
+def _not_deleted(volume: Obj) -> str:
+    """Why Kubernetes would not delete a volume either; it does delete those of the host below /tmp."""
+    spec, name = volume["spec"], volume["metadata"]["name"]
+    if path := (spec.get("hostPath") or {}).get("path"):
+        return f"host_path deleter only supports /tmp/.+ but received provided {path}"
+    found = "no deletable volume plugin matched" if "nfs" in spec else "no volume plugin matched"
+    return f'error getting deleter volume plugin for volume "{name}": {found}'
 
 
 def _failed(reason: str, text: str) -> SetPhase:
