@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
 from jobrelay.apimachinery.apply import built_in_schema
@@ -67,6 +68,23 @@ def test_two_such_names_in_a_spec_stay_apart() -> None:
     for names in (["kube-api-access-bcdfg", "kube-api-access-xz245"], ["kube-api-access-bcdfg"] * 2):
         remembering({"volumes": names}, Path("spec"))
     assert check.asked == 2
+
+
+def test_valid_host_names_count_as_one() -> None:
+    check = Check()
+    remembering = remember_silence(check)
+    for name in ("sweep-0", "sweep-1"):
+        assert remembering({"hostname": name}, Path("spec")) == []
+    assert check.asked == 1
+
+
+@pytest.mark.parametrize("name", ["~", "Not Valid", "x" * 64])
+def test_other_host_names_are_checked(name: str) -> None:
+    check = Check()
+    remembering = remember_silence(check)
+    for spec in ({"hostname": "sweep-0"}, {"hostname": name}, {}):
+        remembering(spec, Path("spec"))
+    assert check.asked == 3
 
 
 def test_memory_is_bounded() -> None:

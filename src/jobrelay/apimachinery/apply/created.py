@@ -3,7 +3,8 @@
 Each part of the object counts by itself, and is often the same from one object to the next: the Jobs of a sweep, the
 Pods of a Job. Their fields are remembered by what the part looks like in JSON, which is far cheaper to write down than
 its fields are to find; those of metadata and of a part that holds nothing but texts by their keys, and of a scalar by
-whether it is zero. What is remembered is bounded in number and size.
+whether it is zero. The texts of a part, such as the host name in a pod's spec, do not count: they are owned whatever
+they say. What is remembered is bounded in number and size.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _UNTRACKED: Final = (
 )  # fmt: skip
 _TYPE: Final = frozenset({"apiVersion", "kind"})
 _TEXTS: Final = frozenset({str})
+_TEXT: Final = msgspec.Raw(b"~")  # stands for a text that is not empty; nothing else is written so
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 STRIPPED: Final = from_paths((("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in _UNTRACKED)))
 _remembered: Final[dict[tuple[Any, ...], Fields]] = {}
@@ -74,7 +76,7 @@ def _look(name: str, part: Any) -> Look | None:
         return _metadata_look(part)
     if len(part) <= _FEW and all(part.values()) and set(map(type, part.values())) <= _TEXTS:
         return tuple(part)
-    raw = msgspec.json.encode(part)
+    raw = msgspec.json.encode({key: _TEXT if value and type(value) is str else value for key, value in part.items()})
     return raw if len(raw) <= LONGEST else None
 
 

@@ -71,7 +71,8 @@ async def bind(handlers: ResourceHandlers, access: Access, request: ApiRequest, 
     if request.info.name and binding["metadata"].get("name") not in (request.info.name, None, ""):
         raise errors.bad_request("name in URL does not match name in Binding object")
     ensure_namespace(binding["metadata"], request.info.namespace)
-    own_fields(WriteRequest(handlers.server, request, _BINDING, given, "binding"), None, ProposedObject(binding))
+    if admission.has_a_say(handlers.server, served, request.info.subresource, "CREATE"):  # else nobody sees them
+        own_fields(WriteRequest(handlers.server, request, _BINDING, given, "binding"), None, ProposedObject(binding))
     binding = await handlers.admit(request, served, "CREATE", binding, name, dry_run=given.dry_run)
     if found := validate_binding(binding):
         raise errors.unknown(aggregate(found))

@@ -92,7 +92,9 @@ def dedup_owners_again(admission: AdmissionRequest) -> None:
 
 
 def _dedup_owners(admission: AdmissionRequest, *, late: bool) -> None:
-    references = admission.metadata.get("ownerReferences") or []
+    references = admission.metadata.get("ownerReferences") or ()
+    if len(references) < 2:
+        return
     kept: dict[frozenset[Any], Any] = {}
     repeated = []
     for reference in references:

@@ -14,11 +14,13 @@ from typing import Final, TypeVar
 import msgspec
 
 from jobrelay.apimachinery.field import Path
+from jobrelay.apimachinery.names import is_dns1123_label
 from jobrelay.kinds.core.pod.common import Fields
 
 MOST: Final = 512
 LONGEST: Final = 8192
 _CREDENTIALS: Final = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
+_VALID: Final = msgspec.Raw(b"~")  # nothing else is written so
 Finding = TypeVar("Finding")
 Check = Callable[[Fields, Path], list[Finding]]
 
@@ -28,7 +30,7 @@ def remember_silence(check: Check[Finding]) -> Check[Finding]:
     silent: set[tuple[bytes, str]] = set()
 
     def remembering(spec: Fields, path: Path) -> list[Finding]:
-        key = (_shape(msgspec.json.encode(spec)), str(path))
+        key = (_shape(spec), str(path))
         if key in silent:
             return []
         found = check(spec, path)
@@ -41,7 +43,14 @@ def remember_silence(check: Check[Finding]) -> Check[Finding]:
     return remembering
 
 
-def _shape(raw: bytes) -> bytes:
-    """A spec with a common name for the volume of credentials, which has another name in every pod."""
+def _shape(spec: Fields) -> bytes:
+    """A spec with a common host name and a common name for the volume of credentials.
+
+    The pods of an Indexed Job have different host names, and the volume has another name in every pod. What is wrong
+    with a spec does not depend on which valid names they are.
+    """
+    if (name := spec.get("hostname")) and not is_dns1123_label(name):
+        spec = {**spec, "hostname": _VALID}
+    raw = msgspec.json.encode(spec)
     names = set(_CREDENTIALS.findall(raw))
     return raw.replace(names.pop(), b'"*"') if len(names) == 1 else raw
