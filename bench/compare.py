@@ -1,10 +1,11 @@
-"""Measures two checkouts of the project in turns and shows what became better or worse.
+"""Measures two checkouts of the project at the same time and shows what became better or worse.
 
     python -m bench.compare ../before [--only writes] [--rounds 3] [--tolerance 5]
 
-Each scenario runs in both checkouts, round after round, and the one that goes first alternates, so a machine that slows
-down meanwhile slows down both. The other checkout needs its own environment (`make .venv/.dev` there). Figures are
-matched by their place in the scenario, because a description may have been reworded; those that only this checkout
+Each scenario runs in both checkouts at once, round after round, so that a machine that slows down slows down both: one
+after the other they differ by a tenth and more on a shared machine, even in CPU time. Rates are lower than those of one
+alone; what counts is how they compare. The other checkout needs its own environment (`make .venv/.dev` there). Figures
+are matched by their place in the scenario, because a description may have been reworded; those that only this checkout
 has come last and are left out. The exit code is 1 if the median of a figure became worse by more than the tolerance.
 """
 
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,23 +74,31 @@ def table(rows: Sequence[Comparison], tolerance: float) -> str:
     )
 
 
-def _measure(checkout: pathlib.Path, scenario: str) -> Any:
+def _measure(checkouts: Sequence[pathlib.Path], scenario: str) -> list[Any]:
+    """What `python -m bench --json` prints in each checkout."""
+    with ExitStack() as running:
+        started = [running.enter_context(_start(checkout, scenario)) for checkout in checkouts]
+        printed = [process.communicate()[0] for process in started]
+    for checkout, text in zip(checkouts, printed, strict=True):
+        if not text:
+            raise SystemExit(f"error: {scenario} failed in {checkout}")
+    return [json.loads(text) for text in printed]
+
+
+def _start(checkout: pathlib.Path, scenario: str) -> subprocess.Popen[str]:
     command = [str(checkout / ".venv" / "bin" / "python"), "-m", "bench", "--json", "--only", scenario]
-    done = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, text=True, check=False)
-    if not done.stdout:
-        raise SystemExit(f"error: {scenario} failed in {checkout}")
-    return json.loads(done.stdout)
+    return subprocess.Popen(command, cwd=checkout, stdout=subprocess.PIPE, text=True)
 
 
 def main() -> int:
     chosen = _arguments()
     found: list[Comparison] = []
     for scenario in chosen.only or SCENARIOS:
-        before, after = [], []
+        rounds = []
         for number in range(chosen.rounds):
             print(f"{scenario}, round {number + 1} of {chosen.rounds}", file=sys.stderr, flush=True)
-            for checkout in (chosen.before, ROOT) if number % 2 == 0 else (ROOT, chosen.before):
-                (after if checkout == ROOT else before).append(_measure(checkout, scenario))
+            rounds.append(_measure((chosen.before, ROOT), scenario))
+        before, after = zip(*rounds, strict=True)
         found += compare(before, after)
         print(table(found[-min(len(before[0]), len(after[0])) :], chosen.tolerance / 100), flush=True)
     return _WORSE if any(row.worse > chosen.tolerance / 100 for row in found) else 0
@@ -100,7 +110,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("before", type=pathlib.Path, help="the other checkout")
     parser.add_argument("--only", choices=SCENARIOS, action="append", help="measure only this; may be repeated")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the checkouts take turns")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each scenario runs")
     parser.add_argument("--tolerance", type=float, default=5.0, help="how many percent worse is still accepted")
     return parser.parse_args()
 

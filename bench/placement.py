@@ -5,9 +5,10 @@ from __future__ import annotations
 import pathlib
 import statistics
 import time
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
+
+from msgspec.structs import replace
 
 from bench.calibrate import round_trip
 from bench.report import Figure
