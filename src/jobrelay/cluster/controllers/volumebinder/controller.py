@@ -48,9 +48,7 @@ class VolumeBinder:
         self._volumes, self._classes = context.cache(PERSISTENTVOLUMES), context.cache(STORAGECLASSES)
         self._claims.add_index(_UNBOUND, _unbound)
         self.claims: Controller[Key] = Controller(_NAME, self._sync_claim, workers=1, clock=context.clock)
-        self.volumes: Controller[Key] = Controller(
-            f"{_NAME}-volumes", self._sync_volume, workers=1, clock=context.clock
-        )
+        self.volumes: Controller[Key] = Controller(_VOLUMES, self._sync_volume, workers=1, clock=context.clock)
         self.claims.watch(self._claims)
         self.claims.watch(self._volumes, self._claims_of_volume)
         self.claims.watch(self._classes, self._unbound_claims)
