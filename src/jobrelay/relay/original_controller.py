@@ -10,19 +10,13 @@ from jobrelay.control import Controller, Result
 from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
 from jobrelay.kube.events import ObjectReference
 from jobrelay.logs import get_logger
+from jobrelay.relay import original_decision as decisions
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.metrics import RelayMetrics
-from jobrelay.relay.original_decision import (
-    CommitAssignment,
-    OriginalDecision,
-    ProbeWorker,
-    RecordStart,
-    Stage,
-    WriteStatus,
-)
+from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
@@ -102,24 +96,24 @@ class OriginalController:
         obj = snapshot.original
         try:
             match decision.action:
-                case CommitAssignment():
+                case decisions.CommitAssignment():
                     obj = await self._commit(ref, snapshot, decision.action)
-                case RecordStart(assignment):
+                case decisions.RecordStart(assignment):
                     obj = await self._patch(ref, snapshot, _annotation(assignment))
                     self._dispatcher.originals.add(ref)
-                case WriteStatus(status):
+                case decisions.WriteStatus(status):
                     written = await self._write_status(ref, snapshot, dict(status))
                     if written is None or _lacks_end(snapshot, written):
                         return Result(requeue_after=self._state.settings.ask_again)
                     obj = written
-                case ProbeWorker(worker):
+                case decisions.ProbeWorker(worker):
                     self._dispatcher.enqueue_probe(ref, worker)
         except NotFound:
             return None  # deleted: the watch will report it
         self._tell(obj, decision.events, snapshot)
         return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
 
-    async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, action: CommitAssignment) -> Object:
+    async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, action: decisions.CommitAssignment) -> Object:
         original, kind, assignment = snapshot.original, self._state.kinds[ref.kind], action.assignment
         record = self._state.record(original.uid)
         self._state.reserve(original, assignment.cluster, snapshot.demand)
