@@ -31,9 +31,11 @@ def is_older(version: str, than: str) -> bool:
 
 
 class _Index:
+    """Keys by value. Most values, such as uids, belong to one key, which is held without a collection around it."""
+
     def __init__(self, indexer: IndexFunc) -> None:
         self.indexer = indexer
-        self.keys: dict[str, dict[Key, None]] = {}
+        self._keys: dict[str, Key | dict[Key, None]] = {}
         self._values: dict[Key, tuple[str, ...]] = {}
 
     def update(self, key: Key, new: Object | None) -> None:
@@ -44,12 +46,29 @@ class _Index:
         if before == after:
             return
         for value in set(before).difference(after):
-            bucket = self.keys[value]
-            del bucket[key]
-            if not bucket:
-                del self.keys[value]
+            self._remove(value, key)
         for value in set(after).difference(before):
-            self.keys.setdefault(value, {})[key] = None
+            self._add(value, key)
+
+    def find(self, value: str) -> Iterable[Key]:
+        found = self._keys.get(value, {})
+        return found if isinstance(found, dict) else (found,)
+
+    def _add(self, value: str, key: Key) -> None:
+        found = self._keys.get(value)
+        if found is None:
+            self._keys[value] = key
+        elif isinstance(found, dict):
+            found[key] = None
+        else:
+            self._keys[value] = {found: None, key: None}
+
+    def _remove(self, value: str, key: Key) -> None:
+        found = self._keys[value]
+        if isinstance(found, dict):
+            del found[key]
+        if not isinstance(found, dict) or not found:
+            del self._keys[value]
 
 
 class ObjectIndex:
@@ -84,7 +103,7 @@ class ObjectIndex:
 
     def by_index(self, name: str, value: str) -> tuple[Object, ...]:
         """The objects with this value in this index."""
-        return tuple(self._objects[key] for key in self._indexes[name].keys.get(value, ()))
+        return tuple(self._objects[key] for key in self._indexes[name].find(value))
 
     def subscribe(self, handler: ChangeHandler) -> Callable[[], None]:
         """Call `handler` for each present object, then for each change; returns a function that ends this."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.runs import RunHistory
+
+_NO_REFUSALS: Final[Mapping[str, Refusal]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -19,7 +23,7 @@ class WorkloadRecord:
     """Since when a new status is held back, in monotonic time."""
     mirror_changed_at: float | None = None
     """When the mirror first changed after the last status was sent, in monotonic time."""
-    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    refusals: Mapping[str, Refusal] = field(default_factory=lambda: _NO_REFUSALS)
     """By worker: why it did not take this workload."""
     created_epoch: int = 0
     """The last epoch that a mirror was created for."""
