@@ -9,6 +9,13 @@ import pytest
 from hypothesis import strategies as st
 
 from jobrelay.cluster.controllers import volumebinder
+from jobrelay.cluster.controllers.volumebinder.decisions import (
+    BIND_COMPLETED,
+    Bind,
+    Unbind,
+    decide_claim,
+    decide_volume,
+)
 from jobrelay.cluster.controllers.volumebinder.matching import best_match, mismatch
 
 from ..apiserver.serving import MERGE
@@ -40,6 +47,13 @@ async def add(w: World, *objects: dict[str, Any]) -> None:
     for obj in objects:
         await w.server.ok("POST", VOLUMES if "capacity" in obj["spec"] else CLAIMS, obj)
         await w.pass_()
+
+
+async def remove(w: World, path: str) -> None:
+    """Deletes an object that nothing protects here."""
+    await w.server.ok("PATCH", path, {"metadata": {"finalizers": None}}, media=MERGE)
+    await w.server.ok("DELETE", path)
+    await w.pass_()
 
 
 async def phases(w: World) -> dict[str, tuple[str, str]]:
@@ -104,6 +118,23 @@ async def test_a_requested_volume_of_another_claim_is_told() -> None:
     async with world(volumebinder.set_up) as w:
         await add(w, volume(), claim("c"), claim("d", volumeName="v"))
         assert ("FailedBinding", 'volume "v" already bound to a different claim.') in await events(w)
+
+
+async def test_a_volume_that_comes_late_is_found_by_the_claim_that_names_it() -> None:
+    async with world(volumebinder.set_up) as w:
+        await add(w, claim(volumeName="v"), claim("d", storageClassName="other"), volume())
+        assert await phases(w) == {"c": ("Bound", "v"), "d": ("Pending", ""), "v": ("Bound", "c")}
+
+
+async def test_only_claims_that_a_volume_may_concern_are_looked_at_again() -> None:
+    async with world(volumebinder.set_up) as w:
+        for number in range(50):
+            await w.server.ok("POST", CLAIMS, claim(f"c-{number}", storageClassName="other"))
+        await w.pass_()
+        before = await events(w)
+        await add(w, volume())
+        assert (await phases(w))["v"] == ("Available", "")
+        assert await events(w) == before
 
 
 async def test_a_claim_that_nothing_fits_says_so() -> None:
@@ -171,9 +202,7 @@ async def test_a_volume_whose_claim_is_gone_is_released() -> None:
 async def test_nothing_deletes_what_is_in_a_volume(source: dict[str, Any], text: str) -> None:
     async with world(volumebinder.set_up) as w:
         await add(w, volume(persistentVolumeReclaimPolicy="Delete", **source), claim())
-        await w.server.ok("PATCH", f"{CLAIMS}/c", {"metadata": {"finalizers": None}}, media=MERGE)
-        await w.server.ok("DELETE", f"{CLAIMS}/c")
-        await w.pass_()
+        await remove(w, f"{CLAIMS}/c")
         status = (await w.get(f"{VOLUMES}/v"))["status"]
         assert (status["phase"], status["message"]) == ("Failed", text)
 
@@ -189,6 +218,20 @@ async def test_a_claim_whose_volume_is_gone_is_lost() -> None:
         assert await phases(w) == {"c": ("Lost", "v")}
         text = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
         assert ("ClaimLost", text) in await events(w)
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3])
+def test_a_binding_that_was_interrupted_goes_on(written: int) -> None:
+    asked, free = claim(), volume()
+    asked["metadata"] |= {"namespace": "default", "uid": "u", "annotations": {}}
+    if written >= 1:
+        free["spec"]["claimRef"] = {"namespace": "default", "name": "c", "uid": "u"}
+    free["status"] = {"phase": "Bound" if written >= 2 else "Available"}
+    if written >= 3:
+        asked["spec"]["volumeName"] = "v"
+        asked["metadata"]["annotations"] = {BIND_COMPLETED: "yes"}
+    assert decide_claim(asked, {"v": free}, {}) == Bind(free)
+    assert decide_volume(free, asked if written else None) != Unbind()
 
 
 MODES = st.lists(st.sampled_from(["ReadWriteOnce", "ReadOnlyMany"]), min_size=1, max_size=2, unique=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobrelay.apimachinery.apply import built_in_schema
 from jobrelay.apimachinery.apply.compare import compare
-from jobrelay.apimachinery.apply.created import STRIPPED, created_fields, excluded_fields
+from jobrelay.apimachinery.apply.created import STRIPPED, _remembered, created_fields, excluded_fields
 from jobrelay.apimachinery.apply.fieldset import difference, ordered, union
 from jobrelay.apimachinery.apply.schema import Schema
 from jobrelay.apimachinery.decode import decode
@@ -141,6 +141,16 @@ def test_metadata_with_the_same_keys_has_the_same_fields(metadata: dict[str, Any
     schema = built_in_schema("batch/v1", "Job")
     assert schema is not None
     assert_fields_differ_from_empty({"metadata": metadata}, schema, ())
+
+
+def test_long_keys_are_not_held() -> None:
+    schema = built_in_schema("v1", "ConfigMap")
+    assert schema is not None
+    before = len(_remembered)
+    for number in range(3):
+        long = f"{number}{'x' * LONGEST}"
+        created_fields({"data": {long: "v"}, "metadata": {"annotations": {long: "v"}}}, schema, ())
+    assert len(_remembered) == before
 
 
 def assert_fields_differ_from_empty(new: dict[str, Any], schema: Schema, reset: tuple[tuple[str, ...], ...]) -> None:

@@ -74,10 +74,15 @@ def _look(name: str, part: Any) -> Look | None:
         return None
     if name == "metadata":
         return _metadata_look(part)
-    if len(part) <= _FEW and all(part.values()) and set(map(type, part.values())) <= _TEXTS:
+    if _has_few_keys(part) and all(part.values()) and set(map(type, part.values())) <= _TEXTS:
         return tuple(part)
     raw = msgspec.json.encode({key: _TEXT if value and type(value) is str else value for key, value in part.items()})
     return raw if len(raw) <= LONGEST else None
+
+
+def _has_few_keys(texts: dict[str, Any]) -> bool:
+    """Whether keys are few and short: nobody has checked them yet, and they are held."""
+    return len(texts) <= _FEW and sum(map(len, texts)) <= LONGEST
 
 
 def _metadata_look(metadata: dict[str, Any]) -> Look | None:
@@ -87,7 +92,7 @@ def _metadata_look(metadata: dict[str, Any]) -> Look | None:
         kind = type(value)
         if kind is str or value is None:
             look.append((key, value is None))
-        elif kind is dict and len(value) <= _FEW and set(map(type, value.values())) <= _TEXTS:
+        elif kind is dict and _has_few_keys(value) and set(map(type, value.values())) <= _TEXTS:
             look.append((key, *value))
         else:
             return None

@@ -11,7 +11,6 @@ import asyncio
 import functools
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from aiohttp import StreamReader, web
@@ -52,7 +51,7 @@ class HttpServer:
     async def _handle(self, raw: web.BaseRequest) -> web.StreamResponse:
         target = _valid(raw.path_qs if raw.raw_path.startswith("/") else raw.raw_path)
         read = functools.partial(_read, raw) if raw.body_exists else None
-        answer = await self._api.handle(received(raw.method, target, _headers(raw.raw_headers), peer=_peer(raw)), read)
+        answer = await self._api.handle(received(raw.method, target, _headers(raw), peer=_peer(raw)), read)
         if answer.upgrade is not None:
             upgraded: web.StreamResponse = await answer.upgrade(raw)
             return upgraded
@@ -64,18 +63,17 @@ class HttpServer:
         return response
 
 
-@functools.lru_cache(256)
-def _headers(sent: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, Sequence[str]]:
-    """The headers: all values by lower-case name. Most clients send the same ones over and over."""
+def _headers(raw: web.BaseRequest) -> dict[str, list[str]]:
+    """The headers: all values by lower-case name."""
     found: dict[str, list[str]] = {}
-    for key, value in sent:
-        found.setdefault(key.decode().lower(), []).append(value.decode("utf-8", "replace"))
+    for key, value in raw.headers.items():
+        found.setdefault(key.lower(), []).append(_valid(value))
     return found
 
 
-def _valid(target: str) -> str:
-    """A target; bytes that are no UTF-8, which aiohttp lets through as surrogates, are shown as Go does."""
-    return target if target.isascii() else target.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _valid(text: str) -> str:
+    """A text of the head; bytes that are no UTF-8, which aiohttp lets through as surrogates, are shown as Go does."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 async def _read(raw: web.BaseRequest) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -24,12 +24,13 @@ class _LabelledObject(msgspec.Struct):
 
 _LABELLED = msgspec.json.Decoder(_LabelledObject)
 Term = tuple[str, str, str]
+_LONG: Final = 1024
 
 
 class Selection:
     """A predicate on stored objects. `key` is equal for equal selections, so that matches can be shared."""
 
-    __slots__ = ("_fields", "_labels", "_names", "key", "served")
+    __slots__ = ("_fields", "_labels", "_names", "key", "long", "served")
 
     def __init__(self, served: ServedResource, labels: Selector | None, terms: list[Term]) -> None:
         self.served = served
@@ -37,6 +38,7 @@ class Selection:
         self._names = [term for term in terms if term[0] in ("metadata.name", "metadata.namespace")]
         self._fields = [term for term in terms if term not in self._names]
         self.key = (str(labels or ""), tuple(terms))
+        self.long = len(self.key[0]) + sum(len(text) for term in terms for text in term) > _LONG
 
     def of(self, served: ServedResource) -> Selection:
         """The same selection of another form of the resource."""

@@ -44,13 +44,14 @@ class EncodedEvents:
 class SelectionMatches:
     """Which states of objects match a selection, computed once for equal selections.
 
-    The state before a change was the state after an earlier one, so each state is usually looked at once.
+    The state before a change was the state after an earlier one, so each state is usually looked at once. Nothing is
+    remembered of long selections, which clients could fill the memory with.
     """
 
     _KEPT: Final = 4096
 
     def __init__(self) -> None:
-        self._found: OrderedDict[tuple[int, str, Any], bool] = OrderedDict()
+        self._found: OrderedDict[tuple[int, ServedResource, Any], bool] = OrderedDict()
 
     def of(self, selection: Selection, change: Change) -> tuple[bool, bool]:
         """Whether the object matches before and after a change."""
@@ -59,9 +60,9 @@ class SelectionMatches:
         return self._matches(selection, change.before), self._matches(selection, change.after)
 
     def _matches(self, selection: Selection, item: Item | None) -> bool:
-        if item is None:
-            return False
-        key = (item.version, selection.served.version, selection.key)
+        if item is None or selection.long:
+            return item is not None and selection.matches(item)
+        key = (item.version, selection.served, selection.key)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = selection.matches(item)

@@ -1,11 +1,14 @@
 """The volume binder: carries out what is decided about each claim and each volume.
 
 Both are decided on whenever one of them changes. A write that others were faster with is a conflict, after which the
-decision is made again; so a volume is never bound to two claims.
+decision is made again; so a volume is never bound to two claims. Users may create claims without end: a change makes
+only those be looked at again that it may concern, one at a time, and what they are compared with is decoded once.
 """
 
 from __future__ import annotations
 
+import asyncio
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -22,7 +25,7 @@ from jobrelay.cluster.controllers.volumebinder.decisions import (
     decide_volume,
     has_annotation,
 )
-from jobrelay.cluster.controllers.volumebinder.matching import names_claim
+from jobrelay.cluster.controllers.volumebinder.matching import names_claim, storage_class
 from jobrelay.control import Controller
 from jobrelay.kube import Cache, EventNote, Key, NotFound, Object, Resource
 from jobrelay.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES
@@ -47,29 +50,39 @@ class VolumeBinder:
         self._claims = context.cache(PERSISTENTVOLUMECLAIMS)
         self._volumes, self._classes = context.cache(PERSISTENTVOLUMES), context.cache(STORAGECLASSES)
         self._claims.add_index(_UNBOUND, _unbound)
+        self._known_volumes = _follow(self._volumes)
+        self._known_classes = _follow(self._classes)
         self.claims: Controller[Key] = Controller(_NAME, self._sync_claim, workers=1, clock=context.clock)
         self.volumes: Controller[Key] = Controller(_VOLUMES, self._sync_volume, workers=1, clock=context.clock)
         self.claims.watch(self._claims)
         self.claims.watch(self._volumes, self._claims_of_volume)
-        self.claims.watch(self._classes, self._unbound_claims)
+        self.claims.watch(self._classes, self._claims_of_class)
         self.volumes.watch(self._volumes)
         self.volumes.watch(self._claims, _volume_of_claim)
 
     def _claims_of_volume(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """The claims that a volume names, and those that may take it."""
-        named = {key for volume in (old, new) if volume is not None and (key := _claim_key(volume.decode()))}
-        return named | set(self._unbound_claims(old, new))
+        """The claims that a volume names, those that name it, and those that may take it."""
+        volumes = [obj.decode() for obj in (old, new) if obj is not None]
+        named = {key for volume in volumes if (key := _claim_key(volume))}
+        free = [volume for volume in volumes[-1:] if new is not None and not volume["spec"].get("claimRef")]
+        wanted = [f"volume {volume['metadata']['name']}" for volume in volumes[-1:]]
+        return named | self._waiting(*wanted, *(f"class {storage_class(volume)}" for volume in free))
 
-    def _unbound_claims(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        return [claim.key for claim in self._claims.by_index(_UNBOUND, "")]
+    def _claims_of_class(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """The claims that wait for a volume of a class, or for a default class."""
+        return self._waiting("class ", *(f"class {obj.name}" for obj in (old, new) if obj is not None))
+
+    def _waiting(self, *values: str) -> set[Key]:
+        return {claim.key for value in values for claim in self._claims.by_index(_UNBOUND, value)}
 
     async def _sync_claim(self, key: Key) -> None:
+        await asyncio.sleep(0)  # most claims need no write, and others have to get their turn
         if (found := self._claims.get(key)) is None:
             return
         claim = found.decode()
-        match decide_claim(claim, _by_name(self._volumes), _by_name(self._classes)):
+        match decide_claim(claim, self._known_volumes, self._known_classes):
             case Bind(volume):
-                await self._bind(volume, claim)
+                await self._bind(copy.deepcopy(volume), claim)
             case SetPhase(phase, event, once):
                 changes = (claim.get("status") or {}).get("phase") != phase
                 await self._write_status(PERSISTENTVOLUMECLAIMS, claim, {"phase": phase})
@@ -194,9 +207,23 @@ def _volume_of_claim(old: Object | None, new: Object | None) -> Iterable[Key]:
 
 
 def _unbound(claim: Object) -> Iterable[str]:
-    """Its index: claims that wait for a volume."""
-    return () if BIND_COMPLETED in claim.metadata.annotations else ("",)
+    """The index of claims that wait: by the volume that they name, or by their class."""
+    if BIND_COMPLETED in claim.metadata.annotations:
+        return ()
+    obj = claim.decode()
+    name = obj["spec"].get("volumeName")
+    return (f"volume {name}" if name else f"class {storage_class(obj)}",)
 
 
-def _by_name(cache: Cache) -> Mapping[str, Obj]:
-    return {obj.name: obj.decode() for obj in cache}
+def _follow(cache: Cache) -> Mapping[str, Obj]:
+    """What a cache holds, decoded, by name; not to be changed."""
+    known: dict[str, Obj] = {}
+
+    def changed(old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            known[new.name] = new.decode()
+        elif old is not None:
+            known.pop(old.name, None)
+
+    cache.subscribe(changed)
+    return known
