@@ -19,7 +19,7 @@ help:
 	@echo 'make types    mypy alone'
 	@echo 'make tables   generate the tables of Kubernetes facts; needs Go'
 	@echo 'make deploy-files  generate deploy/'
-	@echo 'make reference     generate docs/reference/python.md from docstrings, and what answers differ in'
+	@echo 'make reference     generate docs/reference/python.md from docstrings, the rules for statuses, and what answers differ in'
 	@echo 'make coverage      the tests, with the lines and branches of src that they do not reach'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
@@ -65,6 +65,7 @@ deploy-files: $(VENV)/.runtime
 
 reference: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
+	$(BIN)/python -m tools.statusrules
 	$(BIN)/python -m tools.differences
 
 # Processes that tests start are not measured: what runs only there counts as not reached.

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import completions, others, placement, relay, scenarios, webhooks
+from bench import completions, kinds, others, placement, relay, scenarios, webhooks
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
@@ -23,6 +23,7 @@ SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "indexed": completions.indexed,
     "placement": placement.placement,
     "relay": relay.delegated,
+    "relay-kinds": kinds.mixed,
     "relay-live": relay.live,
     "relay-many": relay.many,
     "relay-hung": relay.hung,

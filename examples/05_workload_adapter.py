@@ -30,8 +30,12 @@ from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource
 from jobrelay.workloads import (
+    NOTHING_FOUND,
+    FieldPath,
+    Found,
     MirrorParameters,
     PodSet,
+    Reference,
     Urgency,
     Workload,
     WorkloadDemand,
@@ -48,7 +52,10 @@ class RenderAdapter:
     """Renders, as the relay sees them. Every method is a pure function of the objects that it is given."""
 
     resource = RENDERS
+    managed_by_path = "spec.managedBy"
     managers = frozenset({RELAY})
+    native = ""  # the controller of Renders runs those without managedBy
+    runs_anyway = ""  # and leaves all others alone
     enforces_deadline = False  # nobody on the worker stops a Render at a deadline, so Renders cannot be fenced
 
     def read(self, obj: Object) -> Workload:
@@ -65,9 +72,18 @@ class RenderAdapter:
             deleting=obj.deleting,
         )
 
-    def demand(self, original: Object) -> WorkloadDemand:
+    def demand(self, original: Object, found: Found = NOTHING_FOUND) -> WorkloadDemand:
         cpus = _spec(original).get("cpus", 1)
         return WorkloadDemand((PodSet(1, {"cpu": Fraction(cpus)}, {}),), shape=f"{original.namespace}, {cpus} cpus")
+
+    def pod_templates(self, obj: Object) -> list[tuple[FieldPath, Mapping[str, Any]]]:
+        return []  # a Render has none; what they name would be looked for on workers
+
+    def references(self, original: Object, found: Found = NOTHING_FOUND) -> tuple[Reference, ...]:
+        return ()  # nor does it name other objects itself
+
+    def original_patch(self, original: Object, mirror: Object) -> dict[str, Any] | None:
+        return None  # its status may be written at any time
 
     def mirror(self, original: Object, parameters: MirrorParameters) -> dict[str, Any]:
         spec = {key: value for key, value in _spec(original).items() if key != "managedBy"}
@@ -98,8 +114,11 @@ class RenderAdapter:
     def pod_owner(self, pod: Object) -> str:
         return ""  # this controller runs no pods; most give them an owner reference to the workload
 
-    def pod_selector(self, mirror: str) -> str:
+    def pod_selector(self, mirror: str, shown: Object | None = None) -> str:
         return ""  # nor has it a label for them
+
+    def log_selectors(self, mirror: Object) -> tuple[str, ...]:
+        return ()  # or logs
 
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:
         return Urgency.SOON if status.get("phase") == _status(original).get("phase") else Urgency.NOW

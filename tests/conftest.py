@@ -3,6 +3,8 @@
 `set_event_loop(None)` keeps asyncio from making a loop when it is merely asked for one: the pytest plugin asks, and
 never closes what it gets.
 
+Messages look as in the product: tracebacks with the values of local variables take a second each.
+
 `planes` are real clusters for all tests of a session; `fleet` and `any_cluster` are of either kind, and tests that take
 them run on both.
 """
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from jobrelay.cli.logging_setup import configure_logging
 from tests.real import KINDS_OF_CLUSTERS
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 
 asyncio.set_event_loop(None)
+configure_logging("debug", "text")
 settings.register_profile("jobrelay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("jobrelay")
 

@@ -32,6 +32,8 @@ PACKAGES = (
     "jobrelay.fleet",
     "jobrelay.simulation",
     "jobrelay.planning",
+    "jobrelay.kit",
+    "jobrelay.kit.tasks",
 )
 INTRODUCTION = """\
 # Python

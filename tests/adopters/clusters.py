@@ -22,13 +22,13 @@ NODES: Final = NodeSettings(runtime="scripted", cpu=CPU, memory=MEMORY)
 
 
 @asynccontextmanager
-async def embedded(folder: pathlib.Path) -> AsyncIterator[pathlib.Path]:
-    """An embedded cluster as a user starts it, with scripted pods; yields its kubeconfig."""
+async def embedded(folder: pathlib.Path, *options: str) -> AsyncIterator[pathlib.Path]:
+    """An embedded cluster as a user starts it, with scripted pods and further options; yields its kubeconfig."""
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(jobrelay.__file__).parents[1])}
     with (folder / "cluster.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "jobrelay", "cluster", "start", "adopters", "--memory", "--runtime", "scripted",
-            "--cpu", CPU, "--memory-size", MEMORY, "--dir", folder,
+            "--cpu", CPU, "--memory-size", MEMORY, "--dir", folder, *options,
             stdout=asyncio.subprocess.PIPE, stderr=log, env=environment,
         )  # fmt: skip
     assert process.stdout is not None

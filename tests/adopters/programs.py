@@ -92,25 +92,44 @@ def _build(adopter: str, seconds: float) -> None:
 @asynccontextmanager
 async def running(manager: Manager, kubeconfig: pathlib.Path, scratch: pathlib.Path) -> AsyncIterator[None]:
     """The manager at work on a cluster, with its CRDs and its webhooks."""
+    async with all_running(manager, {kubeconfig: scratch}):
+        yield
+
+
+@asynccontextmanager
+async def all_running(manager: Manager, clusters: Mapping[pathlib.Path, pathlib.Path]) -> AsyncIterator[None]:
+    """The manager at work on each of some clusters, by their kubeconfigs, with a folder for each."""
+    processes = [await _start(manager, *each) for each in clusters.items()]
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            for process in processes:
+                await _ready(manager, process)
+        yield
+    except BaseException as error:
+        for scratch in clusters.values():
+            error.add_note(_logs(manager, scratch))
+        raise
+    finally:
+        for process in processes:
+            if process.returncode is None:
+                process.terminate()
+        for process in processes:
+            await process.wait()
+
+
+async def _start(manager: Manager, kubeconfig: pathlib.Path, scratch: pathlib.Path) -> asyncio.subprocess.Process:
     with (scratch / "adopters.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
+        return await asyncio.create_subprocess_exec(
             sys.executable, TOOL, "run", *manager.adopters, "--webhooks", "--kubeconfig", kubeconfig, "--dir", scratch,
             stdout=asyncio.subprocess.PIPE, stderr=log,
         )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(READY_SECONDS):
-            for adopter in manager.adopters:
-                said = (await process.stdout.readline()).decode().strip()
-                assert said == f"{adopter} ready", f"{adopter}: {said}"
-        yield
-    except BaseException as error:
-        error.add_note(_logs(manager, scratch))
-        raise
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+
+
+async def _ready(manager: Manager, process: asyncio.subprocess.Process) -> None:
+    assert process.stdout is not None
+    for adopter in manager.adopters:
+        said = (await process.stdout.readline()).decode().strip()
+        assert said == f"{adopter} ready", f"{adopter}: {said}"
 
 
 def _logs(manager: Manager, scratch: pathlib.Path) -> str:

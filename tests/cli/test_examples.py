@@ -47,6 +47,15 @@ def test_the_job_controller_completes_every_job() -> None:
     assert sorted(shown.splitlines()) == [f"instant-{number} is complete" for number in range(3)]
 
 
+def test_the_training_learns_with_four_workers_here_and_delegated() -> None:
+    shown = run(str(EXAMPLES / "08_training.py")).stdout
+    alone, delegated = shown.split("A fleet with two workers, and the relay between them:")
+    assert "created on management, ran on worker-" in delegated
+    for part in (alone, delegated):
+        assert "worker 0 of 4: train-worker-0-0.train" in part
+        assert "the loss went from 4.534 to 0.00999, and all weights are equal" in part
+
+
 def test_the_demo_moves_jobs_and_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
     result = run(str(EXAMPLES / "demo.py"), TMPDIR=str(tmp_path))
     assert (result.returncode, result.stderr) == (0, "")

@@ -17,6 +17,12 @@ VERDICTS = {
     "sentence": "Waits for room.",
     "fenced": True,
     "problems": ["policy x took too long"],
+    "dependencies": [
+        {"object": "ConfigMap default/settings", "present": ["a"], "missing": ["b", "c"]},
+        {"object": "Secret default/token", "optional": True, "copies": {"a": "token-1"}, "copyable": ["b"]},
+        {"object": "PriorityClass high", "unchecked": {"a": "the relay may not get it"}},
+        {"object": "PersistentVolumeClaim default/data"},
+    ],
     "workers": [
         {
             "worker": "a",
@@ -38,6 +44,10 @@ def test_the_text_has_the_arithmetic_and_what_would_change_it() -> None:
         "  stage     WaitingForPlacement",
         "  fenced    yes: it never runs on two workers at the same time",
         "  problem   policy x took too long",
+        "  needs     ConfigMap default/settings: on a; missing on b, c",
+        "  needs     Secret default/token (optional): to be copied to b; copied to a as token-1",
+        "  needs     PriorityClass high: cannot be checked on a (the relay may not get it), taken to be there",
+        "  needs     PersistentVolumeClaim default/data",
         "",
         "Workers, if it were placed now:",
         "  a           yes   has room (score 1.500: cost 0.500 x 3)",
@@ -72,7 +82,7 @@ async def test_a_job_that_is_not_delegated_is_said_to_be_so(fleet: MakeFleet) ->
     async with answering_fleet(fleet) as it:
         await it.submit(managed_by=None)
         assert (
-            "It is not delegated to the relay: spec.managedBy is not set."
+            "It is not delegated to the relay: spec.managedBy is not set, and would have to be jobrelay.dev/relay."
             in (await call(it, "explain", "train")).stdout
         )
 

@@ -81,10 +81,10 @@ async def test_without_a_relay_workers_are_shown_by_their_objects(fleet: MakeFle
         assert "no relay has reported on it yet" in result.stdout
 
 
-async def test_only_jobs_can_be_watched(fleet: MakeFleet) -> None:
+async def test_workers_cannot_be_watched(fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         result = await call(it, "get", "workers", "-w")
         assert (result.exit_code, result.stderr.splitlines()[0]) == (
             2,
-            "error: --watch works for Jobs only, not for workers",
+            "error: --watch works for workloads, not for workers",
         )

@@ -50,7 +50,11 @@ def test_durations_are_written_as_kubernetes_does(text: str, told: str) -> None:
         (["--worker", "a=x", "--workers-from", "objects"], "--worker cannot be combined with --workers-from objects"),
         (["--workers-from", "flags", "--config", "x"], "--config and --allow-exec need workers that are objects"),
         (["--listen", "8080"], "error: --listen 8080: not ADDR:PORT"),
+        (["--kind-file", "/nix/there.yaml"], "error: --kind-file /nix/there.yaml: No such file or directory"),
+        (["--kind-file", __file__], f"error: --kind-file {__file__}: not a description of a kind"),
         (["--placement", "least-laoded"], "did you mean least-loaded?"),
+        (["--copy", "Secret"], "--copy: Secrets are copied only from namespaces that are named"),
+        (["--copy", "Everything"], "--copy: 'Everything' cannot be copied; these can: ConfigMap, Secret"),
         (["--kubeconfig", "/nix/there"], "error: there is no kubeconfig at /nix/there"),
     ],
 )
@@ -59,7 +63,8 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], told: str) -> None
 
 
 def test_tuning_is_passed_on_in_the_words_of_the_command() -> None:
-    tuning = Tuning(90.0, 0.5, "cost", True, 60.0, True)
+    kind_file = next((pathlib.Path(__file__).parents[2] / "examples" / "kinds").glob("*.yaml"))
+    tuning = Tuning(90.0, 0.5, "cost", True, 60.0, True, (kind_file,), ("ConfigMap", "Secret:a,b"))
     result = CliRunner().invoke(root, ["relay", "run", *tuning.arguments(), "--kubeconfig", "/nix/there"])
     assert "there is no kubeconfig at /nix/there" in result.stderr
 

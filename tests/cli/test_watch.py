@@ -8,8 +8,10 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from jobrelay.cli import root
+from jobrelay.cli.listing import Listing
 from jobrelay.cli.management import Management
-from jobrelay.cli.watch import watch_jobs
+from jobrelay.cli.watch import WorkloadWatch
+from jobrelay.workloads import JobAdapter
 
 from .fleets import answering_fleet
 
@@ -18,7 +20,8 @@ async def test_every_change_of_a_row_is_a_line(capsys: pytest.CaptureFixture[str
     async with answering_fleet() as it:
         management = Management(it.management.kubeconfig)
         columns = ["name", "cluster", "run", "status", "why"]
-        following = asyncio.create_task(watch_jobs(it.client, management, "default", "table", columns))
+        listing = Listing((JobAdapter(),), "default")
+        following = asyncio.create_task(WorkloadWatch(it.client, management, listing, "table", columns).run())
         await it.submit("standard", managed_by=None)
         await it.submit(seconds=0.2)
         shown = ""

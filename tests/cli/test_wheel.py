@@ -74,6 +74,7 @@ def test_the_wheel_has_types_and_data(wheel: pathlib.Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "jobrelay/py.typed" in names
     assert any(name.endswith(".json") for name in names)
+    assert "jobrelay/workloads/builtin/jobset.yaml" in names
     assert not any(name.startswith(("tests/", "tools/", "docs/")) for name in names)
 
 
@@ -85,7 +86,7 @@ def test_the_command_comes_from_the_wheel(environment: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run_on_the_wheel(environment: pathlib.Path, tmp_path: pathlib.Path, example: pathlib.Path) -> None:
-    shutil.copy(example, tmp_path)
+    shutil.copytree(example.parent, tmp_path, dirs_exist_ok=True)
     how = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if "test" in example.name else []
     result = call(environment / "python", *how, example.name, cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.kube import Client, ProtocolError, Resource, Response, server_version, serves
+from jobrelay.kube.discovery import served_of
 from jobrelay.kube.resource import JOBS, PODS
 
 from .scripted import ScriptedTransport, answer, refusal
@@ -21,6 +22,16 @@ async def test_a_resource_is_served_when_its_group_lists_it() -> None:
     assert script.last.path == "/apis/batch/v1"
     assert not await serves(client, PODS)
     assert script.last.path == "/api/v1"
+
+
+async def test_the_resources_of_a_version_are_read_once() -> None:
+    kinds = [Resource("ray.io", "v1", plural, "X") for plural in ("rayjobs", "rayclusters", "rayservices")]
+    groups = {"groups": [{"versions": [{"groupVersion": "ray.io/v1"}]}]}
+    listed = {"resources": [{"name": "rayjobs"}, {"name": "rayclusters"}]}
+    script = ScriptedTransport(answer(groups), answer(listed))
+    other = Resource("tekton.dev", "v1", "taskruns", "TaskRun")
+    assert await served_of(Client(script), [*kinds, other]) == frozenset(kinds[:2])
+    assert [each.path for each in script.requests] == ["/apis", "/apis/ray.io/v1"]
 
 
 async def test_an_unknown_group_serves_nothing() -> None:

@@ -15,6 +15,7 @@ from jobrelay.kube import (
     Connection,
     Kubeconfig,
     LeaderElection,
+    NotFound,
     SystemClock,
     connect,
     find_connection,
@@ -22,9 +23,12 @@ from jobrelay.kube import (
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
 from jobrelay.kube.resource import NAMESPACES, SECRETS
 from jobrelay.operate.applying import apply, ignore
+from jobrelay.operate.copying import source_manifests
 from jobrelay.operate.joining import JoinRequest, join
 from jobrelay.operate.leaving import LeaveRequest, leave
 from jobrelay.operate.management import NAME, Installation, management_manifests
+from jobrelay.operate.manifests import resource_of
+from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.endpoint import ENDPOINT
 from jobrelay.relay.relay import Relay, find_origin
 from jobrelay.relay.settings import Settings
@@ -85,19 +89,31 @@ async def as_relay(it: Fleet, worker: str = "worker-1") -> AsyncIterator[Client]
         yield client
 
 
-async def install(it: Fleet) -> Connection:
+async def install(it: Fleet, copies: CopyRules | None = None) -> Connection:
     """Installs everything but the pods; returns how they would reach the management cluster."""
     await ensure_crds(it.client)
-    made = [each for each in management_manifests(Installation()) if each["kind"] != "Deployment"]
+    made = [
+        each
+        for each in management_manifests(Installation(copies=copies or CopyRules()))
+        if each["kind"] != "Deployment"
+    ]
     await apply(it.client, made, "management", ignore, dry_run=False)
     token = await request_token(it.client, NAMESPACE, NAME, 3600)
     return replace(way(it.management), credentials=StaticCredentials(Credential(bearer(token))))
 
 
+async def take_back(it: Fleet, copies: CopyRules | None) -> None:
+    """Removes the rights to read what is copied: real clusters outlast a test."""
+    for made in source_manifests(copies or CopyRules(), f"{NAME}-copies", (NAMESPACE, NAME)):
+        metadata = made["metadata"]
+        with suppress(NotFound):
+            await it.client.delete(resource_of(made), metadata["name"], metadata.get("namespace"))
+
+
 @asynccontextmanager
 async def installed_relay(it: Fleet, **settings: Any) -> AsyncIterator[tuple[Relay, ObjectSource]]:
     """A relay that runs as the one in the pods would."""
-    async with connect(await install(it)) as client:
+    async with connect(await install(it, settings.get("copies"))) as client:
         source = ObjectSource(client, namespace=NAMESPACE, clock=SystemClock())
         origin = await find_origin(client)
         election = LeaderElection(client, NAME, NAMESPACE, "tests", annotations={ENDPOINT: "http://127.0.0.1:1"})
@@ -111,3 +127,4 @@ async def installed_relay(it: Fleet, **settings: Any) -> AsyncIterator[tuple[Rel
         finally:
             running.cancel()
             await asyncio.wait({running})
+            await take_back(it, settings.get("copies"))

@@ -10,7 +10,8 @@ import pytest
 from jobrelay.kube import Client
 from jobrelay.kube.fault_injection import FaultyTransport
 from jobrelay.kube.resource import JOBS, NODES, PODS, SERVICEACCOUNTS
-from jobrelay.operate.checking import _skew, _Worker
+from jobrelay.operate.checking import _skew
+from jobrelay.operate.findings import CheckedWorker
 from jobrelay.operate.permissions import Permission, describe_permissions
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -22,14 +23,14 @@ IN_STEP = "in step with this machine"
 )
 def test_clocks_that_differ_are_reported(off: float, detail: str) -> None:
     """The request took a second."""
-    worker = _Worker("w", "o", Client(FaultyTransport(None)), ())  # type: ignore[arg-type]
+    worker = CheckedWorker("w", "o", Client(FaultyTransport(None)), ())  # type: ignore[arg-type]
     date = format_datetime(NOW + timedelta(seconds=off), usegmt=True)
     assert _skew(worker, date, NOW, NOW + timedelta(seconds=1)).detail == detail
 
 
 @pytest.mark.parametrize("date", ["", "yesterday"])
 def test_a_missing_date_header_is_reported(date: str) -> None:
-    worker = _Worker("w", "o", Client(FaultyTransport(None)), ())  # type: ignore[arg-type]
+    worker = CheckedWorker("w", "o", Client(FaultyTransport(None)), ())  # type: ignore[arg-type]
     assert _skew(worker, date, NOW, NOW).detail == "its answers have no valid Date header"
 
 

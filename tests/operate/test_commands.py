@@ -77,7 +77,8 @@ async def missing(it: Fleet, detail: str) -> dict[str, dict[str, Any]]:
 
     async def reported() -> dict[str, dict[str, Any]]:
         code, found = await check(it)
-        return found if (code, found["jobs.batch"]["detail"]) == (1, detail) else {}
+        told = f"{detail}; it gets no Jobs until its role has that; `jobrelay worker join worker-1` writes the role"
+        return found if (code, found["jobs.batch"]["detail"]) == (1, told) else {}
 
     return dict(await it.until(reported))
 

@@ -75,8 +75,7 @@ async def test_a_job_of_another_namespace_is_told_why_it_waits(fleet: MakeFleet)
             await it.submit("train", "team-b")
 
             async def told() -> bool:
-                kind = next(iter(relay.state.kinds))
-                found = relay.explain(WorkloadRef(kind, Key("team-b", "train")))
+                found = relay.explain(WorkloadRef(str(JOBS), Key("team-b", "train")))
                 return found is not None and "it serves only namespace team-a" in str(found)
 
             await it.until(told)

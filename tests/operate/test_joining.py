@@ -73,6 +73,12 @@ async def test_joining_again_changes_nothing_but_the_token() -> None:
         asked = await join_worker(it)
         steps: list[Step] = []
         there = it.workers["worker-1"]
+
+        async def checked() -> bool:
+            policy = await there.client().get(VALIDATINGADMISSIONPOLICIES, asked.identity.name)
+            return "observedGeneration" in policy.decode().get("status", {})
+
+        await it.until(checked)
         await join(it.client, there.client(), way(there), asked, steps.append)
         assert {step.action for step in steps if step.cluster == "worker"} == {"unchanged"}
 

@@ -13,13 +13,17 @@ from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
 from jobrelay.operate.applying import Step, apply
 from jobrelay.operate.identity import RelayIdentity, identity_manifests
+from jobrelay.operate.kinds import KindFile
 from jobrelay.operate.management import Installation, management_manifests
 from jobrelay.operate.manifests import resource_of
 from jobrelay.relay.workers import ensure_crds
+from jobrelay.workloads.declared import decode_description
+from jobrelay.workloads.kind_files import KIND_FILE
 from tests.apimachinery.documents import documents
 from tests.cli.command import run
 from tools.deployfiles import deploy_files
 
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 READING = {"get", "list", "watch"}
 
@@ -49,10 +53,11 @@ def test_kustomize_has_what_install_prints() -> None:
 
 def _rendered(text: str, values: dict[str, Any], namespace: str) -> str:
     """A chart's template, as far as ours uses the language."""
-    arguments = "".join(f"\n        - {json.dumps(each)}" for each in values["arguments"])
-    text = re.sub(
-        r"\n *\{\{- range \.Values\.arguments \}\}.*?\{\{- end \}\}", lambda _: arguments, text, flags=re.DOTALL
-    )
+    lists = {"arguments": values["arguments"], "copies": [f"--copy={each}" for each in values["copies"]]}
+    for name, items in lists.items():
+        shown = "".join(f"\n        - {json.dumps(each)}" for each in items)
+        loop = rf"\n *\{{\{{- range \.Values\.{name} \}}\}}.*?\{{\{{- end \}}\}}"
+        text = re.sub(loop, lambda _, shown=shown: shown, text, flags=re.DOTALL)  # type: ignore[misc]
     text = text.replace("{{ .Release.Namespace }}", namespace)
     text = text.replace("{{ .Values.image | quote }}", json.dumps(values["image"]))
     return text.replace("{{ .Values.replicas }}", str(values["replicas"]))
@@ -103,7 +108,7 @@ def test_a_worker_is_given_nothing_cluster_wide_unless_asked() -> None:
     made = identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",)))
     assert "ClusterRole" not in _kinds(made)
     wide = _rules(identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",), cluster_wide=True)), "ClusterRole")
-    assert [set(rule["verbs"]) for rule in wide] == [READING]
+    assert [set(rule["verbs"]) for rule in wide] == [READING, READING]
 
 
 def test_no_rule_names_secrets_or_everything() -> None:
@@ -114,6 +119,29 @@ def test_no_rule_names_secrets_or_everything() -> None:
 def test_the_policy_is_there_before_any_right_is() -> None:
     kinds = _kinds(identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",))))
     assert kinds.index("ValidatingAdmissionPolicyBinding") < kinds.index("Role")
+
+
+def test_a_described_kind_comes_with_its_config_map_and_its_rights() -> None:
+    text = (EXAMPLES / "kinds" / "render.yaml").read_text()
+    kind = decode_description(text, "render.yaml").resource.resource
+    made = management_manifests(Installation(kinds=(KindFile(kind, text),)))
+    own = {each["kind"]: each for each in made if each["metadata"]["name"] == "jobrelay-kinds"}
+    assert list(own) == ["ConfigMap", "ClusterRole", "ClusterRoleBinding"]
+    assert own["ConfigMap"]["metadata"]["labels"][KIND_FILE] == "true"
+    assert own["ConfigMap"]["data"] == {f"{kind}.yaml": text}
+    granted = [(rule["resources"], rule["verbs"]) for rule in own["ClusterRole"]["rules"]]
+    assert granted == [([kind.plural], ["get", "list", "watch", "patch"]), ([f"{kind.plural}/status"], ["patch"])]
+
+
+def test_install_takes_files_with_kinds_and_says_what_is_wrong_with_one(tmp_path: pathlib.Path) -> None:
+    file = EXAMPLES / "kinds" / "render.yaml"
+    result = run("install", "--kind-file", str(file))
+    assert "jobrelay-kinds" in {each["metadata"]["name"] for each in documents(result.stdout)}
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("kind: WorkloadKind\n")
+    assert "broken.yaml: missing field `apiVersion`" in run("install", "--kind-file", str(broken)).stderr
+    twice = run("install", "--kind-file", str(file), "--kind-file", str(file))
+    assert "two workload adapters are for renders.film.example.com" in twice.stderr
 
 
 def test_every_kind_has_its_place() -> None:

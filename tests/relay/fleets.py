@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
+from jobrelay.workloads import Adapter
 from jobrelay.workloads.names import RELAY
 
 NAMESPACE = "jobrelay-system"
@@ -96,6 +97,8 @@ class Fleet:
         self.settings = Settings(ORIGIN, **{"settle": 0.5, **settings})
         self.home = FaultyTransport(management.transport())
         self.links = {name: FaultyTransport(cluster.transport()) for name, cluster in workers.items()}
+        self.adapters: Sequence[Adapter] | None = None
+        """The kinds of the relays that are started; those that are installed if it is None."""
         self.relay: Relay | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -110,7 +113,13 @@ class Fleet:
     async def start(self) -> None:
         """Start a relay that remembers nothing but what is written."""
         self.relay = Relay(
-            Client(self.home), self.source, self.settings, namespace=NAMESPACE, connect=self.connect, timing=self.timing
+            Client(self.home),
+            self.source,
+            self.settings,
+            namespace=NAMESPACE,
+            connect=self.connect,
+            timing=self.timing,
+            adapters=self.adapters,
         )
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)

@@ -12,6 +12,7 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key, decode_object
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
+from jobrelay.relay.dependencies.answers import Answers
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import ClockReading, Refusal, State, WorkerFacts
@@ -144,6 +145,7 @@ def snapshot(
     now: datetime = NOW,
     stops: LeaseStops = NO_STOPS,
     led_since: datetime | None = None,
+    answers: Mapping[str, Answers] | None = None,
     **settings: Any,
 ) -> WorkloadSnapshot:
     """All that is known; every worker has taken such a Job before unless `accepted` is off.
@@ -179,6 +181,7 @@ def snapshot(
         led_since=led_since,
         keys=KEYS,
         lookalikes=lookalikes or {},
+        answers=answers or {},
     )
 
 

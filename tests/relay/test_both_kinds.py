@@ -16,7 +16,15 @@ from types import ModuleType
 FAKE_TIME = "time is the test's own, and a real cluster's is not"
 RESTARTED = "its clusters are stopped and started again; tests/real/test_outages.py does that to real ones"
 TWO_FLEETS = "it needs two management clusters at the same time, and there is one real one"
+SCRIPTED = "a test writes the statuses of its kinds; tests/adopters runs real controllers of them"
+RIGHTS = "the relay of the real fleet may not look for what Jobs name; in tests/operate/test_copying.py it may"
+COUNTED = "it counts requests to definitions of our own; real clusters have none of them"
 EMBEDDED_ONLY = {
+    "kinds.test_unused": COUNTED,
+    "test_declared_kinds": SCRIPTED,
+    "test_dependencies": RIGHTS,
+    "test_dependencies_copied": RIGHTS,
+    "test_dependencies_custom": RIGHTS,
     "test_isolation": TWO_FLEETS,
     "workers.test_bounds": FAKE_TIME,
     "workers.test_conditions": FAKE_TIME,
@@ -28,6 +36,7 @@ EMBEDDED_ONLY = {
     "workers.test_proving": FAKE_TIME,
     "workers.test_registry": FAKE_TIME,
     "workers.test_roles": FAKE_TIME,
+    "workers.test_served_kinds": FAKE_TIME,
     "workers.test_under_faults": FAKE_TIME,
 }
 LEAST = {

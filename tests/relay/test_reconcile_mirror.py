@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
+
+from jobrelay.kube import Object
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, MirrorDecision, UpdateMirror, reconcile_mirror
+from jobrelay.workloads import JobAdapter
 from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_UID
 from tests.relay.snapshots import complete, job, mirror, refusal, running, snapshot, worker
 
@@ -102,6 +107,27 @@ def test_a_finished_mirror_is_kept_for_its_logs_and_then_removed() -> None:
     original = job(cluster="a", status=complete(100))
     assert on("a", original, [A], {"a": mirror(status=complete(100))}) == MirrorDecision(requeue_after=500)
     assert isinstance(on("a", original, [A], {"a": mirror(status=complete(601))}).action, DeleteMirror)
+
+
+def test_a_finished_mirror_is_removed_only_in_the_version_whose_status_was_returned() -> None:
+    act = on("a", job(cluster="a", status=complete(601)), [A], {"a": mirror(status=complete(601))}).action
+    assert isinstance(act, DeleteMirror)
+    assert act.exact
+
+
+class GoesOn(JobAdapter):
+    """Jobs whose mirrors always have something new to say."""
+
+    def merged_status(self, original: Object, mirror: Object) -> dict[str, Any] | None:
+        return {"more": 1}
+
+
+@pytest.mark.parametrize(("ended", "removed"), [(601, False), (659, False), (660, True)])
+def test_a_finished_mirror_stays_for_a_minute_while_its_last_status_is_not_returned(ended: int, removed: bool) -> None:
+    known = snapshot(job(cluster="a", status=complete(ended)), [A], {"a": mirror(status=complete(ended))})
+    found = reconcile_mirror(msgspec.structs.replace(known, adapter=GoesOn()), "a", "train")
+    assert isinstance(found.action, DeleteMirror) is removed
+    assert (found.requeue_after is None) is removed
 
 
 def test_a_mirror_that_runs_on_after_its_original_ended_is_removed() -> None:

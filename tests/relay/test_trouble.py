@@ -238,7 +238,7 @@ async def test_a_finished_job_costs_at_most_five_writes_or_seven_if_it_is_fenced
     fencing: bool, most: int, fleet: MakeFleet
 ) -> None:
     async with fleet(keep_finished=0.5, fencing=fencing) as it:
-        for number in range(8):  # so that both workers have taken one of that shape
+        for number in range(8):  # so that a worker has most likely accepted that shape
             await it.submit(f"job-{number}", seconds=0.5)
         for number in range(8):
             await it.finished(f"job-{number}")
@@ -255,7 +255,8 @@ async def test_a_finished_job_costs_at_most_five_writes_or_seven_if_it_is_fenced
         writes = [
             each
             for each in seen
-            if (not each.startswith("GET") and "train" in each) or ("POST" in each and "/jobs" in each)
+            if ((not each.startswith("GET") and "train" in each) or ("POST" in each and "/jobs" in each))
+            and "dryRun" not in each  # once for each shape and worker, and nothing is written
         ]
         assert len([each for each in writes if "/events" not in each]) <= most, writes
 

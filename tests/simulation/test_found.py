@@ -7,6 +7,19 @@ import pytest
 from jobrelay.simulation import ApiServerKind, Incident, JobPlan, Schedule, play
 
 FOUND = {
+    "a run that another leader may have started is on a cluster that was installed anew": Schedule(
+        27,
+        2,
+        (
+            JobPlan("job-2", 14.834498589026918, 0.5, fenced=True, stop=5.0),
+            JobPlan("job-3", 42.862767121629226, 90, fenced=True, stop=5.0),
+        ),
+        (
+            Incident(28.012540801154994, "stale-retry", "worker-2", 102.26505932286449),
+            Incident(54.10088681944882, "wipe", "worker-2"),
+        ),
+        ApiServerKind.MODEL,
+    ),
     "the versions of a restored worker have got further than what was seen": Schedule(
         2943,
         2,

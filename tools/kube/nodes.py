@@ -14,8 +14,8 @@ import pathlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node import NodeSettings, set_up
+from jobrelay.control import ControllerContext
 from jobrelay.kube import Connection, find_connection
 from jobrelay.kube.network import NetworkTransport
 

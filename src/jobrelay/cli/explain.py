@@ -1,4 +1,4 @@
-"""`jobrelay explain`: explains why a delegated Job is where it is."""
+"""`jobrelay explain`: explains why a delegated workload is where it is."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrelay.cli.arguments import JOB, get_job
+from jobrelay.cli.arguments import WORKLOAD, WorkloadName
+from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.output import output_option
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client, Object
+    from jobrelay.workloads import Adapter
 
 
-@click.command(short_help="Explain why a delegated Job is where it is.")
-@JOB
+@click.command(short_help="Explain why a delegated workload is where it is.")
+@WORKLOAD
 @NAMESPACE
 @output_option("text", "json", "yaml")
+@kind_options
 @management_options
-def explain(name: str, namespace: str | None, output: str, management: Management) -> None:
-    """Explain why a delegated Job is where it is: a sentence, its stage, and whether each worker could run it.
+def explain(workload: WorkloadName, namespace: str | None, output: str, kinds: Kinds, management: Management) -> None:
+    """Explain why a delegated workload is where it is: a sentence, its stage, and whether each worker could run it.
 
     The explanation comes from the relay, so it shows what the relay's decisions are based on. If the relay cannot be
     reached, a note says so, and what the management cluster knows is shown instead.
@@ -28,43 +31,51 @@ def explain(name: str, namespace: str | None, output: str, management: Managemen
     \b
     jobrelay explain job/train
     jobrelay explain job/train -n research -o json
+    jobrelay explain jobset/train
+    jobrelay explain pipelinerun/build
     """
     from jobrelay.cli.explanation import print_explanation
 
-    print_explanation(run(_explain(name, namespace, management)), output)
+    print_explanation(run(_explain(workload, namespace, kinds, management)), output)
 
 
-async def _explain(name: str, namespace: str | None, management: Management) -> dict[str, Any]:
+async def _explain(
+    workload: WorkloadName, namespace: str | None, kinds: Kinds, management: Management
+) -> dict[str, Any]:
     from jobrelay.cli.relay_api import try_query_relay
+    from jobrelay.cli.workloads import find_adapter, get_workload
 
     async with management.connect() as client:
-        where = management.namespace(namespace)
-        job = await get_job(client, name, where)
-        reply = await try_query_relay(client, management, f"/explain/{where}/job/{name}")
+        name, where = workload.name, management.namespace(namespace)
+        adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
+        obj = await get_workload(client, adapter, name, where)
+        reply = await try_query_relay(client, management, f"/explain/{where}/{adapter.resource}/{name}")
         if reply.value is not None:
             found: dict[str, Any] = reply.value
             return found
-        return await _without_relay(client, job, reply.problem or "the relay has not seen this Job yet")
+        unseen = f"the relay has not seen this {adapter.resource.kind} yet"
+        return await _without_relay(client, adapter, obj, reply.problem or unseen)
 
 
-async def _without_relay(client: Client, job: Object, problem: str) -> dict[str, Any]:
+async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem: str) -> dict[str, Any]:
     """An explanation from the objects on the management cluster alone."""
-    from jobrelay.cli.job_rows import is_delegated, job_status
+    from jobrelay.cli.workloads import is_delegated, workload_status
     from jobrelay.kube.resource import EVENTS_CORE
     from jobrelay.operate.registry import list_workers, registered_view
     from jobrelay.relay.assignment import assignment_of
+    from jobrelay.relay.takeover import not_delegated
 
-    to, body = assignment_of(job), job.decode()
-    status = job_status(body)
-    selector = f"involvedObject.uid={job.uid}"
-    events = [each.decode() for each in (await client.list(EVENTS_CORE, job.namespace, field_selector=selector)).items]
+    to, facts = assignment_of(obj), adapter.read(obj)
+    status = workload_status(facts)
+    selector = f"involvedObject.uid={obj.uid}"
+    events = [each.decode() for each in (await client.list(EVENTS_CORE, obj.namespace, field_selector=selector)).items]
     sentence = f"It is {status.lower()}, and {f'assigned to {to.cluster}' if to else 'no worker has been chosen yet'}."
-    if not is_delegated(body):
-        sentence = f"It is not delegated to the relay: spec.managedBy is {body['spec'].get('managedBy', 'not set')}."
+    if not is_delegated(adapter, facts):
+        sentence = not_delegated(adapter, facts)
     return {
-        "kind": "Job",
-        "namespace": job.namespace,
-        "name": job.name,
+        "kind": adapter.resource.kind,
+        "namespace": obj.namespace,
+        "name": obj.name,
         "stage": status,
         "sentence": sentence,
         "cluster": to.cluster if to is not None else "",

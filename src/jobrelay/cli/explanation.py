@@ -30,7 +30,7 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """The text: the sentence, the facts, the verdict on each worker with what would change it, and events."""
     yield from textwrap.wrap(found["sentence"], _WIDTH)
     yield ""
-    yield f"  job       {found['namespace']}/{found['name']}"
+    yield f"  {found['kind'].lower():<9} {found['namespace']}/{found['name']}"
     yield f"  stage     {found['stage']}"
     if found.get("cluster"):
         yield f"  cluster   {found['cluster']} (run {found.get('epoch', 0)})"
@@ -38,10 +38,25 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  mirror    {found['mirror']}"
     if found.get("fenced"):
         yield "  fenced    yes: it never runs on two workers at the same time"
+    if found.get("unfenced"):
+        yield from textwrap.wrap(f"  fenced    no: {found['unfenced']}", _WIDTH, subsequent_indent=" " * 12)
     for problem in found.get("problems", ()):
         yield f"  problem   {problem}"
+    for each in found.get("dependencies", ()):
+        yield from textwrap.wrap(f"  needs     {_needed(each)}", _WIDTH, subsequent_indent=" " * 12)
     yield from _workers(found)
     yield from _events(found)
+
+
+def _needed(dependency: Mapping[str, Any]) -> str:
+    """`ConfigMap a/settings: on x; missing on y; copied to z as settings-0a1b2c3d4e`."""
+    lists = (("present", "on"), ("missing", "missing on"), ("copyable", "to be copied to"))
+    parts = [f"{text} {', '.join(dependency[key])}" for key, text in lists if dependency.get(key)]
+    parts += [f"copied to {worker} as {name}" for worker, name in dependency.get("copies", {}).items()]
+    unchecked = dependency.get("unchecked", {})
+    parts += [f"cannot be checked on {worker} ({why}), taken to be there" for worker, why in unchecked.items()]
+    optional = " (optional)" if dependency.get("optional") else ""
+    return f"{dependency['object']}{optional}{': ' if parts else ''}{'; '.join(parts)}"
 
 
 def _workers(found: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`jobrelay get`: lists delegated Jobs and workers."""
+"""`jobrelay get`: lists delegated workloads and workers."""
 
 from __future__ import annotations
 
@@ -8,77 +8,99 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.output import output_option, print_data, print_table
 
 if TYPE_CHECKING:
+    from jobrelay.cli.listing import Listing
     from jobrelay.kube import Client
 
 _JOBS = ("name", "cluster", "run", "status", "completions", "age", "why")
 _JOBS_WIDE = ("name", "cluster", "run", "status", "completions", "active", "failed", "age", "sentence")
+_WORKLOADS = ("kind", "name", "cluster", "run", "status", "age", "why")
+_WORKLOADS_WIDE = (*_WORKLOADS[:-1], "sentence")
 _WORKERS = ("name", "state", "jobs", "nodes", "cpu", "memory", "reason")
 _WIDEST = 90
 _WORKERS_WIDE = (*_WORKERS[:-1], "version", "pending", "lost", "room", "reason")
 
 
-@click.command(short_help="List delegated Jobs and workers.")
-@click.argument("what", type=click.Choice(["jobs", "workers", "all"]), default="all")
+@click.command(short_help="List delegated workloads and workers.")
+@click.argument("what", metavar="[WHAT]", default="all")
 @NAMESPACE
-@click.option("-A", "--all-namespaces", is_flag=True, help="List Jobs of all namespaces.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="List workloads of all namespaces.")
 @output_option("table", "wide", "json", "yaml", "name")
-@click.option("-w", "--watch", is_flag=True, help="Keep printing Jobs as they change, until Ctrl-C.")
+@click.option("-w", "--watch", is_flag=True, help="Keep printing workloads as they change, until Ctrl-C.")
+@kind_options
 @management_options
 def get(
-    what: str, namespace: str | None, all_namespaces: bool, output: str, watch: bool, management: Management
+    what: str,
+    namespace: str | None,
+    all_namespaces: bool,
+    output: str,
+    watch: bool,
+    kinds: Kinds,
+    management: Management,
 ) -> None:
-    """List delegated Jobs with the worker that runs each, and workers with their state and capacity.
+    """List delegated workloads with the worker that runs each, and workers with their state and capacity.
 
-    WHY is the relay's reason why a Job waits; -o wide shows a full sentence for each Job. CPU and MEMORY show what pods
+    WHAT is jobs, workloads (of all other kinds that the management cluster serves), workers, all, a kind or KIND/NAME.
+    WHY is the relay's reason why one waits; -o wide shows a full sentence for each. CPU and MEMORY show what pods
     request and what is allocatable.
 
     \b
     jobrelay get
     jobrelay get jobs -A -o wide
+    jobrelay get jobsets
+    jobrelay get rayjob/train -w
     jobrelay get workers -o json
-    jobrelay get jobs -w
     """
-    if watch and what != "jobs":
-        raise Failure(f"--watch works for Jobs only, not for {what}", "use `jobrelay get jobs -w`")
-    run(_get(what, namespace, all_namespaces, output, watch, management))
+    if watch and what == "workers":
+        raise Failure("--watch works for workloads, not for workers", "use `jobrelay get -w`")
+    if all_namespaces and "/" in what:
+        raise Failure(f"{what} is in one namespace, so -A means nothing", "choose the namespace with -n")
+    run(_get(what, namespace, all_namespaces, output, watch, kinds, management))
 
 
 async def _get(
-    what: str, namespace: str | None, everywhere: bool, output: str, watch: bool, management: Management
+    what: str,
+    namespace: str | None,
+    everywhere: bool,
+    output: str,
+    watch: bool,
+    kinds: Kinds,
+    management: Management,
 ) -> None:
-    from jobrelay.cli.watch import watch_jobs
+    from jobrelay.cli.listing import choose, rows_of
 
     async with management.connect() as client:
         where = None if everywhere else management.namespace(namespace)
+        jobs, others = await choose(client, management, kinds, what, where)
         if watch:
-            await watch_jobs(client, management, where, output, _columns(everywhere, output, _JOBS, _JOBS_WIDE))
+            await _watch(client, management, jobs, others, output)
             return
         found: dict[str, list[dict[str, Any]]] = {}
         problem = ""
-        if what != "jobs":
+        if what in ("workers", "all"):
             found["workers"], problem = await _workers(client, management, rows=output in ("table", "wide", "name"))
-        if what != "workers":
-            found["jobs"], problem = await _jobs(client, management, where)
+        if jobs.adapters:
+            found["jobs"], problem = await rows_of(client, management, jobs)
+        if others.adapters or what == "workloads":
+            found["workloads"], problem = await rows_of(client, management, others)
         if problem:
             click.echo(f"note: {problem}; showing what the management cluster knows", err=True)
-    _print(found, output, everywhere)
+    _print(found, output, everywhere, single="/" in what)
 
 
-async def _jobs(client: Client, management: Management, namespace: str | None) -> tuple[list[dict[str, Any]], str]:
-    from jobrelay.cli.job_rows import is_delegated, job_row
-    from jobrelay.cli.relay_api import try_query_relay
-    from jobrelay.kube import SystemClock
-    from jobrelay.kube.resource import JOBS
+async def _watch(client: Client, management: Management, jobs: Listing, others: Listing, output: str) -> None:
+    """Watch Jobs in their own table, if there is nothing else to watch."""
+    from jobrelay.cli.listing import Listing
+    from jobrelay.cli.watch import WorkloadWatch
 
-    reply = await try_query_relay(client, management, "/workloads", {"namespace": namespace} if namespace else None)
-    sentences = {(each["namespace"], each["name"]): each["sentence"] for each in reply.value or ()}
-    jobs = [job for job in (await client.list(JOBS, namespace)).items if is_delegated(job.decode())]
-    now = SystemClock().now()
-    return [job_row(job, now, sentences.get((job.namespace, job.name), "")) for job in jobs], reply.problem
+    chosen = Listing((*jobs.adapters, *others.adapters), jobs.namespace, jobs.name)
+    tables = (_JOBS, _JOBS_WIDE) if chosen.jobs_only else (_WORKLOADS, _WORKLOADS_WIDE)
+    columns = _columns(chosen.namespace is None, output, *tables)
+    await WorkloadWatch(client, management, chosen, output, columns).run()
 
 
 async def _workers(client: Client, management: Management, *, rows: bool) -> tuple[list[dict[str, Any]], str]:
@@ -114,23 +136,26 @@ def _columns(everywhere: bool, output: str, plain: Sequence[str], wide: Sequence
     return [*(["namespace"] if everywhere else []), *(wide if output == "wide" else plain)]
 
 
-def _print(found: Mapping[str, list[dict[str, Any]]], output: str, everywhere: bool) -> None:
+def _print(found: Mapping[str, list[dict[str, Any]]], output: str, everywhere: bool, *, single: bool) -> None:
     if output in ("json", "yaml"):
-        print_data(found if len(found) > 1 else next(iter(found.values())), output)
+        first = next(iter(found.values()), [])
+        print_data(found if len(found) > 1 else first[0] if single else first, output)
         return
     if output == "name":
         for kind, rows in found.items():
             for row in rows:
-                click.echo(f"{kind.removesuffix('s')}/{row['name']}")
+                click.echo(f"{row.get('kind', kind.removesuffix('s')).lower()}/{row['name']}")
         return
     tables = {
         "workers": _columns(False, output, _WORKERS, _WORKERS_WIDE),
         "jobs": _columns(everywhere, output, _JOBS, _JOBS_WIDE),
+        "workloads": _columns(everywhere, output, _WORKLOADS, _WORKLOADS_WIDE),
     }
     shown = False
     for kind, rows in found.items():
         if not rows:
-            click.echo(f"no {'delegated jobs' if kind == 'jobs' else kind} found", err=True)
+            if kind != "workloads" or len(found) == 1:
+                click.echo(f"no {kind if kind == 'workers' else f'delegated {kind}'} found", err=True)
             continue
         if shown:
             click.echo()

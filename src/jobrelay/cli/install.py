@@ -8,8 +8,10 @@ import pathlib
 import click
 
 from jobrelay.cli.join import Progress
+from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Management, run
 from jobrelay.cli.output import output_option
+from jobrelay.cli.relay.tuning import Tuning
 
 
 @click.command(short_help="Print or apply the manifests that the relay needs.")
@@ -24,6 +26,11 @@ from jobrelay.cli.output import output_option
     "--relay-option", "options", metavar="OPTION", multiple=True,
     help="An option of `jobrelay relay run`, as in --relay-option=--fencing; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--copy", "copies", metavar="KIND[:NAMESPACE,...]", multiple=True,
+    help="As of `jobrelay relay run`, with the permission to read these objects; may be repeated.",
+)  # fmt: skip
+@kind_options
 @output_option("yaml", "json")
 def install(
     kubeconfig: pathlib.Path | None,
@@ -34,12 +41,15 @@ def install(
     image: str | None,
     replicas: int,
     options: tuple[str, ...],
+    copies: tuple[str, ...],
+    kinds: Kinds,
     output: str,
 ) -> None:
     """Print the manifests that the relay needs on the management cluster, or apply them.
 
     They are the CRDs of workers, a namespace, a service account with minimal permissions, a Deployment of the relay, a
     PodDisruptionBudget and a Service for metrics. CRDs that the cluster already has, such as Kueue's, are not changed.
+    With --kind-file there is a ConfigMap with the descriptions, where the relay reads them, and a role for their kinds.
 
     \b
     jobrelay install --image registry.example/jobrelay:1 | kubectl apply --server-side -f -
@@ -49,7 +59,8 @@ def install(
     from jobrelay.operate.management import IMAGE, Installation, management_manifests
     from jobrelay.operate.manifests import as_yaml
 
-    made = management_manifests(Installation(namespace, image or IMAGE, replicas, options))
+    rules = Tuning(copy=copies).copies
+    made = management_manifests(Installation(namespace, image or IMAGE, replicas, options, rules, kinds.texts()))
     if not applied:
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         click.echo(json.dumps(listed, indent=2) if output == "json" else as_yaml(made), nl=output == "json")

@@ -9,14 +9,8 @@ from typing import Any
 from jobrelay.kinds.tables.ages import since
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of
-from jobrelay.workloads.names import MULTIKUEUE, RELAY
 
-__all__ = ["finished", "is_delegated", "job_row", "job_status"]
-
-
-def is_delegated(job: Mapping[str, Any]) -> bool:
-    """Whether a Job is delegated to a relay."""
-    return job.get("spec", {}).get("managedBy") in (RELAY, MULTIKUEUE)
+__all__ = ["finished", "job_row", "job_status"]
 
 
 def job_status(job: Mapping[str, Any]) -> str:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import Management, failures, run
 from jobrelay.cli.options import duration_seconds
 from jobrelay.cli.output import output_option
+from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.cli.worker_options import (
     COST,
     LABELS,
@@ -94,6 +96,11 @@ def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
     help="Let the relay read all nodes, pods and namespaces, so that it knows the free capacity.",
 )  # fmt: skip
 @click.option(
+    "--copy", "copies", metavar="KIND[:NAMESPACE,...]", multiple=True,
+    help="Let the relay make copies here, as of `jobrelay relay run --copy`, and look for what Jobs name; may be "
+    "repeated.",
+)  # fmt: skip
+@click.option(
     "--ttl", metavar="DURATION", default="24h", show_default=True, callback=_ttl, help="The lifetime of tokens."
 )
 @click.option(
@@ -102,6 +109,7 @@ def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.option(
     "--server", metavar="URL", default="", help="The worker's address for the relay.  [default: that in the kubeconfig]"
 )
+@kind_options
 @LABELS
 @COST
 @WEIGHT
@@ -116,9 +124,11 @@ def join(
     management: Management,
     create_namespaces: bool,
     cluster_wide: bool,
+    copies: tuple[str, ...],
     ttl: float,
     without_policy: bool,
     server: str,
+    kinds: Kinds,
     labels: tuple[str, ...],
     cost: str | None,
     weight: str | None,
@@ -129,8 +139,9 @@ def join(
     """Make a cluster a worker, or change which namespaces it serves.
 
     This creates a service account on the worker with permissions in the given namespaces, and an admission policy
-    that lets it create only mirrors. The management cluster gets a kubeconfig with a token of that account, which the
-    relay renews. The command can be repeated.
+    that lets it create only mirrors, of the kinds that the relay knows: built in, in its ConfigMaps, or in files that
+    it was given and that have to be given here too. The management cluster gets a kubeconfig with a token of that
+    account, which the relay renews. The command can be repeated.
 
     \b
     jobrelay worker join west --kubeconfig west-admin.kubeconfig --namespaces team-a,team-b
@@ -146,11 +157,13 @@ def join(
             "no worker cluster was given", "add --kubeconfig FILE or --context NAME of the cluster that joins"
         )
     check_name(name)
+    rules = Tuning(copy=copies).copies
     progress = Progress(output)
 
     async def work() -> None:
         connection = find_connection(worker_kubeconfig, worker_context)
         async with management.connect() as home, connect(connection) as worker:
+            adapters = await kinds.adapters(home, management)
             request = JoinRequest(
                 name=name,
                 namespaces=namespaces,
@@ -160,6 +173,8 @@ def join(
                 policy=not without_policy,
                 ttl=ttl,
                 create_namespaces=create_namespaces,
+                copies=rules,
+                kinds=tuple(adapter.resource for adapter in adapters),
                 server=server,
                 dry_run=dry_run,
                 **worker_metadata(labels, cost, weight),

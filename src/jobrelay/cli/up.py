@@ -9,15 +9,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobrelay.cli.cluster.common import check_runtime, check_sizes, folder_option, print_runtime_note
+from jobrelay.cli.cluster.common import (
+    check_controllers,
+    check_runtime,
+    check_sizes,
+    folder_option,
+    print_runtime_note,
+)
+from jobrelay.cli.cluster.definitions import complete_definitions, load_definitions
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.management import failures
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
 
 if TYPE_CHECKING:
     from jobrelay.fleet.fleet import ClusterPlan, Fleet
+    from jobrelay.operate.crds import Definition
 
 FLEET_DIR = folder_option("fleet's", "fleet")
+
+
+def _sources(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Sources of definitions, with absolute paths, since a fleet in the background may run in another folder."""
+    from jobrelay.operate.crds import KNOWN
+
+    found = [source for text in value for source in map(str.strip, text.split(",")) if source]
+    return tuple(source if source in KNOWN else str(pathlib.Path(source).absolute()) for source in found)
 
 
 @click.command(short_help="Run a local fleet: a management cluster, workers and the relay.")
@@ -43,6 +59,15 @@ FLEET_DIR = folder_option("fleet's", "fleet")
     "--memory-size", metavar="Q[,Q...]", default="",
     help="Memory of each node, or one per worker.  [default: the machine's]",
 )  # fmt: skip
+@click.option(
+    "--crds", "sources", metavar="NAME|FILE|DIR[,...]", multiple=True, callback=_sources,
+    shell_complete=complete_definitions,
+    help="Custom kinds to define on all clusters, as in `jobrelay cluster crds add`; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--controllers", metavar="all|none|NAME,...", default="all", show_default=True,
+    help="The controllers of each cluster; all,jobset runs JobSets too.",
+)  # fmt: skip
 @tuning_options
 @click.option("-d", "--detach", is_flag=True, help="Run in the background; return when everything is ready.")
 def up(
@@ -54,6 +79,8 @@ def up(
     nodes: str,
     cpu: str,
     memory_size: str,
+    sources: tuple[str, ...],
+    controllers: str,
     tuning: Tuning,
     detach: bool,
 ) -> None:
@@ -66,21 +93,25 @@ def up(
     jobrelay up --workers 3
     jobrelay up --workers 3 --cpu 8,4,2 --worker-lost-timeout 10s
     jobrelay up --runtime scripted --memory -d
+    jobrelay up --crds jobset --controllers all,jobset
     """
     tuning.check()
     check_runtime(runtime)
+    check_controllers(controllers)
     if base is not None and base + workers > 65535:
         raise Failure(f"--port {base} leaves no room for {workers + 1} ports up to 65535", "choose a smaller --port")
     sizes = {"--nodes": nodes, "--cpu": cpu, "--memory-size": memory_size}
-    common = ["--runtime", runtime, *(["--memory"] if memory else [])]
+    common = ["--runtime", runtime, "--controllers", controllers, *(["--memory"] if memory else [])]
     clusters = _clusters(workers, base, common, sizes)
+    definitions = load_definitions(sources)
     if detach:
         given = [f"{option}={text}" for option, text in sizes.items() if text]
+        given += [f"--crds={source}" for source in sources]
         ports = [f"--port={base}"] if base is not None else []
         _detach(folder, [f"--workers={workers}", *common, *ports, *given, *tuning.arguments()])
         print_runtime_note(runtime)
     else:
-        _serve(folder, clusters, tuning, runtime)
+        _serve(folder, clusters, definitions, tuning, runtime)
 
 
 def _clusters(workers: int, base: int | None, common: list[str], sizes: dict[str, str]) -> list[ClusterPlan]:
@@ -106,14 +137,23 @@ def _nth(option: str, text: str, index: int) -> str:
     return value
 
 
-def _serve(folder: pathlib.Path, clusters: list[ClusterPlan], tuning: Tuning, runtime: str) -> None:
+def _serve(
+    folder: pathlib.Path,
+    clusters: list[ClusterPlan],
+    definitions: tuple[Definition, ...],
+    tuning: Tuning,
+    runtime: str,
+) -> None:
     from jobrelay.cli.logging_setup import configure_logging
     from jobrelay.cli.loop import run_until_stopped
     from jobrelay.fleet.fleet import Fleet, FleetPlan
 
     configure_logging("warning", "text")
     command = (sys.executable, "-P", "-m", "jobrelay.cli.child")
-    plan = FleetPlan(folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), notify=_note)
+    plan = FleetPlan(
+        folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), definitions=definitions,
+        notify=_note,
+    )  # fmt: skip
     with failures():
         run_until_stopped(_run(Fleet(plan), runtime))
 

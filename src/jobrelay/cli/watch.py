@@ -1,68 +1,82 @@
-"""`jobrelay get jobs -w`: prints a line for each delegated Job, and another whenever its row changes."""
+"""`jobrelay get -w`: prints a line for each delegated workload, and another whenever its row changes."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from jobrelay.cli.job_rows import is_delegated, job_row
+from jobrelay.cli.listing import Listing
 from jobrelay.cli.management import Management
 from jobrelay.cli.relay_api import try_query_relay
-from jobrelay.kube import Client, Expired, Object, SystemClock
-from jobrelay.kube.resource import JOBS
+from jobrelay.cli.workloads import is_delegated
+from jobrelay.kube import Client, Expired, KubeError, Object
 from jobrelay.kube.watch import EventType
+from jobrelay.workloads import Adapter
 
-__all__ = ["watch_jobs"]
+__all__ = ["WorkloadWatch"]
 
-_WIDTHS = {"namespace": 14, "name": 24, "cluster": 14, "run": 3, "status": 11, "completions": 11, "age": 6}
+_WIDTHS = {
+    "namespace": 14, "kind": 12, "name": 24, "cluster": 14, "run": 3, "status": 11, "completions": 11, "age": 6,
+}  # fmt: skip
 
 
-async def watch_jobs(
-    client: Client, management: Management, namespace: str | None, output: str, columns: Sequence[str]
-) -> None:
-    """Prints until cancelled."""
-    if output in ("table", "wide"):
-        click.echo(_line({column: column.upper() for column in columns}, columns))
-    shown: dict[tuple[str, str], dict[str, Any]] = {}
-    version = ""
-    while True:
+class WorkloadWatch:
+    """Prints the rows of a listing as they change."""
+
+    def __init__(
+        self, client: Client, management: Management, listing: Listing, output: str, columns: Sequence[str]
+    ) -> None:
+        self._client, self._management, self._listing = client, management, listing
+        self._output, self._columns = output, columns
+        self._shown: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+    async def run(self) -> None:
+        """Print until cancelled; raises KubeError."""
+        if self._output in ("table", "wide"):
+            click.echo(self._line({column: column.upper() for column in self._columns}))
         try:
-            async with client.watch(JOBS, namespace, resource_version=version) as events:
-                async for event in events:
-                    version = event.object.resource_version or version
-                    if event.type not in (EventType.BOOKMARK, EventType.DELETED):
-                        await _show(client, management, event.object, shown, output, columns)
-        except Expired:
-            version = ""
+            async with asyncio.TaskGroup() as tasks:
+                for adapter in self._listing.adapters:
+                    tasks.create_task(self._watch(adapter))
+        except* KubeError as errors:
+            raise errors.exceptions[0] from None
 
+    async def _watch(self, adapter: Adapter) -> None:
+        resource, namespace, name = adapter.resource, self._listing.namespace, self._listing.name
+        selector, version = f"metadata.name={name}" if name else "", ""
+        while True:
+            watch = self._client.watch(resource, namespace, resource_version=version, field_selector=selector)
+            try:
+                async with watch as events:
+                    async for event in events:
+                        version = event.object.resource_version or version
+                        if event.type not in (EventType.BOOKMARK, EventType.DELETED):
+                            await self._show(adapter, event.object)
+            except Expired:
+                version = ""
 
-async def _show(
-    client: Client,
-    management: Management,
-    obj: Object,
-    shown: dict[tuple[str, str], dict[str, Any]],
-    output: str,
-    columns: Sequence[str],
-) -> None:
-    if not is_delegated(obj.decode()):
-        return
-    reply = await try_query_relay(client, management, f"/explain/{obj.namespace}/job/{obj.name}")
-    row = job_row(obj, SystemClock().now(), (reply.value or {}).get("sentence", ""))
-    key, seen = (obj.namespace, obj.name), {name: value for name, value in row.items() if name != "age"}
-    if shown.get(key) == seen:
-        return
-    shown[key] = seen
-    if output == "name":
-        click.echo(f"job/{obj.name}")
-    elif output in ("table", "wide"):
-        click.echo(_line(row, columns))
-    else:
-        click.echo(json.dumps(row))
+    async def _show(self, adapter: Adapter, obj: Object) -> None:
+        if not is_delegated(adapter, adapter.read(obj)):
+            return
+        path = f"/explain/{obj.namespace}/{adapter.resource}/{obj.name}"
+        reply = await try_query_relay(self._client, self._management, path)
+        row = self._listing.row(adapter, obj, (reply.value or {}).get("sentence", ""))
+        key = (str(adapter.resource), obj.namespace, obj.name)
+        seen = {name: value for name, value in row.items() if name != "age"}
+        if self._shown.get(key) == seen:
+            return
+        self._shown[key] = seen
+        if self._output == "name":
+            click.echo(f"{adapter.resource.kind.lower()}/{obj.name}")
+        elif self._output in ("table", "wide"):
+            click.echo(self._line(row))
+        else:
+            click.echo(json.dumps(row))
 
-
-def _line(row: dict[str, Any], columns: Sequence[str]) -> str:
-    cells = ["-" if row[column] is None else str(row[column]) for column in columns]
-    return "   ".join(cell.ljust(_WIDTHS.get(column, 8)) for cell, column in zip(cells, columns, strict=True)).rstrip()
+    def _line(self, row: dict[str, Any]) -> str:
+        cells = {column: "-" if row[column] is None else str(row[column]) for column in self._columns}
+        return "   ".join(cell.ljust(_WIDTHS.get(column, 8)) for column, cell in cells.items()).rstrip()

@@ -35,6 +35,8 @@ def _state(view: WorkerView) -> str:
 
 def _reason(view: WorkerView) -> str:
     parts = [view.reason if not view.connected else "", *view.remarks]
+    if view.connected:
+        parts += (f"gets no {kind.partition('.')[0]}: {why}" for kind, why in view.unfit.items())
     if view.stale_mirrors:
         parts.append(f"{view.stale_mirrors} stale mirrors to stop first")
     return "; ".join(part for part in parts if part)

@@ -54,9 +54,9 @@ class Cluster:
 
     `folder` None keeps everything in a temporary folder that is removed at the end; `memory` stores no objects on disk.
     `port` None means the port of the last start, or any free one. `controllers` is `all`, `none` or a list of names as
-    in kube-controller-manager. `nodes` describes the nodes; without it pods stay pending. `clock` is the cluster's
-    time: with a `FakeClock` hours pass in moments. `serving` are certificates and users of others to serve by. Raises
-    ClusterError when it cannot start.
+    in kube-controller-manager; `all,jobset` also runs JobSets, once their definition is there. `nodes` describes the
+    nodes; without it pods stay pending. `clock` is the cluster's time: with a `FakeClock` hours pass in moments.
+    `serving` are certificates and users of others to serve by. Raises ClusterError when it cannot start.
     """
 
     def __init__(

@@ -7,10 +7,16 @@ from contextlib import suppress
 
 from jobrelay.cluster import node
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.controllers.catalog import API_CONTROLLERS, NAMESPACE, STORE_CONTROLLERS, StoreController
-from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.cluster.controllers.catalog import (
+    API_CONTROLLERS,
+    CUSTOM_CONTROLLERS,
+    NAMESPACE,
+    STORE_CONTROLLERS,
+    StoreController,
+)
 from jobrelay.cluster.controllers.namespaces import NamespaceController
 from jobrelay.cluster.node import NodeSettings
+from jobrelay.control import ControllerContext
 from jobrelay.kube.clock import Clock
 from jobrelay.kube.transport import Transport
 from jobrelay.logs import get_logger
@@ -26,7 +32,7 @@ class ControlPlane:
 
     def __init__(self, transport: Transport, names: frozenset[str], settings: NodeSettings, clock: Clock) -> None:
         context = ControllerContext(transport, clock=clock, timeout=None)
-        for name, set_up in API_CONTROLLERS.items():
+        for name, set_up in (API_CONTROLLERS | CUSTOM_CONTROLLERS).items():
             if name in names:
                 set_up(context)
         self.nodes = node.set_up(context, settings)

@@ -1,8 +1,8 @@
 """A fleet on one machine: a management cluster, workers and the relay, each in its own process.
 
-The clusters start at the same time. Then the workers are registered on the management cluster as MultiKueueClusters
-with Secrets, as real workers are, and the relay is started. The fleet keeps running when a worker dies, and stops
-when the management cluster does.
+The clusters start at the same time. Then custom kinds are defined on all of them, the workers are registered on the
+management cluster as MultiKueueClusters with Secrets, as real workers are, and the relay is started. The fleet keeps
+running when a worker dies, and stops when the management cluster does.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.folder import FleetFolder
 from jobrelay.fleet.process import FleetProcess
 from jobrelay.kube import connect
+from jobrelay.operate.crds import Definition, install_definitions
 from jobrelay.operate.registry import register_worker
 
 __all__ = ["MANAGEMENT", "RELAY", "ClusterPlan", "Fleet", "FleetPlan"]
@@ -37,7 +38,10 @@ class ClusterPlan:
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """What a fleet consists of. Each process is started by `command`; `notify` gets messages for the user."""
+    """What a fleet consists of. Each process is started by `command`; `notify` gets messages for the user.
+
+    `definitions` are installed on all clusters before the relay starts.
+    """
 
     folder: Path
     command: tuple[str, ...]
@@ -45,6 +49,7 @@ class FleetPlan:
     workers: tuple[ClusterPlan, ...]
     relay: tuple[str, ...] = ()
     namespace: str = "jobrelay-system"
+    definitions: tuple[Definition, ...] = ()
     notify: Callable[[str], None] = field(default=print)
 
 
@@ -77,11 +82,18 @@ class Fleet:
         except (ClusterError, OSError) as error:
             raise FleetError(str(error), getattr(error, "hint", "")) from error
         await asyncio.gather(*(self.processes[each.name].wait_ready() for each in clusters))
+        await asyncio.gather(*(self._define(each.name) for each in clusters))
         async with connect(self.folder.kubeconfig(MANAGEMENT)) as client:
             for worker in plan.workers:
                 kubeconfig = self.folder.kubeconfig(worker.name).read_bytes()
                 await register_worker(client, worker.name, kubeconfig, plan.namespace)
         await self.start_relay()
+
+    async def _define(self, cluster: str) -> None:
+        """Installs the definitions on a cluster."""
+        if self._plan.definitions:
+            async with connect(self.folder.kubeconfig(cluster)) as client:
+                await install_definitions(client, self._plan.definitions)
 
     async def start_relay(self) -> None:
         """Starts the relay and waits until it is ready."""

@@ -30,6 +30,7 @@ __all__ = ["Client", "Propagation"]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 _JSON = "application/json"
+_METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1,application/json"
 _QUOTED = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _RETRYABLE = frozenset({429, 500, 502, 503, 504})
 
@@ -41,6 +42,7 @@ class Client:
     - `retries` and `longest_wait` bound how often and for how many seconds in all `Retry-After` is followed.
     - `page_size` is the limit of each request of `list` and `pages`.
     - `on_warning` is called with each warning of the server, such as unknown fields and deprecated versions.
+    - `metadata_only` has lists and watches ask for the metadata of objects, since some are large.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Client:
         retries: int = 5,
         longest_wait: float = 30.0,
         on_warning: Callable[[str], None] | None = None,
+        metadata_only: bool = False,
     ) -> None:
         self.transport = transport
         self._clock = clock or SystemClock()
@@ -63,6 +66,8 @@ class Client:
         self._retries = retries
         self._longest_wait = longest_wait
         self._on_warning = on_warning
+        self._accept_list = _METADATA.format("List") if metadata_only else _JSON
+        self._accept_watch = _METADATA.format("") if metadata_only else _JSON
 
     async def get(
         self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
@@ -70,14 +75,24 @@ class Client:
         """Read one object."""
         return decode_object(await self.call("GET", resource.path(namespace, name, subresource)))
 
+    async def get_metadata(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """Read the metadata of one object, without what it contains."""
+        return decode_object(await self.call("GET", resource.path(namespace, name), accept=_METADATA.format("")))
+
     async def pages(
         self, resource: Resource, namespace: str | None = None, **query: Unpack[ListQuery]
     ) -> AsyncIterator[ObjectList]:
         """Read a collection page by page; all pages show the state of the first."""
+        async for page in self._pages(resource, namespace, query, self._accept_list):
+            yield page
+
+    async def _pages(
+        self, resource: Resource, namespace: str | None, query: ListQuery, accept: str
+    ) -> AsyncIterator[ObjectList]:
         parameters = {**query_parameters(query), "limit": self._page_size}
         path = resource.path(namespace)
         while True:
-            page = decode_list(await self.call("GET", path, parameters), resource)
+            page = decode_list(await self.call("GET", path, parameters, accept=accept), resource)
             yield page
             if not page.continue_token:
                 return
@@ -85,12 +100,13 @@ class Client:
 
     async def list(self, resource: Resource, namespace: str | None = None, **query: Unpack[ListQuery]) -> ObjectList:
         """Read a whole collection, or what the selectors leave of it."""
-        items: list[Object] = []
-        version = ""
-        async for page in self.pages(resource, namespace, **query):
-            items += page.items
-            version = page.resource_version
-        return ObjectList(tuple(items), version)
+        return await _whole(self._pages(resource, namespace, query, self._accept_list))
+
+    async def list_metadata(
+        self, resource: Resource, namespace: str | None = None, **query: Unpack[ListQuery]
+    ) -> ObjectList:
+        """Read the metadata of a whole collection, without what the objects contain."""
+        return await _whole(self._pages(resource, namespace, query, _METADATA.format("List")))
 
     async def create(
         self,
@@ -214,7 +230,9 @@ class Client:
         initial = {"send_initial_events": True, "resource_version_match": "NotOlderThan"} if send_initial_events else {}
         parameters = query_parameters({"watch": True, "allow_watch_bookmarks": bookmarks, **initial, **query})
         async with (
-            self.stream(resource.path(namespace), parameters, begin_within=self._timeout) as chunks,
+            self.stream(
+                resource.path(namespace), parameters, accept=self._accept_watch, begin_within=self._timeout
+            ) as chunks,
             aclosing(read_events(chunks)) as events,
         ):
             yield events
@@ -233,9 +251,12 @@ class Client:
         body: bytes | None = None,
         *,
         content_type: str = _JSON,
+        accept: str = _JSON,
     ) -> bytes:
         """Send any request and return the body of a successful response; for paths that have no method here."""
         headers = self._headers if body is None else self._headers | {"Content-Type": content_type}
+        if accept != _JSON:
+            headers = headers | {"Accept": accept}
         request = Request(method, with_query(path, query), headers, body)
         response = await self._send(request, self._timeout)
         if response.whole is not None:
@@ -301,6 +322,15 @@ class _RequestDeadline(Deadline):
 
 def _request_deadline(clock: Clock, request: Request, within: float | None) -> AbstractAsyncContextManager[object]:
     return nullcontext() if within is None else _RequestDeadline(clock, request, within)
+
+
+async def _whole(pages: AsyncIterator[ObjectList]) -> ObjectList:
+    items: list[Object] = []
+    version = ""
+    async for page in pages:
+        items += page.items
+        version = page.resource_version
+    return ObjectList(tuple(items), version)
 
 
 class _KindView(msgspec.Struct):

@@ -12,6 +12,8 @@ ends first and the Lease is released after it, so that the successor does not ha
 from __future__ import annotations
 
 import asyncio
+import secrets
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import Any
@@ -27,11 +29,16 @@ from .errors import KubeError, NotFound
 from .objects import Object
 from .resource import LEASES
 
-__all__ = ["LeaderElection", "LeadershipLost"]
+__all__ = ["LeaderElection", "LeadershipLost", "new_identity"]
 
 log = get_logger(__name__)
 
 _JITTER = 1.2
+
+
+def new_identity() -> str:
+    """A name for a candidate that no other candidate has."""
+    return f"{socket.gethostname()}_{secrets.token_hex(4)}"
 
 
 class LeadershipLost(KubeError):

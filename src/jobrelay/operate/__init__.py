@@ -13,19 +13,21 @@ from jobrelay.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from .applying import Step, apply
-    from .checking import Finding, check
+    from .checking import CheckRequest, check
     from .errors import OperateError
+    from .findings import Finding
     from .joining import JoinRequest, join
     from .leaving import LeaveRequest, leave
     from .management import Installation, management_manifests
     from .registry import list_workers, register_worker, unregister_worker, worker_connection
 
 __all__ = [
-    "Finding", "Installation", "JoinRequest", "LeaveRequest", "OperateError", "Step", "apply", "check", "join", "leave",
-    "list_workers", "management_manifests", "register_worker", "unregister_worker", "worker_connection",
+    "CheckRequest", "Finding", "Installation", "JoinRequest", "LeaveRequest", "OperateError", "Step", "apply", "check",
+    "join", "leave", "list_workers", "management_manifests", "register_worker", "unregister_worker",
+    "worker_connection",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_exports(
-        __name__, "errors", "applying", "management", "registry", "joining", "leaving", "checking"
+        __name__, "errors", "applying", "management", "registry", "joining", "leaving", "checking", "findings"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -11,7 +11,7 @@ from jobrelay.kube import Client, NotFound, Object, Resource
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.operate.manifests import Manifest, describe, resource_of
 
-__all__ = ["MANAGER", "ReportStep", "Step", "apply", "find", "ignore", "remove"]
+__all__ = ["MANAGER", "ReportStep", "Step", "apply", "find", "ignore", "remove", "same_content"]
 
 MANAGER: Final = "jobrelay-cli"
 """The field manager of everything that operators' commands apply."""
@@ -46,7 +46,7 @@ async def apply(
         action = "created" if before is None else "applied"
         if not dry_run:
             after = await client.apply(resource, manifest, field_manager=MANAGER, force=True)
-            if before is not None and before.resource_version == after.resource_version:
+            if before is not None and same_content(before, after):
                 action = "unchanged"
         report(Step(cluster, action if not dry_run else f"would be {action}", describe(manifest)))
 
@@ -64,6 +64,19 @@ async def remove(
         where = {"namespace": obj.namespace} if obj.namespace else {}
         what = describe({"kind": resource.kind, "metadata": {"name": obj.name, **where}})
         report(Step(cluster, "would be deleted" if dry_run else "deleted", what))
+
+
+def same_content(before: Object, after: Object) -> bool:
+    """Whether an apply left an object as it was. Controllers may have written its status in the meantime."""
+    return before.resource_version == after.resource_version or _content(before) == _content(after)
+
+
+def _content(obj: Object) -> dict[str, Any]:
+    content = obj.decode()
+    content.pop("status", None)
+    for name in ("resourceVersion", "managedFields"):
+        content["metadata"].pop(name, None)
+    return content
 
 
 async def find(client: Client, resource: Resource, name: str, namespace: str | None = None) -> Object | None:

@@ -1,18 +1,23 @@
 """The relay's identity on a worker, as manifests: a service account, its permissions, and a policy that restricts it.
 
 Each management cluster has its own identity, named after its origin, so several can share a worker without being able
-to touch each other's Jobs. Permissions are namespaced roles; only `cluster_wide` adds read permissions for all
+to touch each other's workloads. Permissions are namespaced roles; only `cluster_wide` adds read permissions for all
 namespaces.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
-from jobrelay.kube.resource import SERVICEACCOUNTS
+from jobrelay.kube import Resource
+from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, SERVICEACCOUNTS
+from jobrelay.operate.copying import copy_policy, copy_rules
+from jobrelay.operate.kinds import installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
 from jobrelay.operate.policy import policy, policy_binding
+from jobrelay.relay.copy_rules import CopyRules
 
 __all__ = ["HOME", "IDENTITY", "WORKER", "RelayIdentity", "identity_manifests"]
 
@@ -36,6 +41,10 @@ class RelayIdentity:
     guarded: bool = True
     """Whether a ValidatingAdmissionPolicy restricts what it creates."""
     home: str = HOME
+    copies: CopyRules = field(default_factory=CopyRules)
+    """Which objects it may copy there."""
+    kinds: tuple[Resource, ...] = field(default_factory=installed_kinds)
+    """Which kinds of mirrors it may create there."""
 
     @property
     def name(self) -> str:
@@ -58,16 +67,27 @@ def identity_manifests(identity: RelayIdentity) -> list[Manifest]:
     account = (identity.home, identity.name)
     made = [_account(identity)]
     if identity.guarded:
-        made.append(policy(identity.name, identity.username, identity.origin, identity.labels))
+        made.append(policy(identity.name, identity.username, identity.origin, identity.labels, identity.kinds))
         made.append(policy_binding(identity.name, identity.labels))
+        made += copy_policy(identity.copies, identity.name, identity.username, identity.origin, identity.labels)
     granted = {
         identity.home: [rule("", "serviceaccounts/token", "create", identity.name)],
         _SYSTEM: [rule("", "namespaces", "get", _SYSTEM)],
     }
     for namespace in identity.namespaces:
-        granted[namespace] = [*granted.get(namespace, ()), *_mirrors()]
+        granted[namespace] = [
+            *granted.get(namespace, ()),
+            *_mirrors(identity.kinds),
+            *copy_rules(identity.copies, namespace),
+        ]
+    everywhere = copy_rules(identity.copies, "")
     if identity.cluster_wide:
-        granted[""] = [rule("", "nodes pods namespaces", "get list watch")]
+        everywhere += [
+            rule("", "nodes pods namespaces", "get list watch"),
+            rule(CUSTOMRESOURCEDEFINITIONS.group, CUSTOMRESOURCEDEFINITIONS.plural, "get list watch"),
+        ]
+    if everywhere:
+        granted[""] = everywhere
     for namespace, rules in granted.items():
         made.append(role(identity.name, namespace, rules, identity.labels))
         made.append(binding(identity.name, namespace, account, identity.labels))
@@ -81,10 +101,10 @@ def _account(identity: RelayIdentity) -> Manifest:
     return made
 
 
-def _mirrors() -> list[Manifest]:
+def _mirrors(kinds: Iterable[Resource]) -> list[Manifest]:
     """The permissions in a namespace: mirrors, and read access to pods, logs and events; no Secrets."""
     return [
-        rule("batch", "jobs", "create get list watch patch delete"),
+        *kind_rules(kinds, "create get list watch patch delete"),
         rule("", "pods", "get list watch"),
         rule("", "pods/log", "get"),
         rule("", "events", "list watch"),

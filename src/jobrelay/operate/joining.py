@@ -18,6 +18,7 @@ from jobrelay.kube import (
     Forbidden,
     Kubeconfig,
     KubeError,
+    Resource,
     SystemClock,
     Unauthorized,
     connect,
@@ -38,10 +39,12 @@ from jobrelay.kube.resource import (
 from jobrelay.operate.applying import ReportStep, Step, apply, find, remove
 from jobrelay.operate.errors import OperateError
 from jobrelay.operate.identity import HOME, IDENTITY, WORKER, RelayIdentity, identity_manifests
+from jobrelay.operate.kinds import installed_kinds
 from jobrelay.operate.kubeconfig import worker_kubeconfig
 from jobrelay.operate.manifests import Manifest, manifest
 from jobrelay.operate.probes import is_forbidden, probe_job
 from jobrelay.operate.registry import check_kubeconfig, register_worker
+from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.workers.tokens import request_token
@@ -73,6 +76,10 @@ class JoinRequest:
     policy: bool = True
     ttl: float = 86_400.0
     create_namespaces: bool = False
+    copies: CopyRules = field(default_factory=CopyRules)
+    """Which objects that Jobs name the relay may copy there."""
+    kinds: tuple[Resource, ...] = field(default_factory=installed_kinds)
+    """Which kinds the relay may run there."""
     server: str = ""
     """The address at which the relay reaches the worker, if it differs from the one in our kubeconfig."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +88,15 @@ class JoinRequest:
 
     @property
     def identity(self) -> RelayIdentity:
-        return RelayIdentity(self.origin, self.name, self.namespaces, self.cluster_wide, self.policy)
+        return RelayIdentity(
+            self.origin,
+            self.name,
+            self.namespaces,
+            self.cluster_wide,
+            self.policy,
+            copies=self.copies,
+            kinds=self.kinds,
+        )
 
 
 async def join(
@@ -149,12 +164,15 @@ async def _missing_namespaces(worker: Client, request: JoinRequest) -> list[Mani
 
 async def _remove_surplus(worker: Client, request: JoinRequest, report: ReportStep) -> None:
     """Removes the permissions that an earlier join granted and this one does not."""
-    wanted = {(made["kind"], made["metadata"].get("namespace", "")) for made in identity_manifests(request.identity)}
+    wanted = {
+        (made["kind"], made["metadata"].get("namespace", ""), made["metadata"]["name"])
+        for made in identity_manifests(request.identity)
+    }
     for resource in PERMISSION_KINDS:
         if not request.policy and not await serves(worker, resource):
             continue
         held = await worker.list(resource, label_selector=f"{IDENTITY}={request.origin}")
-        surplus = [obj for obj in held.items if (resource.kind, obj.namespace) not in wanted]
+        surplus = [obj for obj in held.items if (resource.kind, obj.namespace, obj.name) not in wanted]
         await remove(worker, resource, surplus, "worker", report, dry_run=request.dry_run)
 
 

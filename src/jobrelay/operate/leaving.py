@@ -6,8 +6,8 @@ kubeconfig was given for it, is returned, and the same command can remove it lat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
 from jobrelay.kube import Client, Connection, KubeError, NotFound, Object, Resource, connect
@@ -16,10 +16,11 @@ from jobrelay.operate.applying import ReportStep, Step, find, remove
 from jobrelay.operate.errors import OperateError
 from jobrelay.operate.identity import HOME, IDENTITY, WORKER
 from jobrelay.operate.joining import PERMISSION_KINDS
+from jobrelay.operate.kinds import relay_adapters
 from jobrelay.operate.manifests import MANAGED_BY
 from jobrelay.operate.registry import list_workers, unregister_worker
 from jobrelay.relay.relay import find_origin
-from jobrelay.workloads import load_adapters
+from jobrelay.workloads import Adapter, load_adapters
 from jobrelay.workloads.names import ORIGIN
 
 __all__ = ["LeaveRequest", "leave"]
@@ -44,7 +45,10 @@ async def leave(
     async with connect(management) as home, AsyncExitStack() as stack:
         there = await stack.enter_async_context(connect(worker)) if worker is not None else None
         origin, problem = await _origin(home, there, request)
-        if there is not None and origin and not request.force and (running := await _unfinished(there, origin)):
+        running: list[str] = []
+        if there is not None and origin and not request.force:
+            running = await _unfinished(there, origin, await _adapters(home, request))
+        if running:
             raise OperateError(
                 f"{len(running)} mirrors still run on the worker: {', '.join(running[:3])}",
                 f"run `jobrelay worker drain {request.name}` first, or add --force",
@@ -88,15 +92,25 @@ async def _origins(worker: Client, name: str) -> list[str]:
     return [obj.metadata.labels[IDENTITY] for obj in found if obj.metadata.annotations.get(WORKER) == name]
 
 
-async def _unfinished(worker: Client, origin: str) -> list[str]:
-    """The mirrors on a worker that have not finished; none if it cannot be asked."""
-    running = []
+async def _adapters(home: Client, request: LeaveRequest) -> Sequence[Adapter]:
+    """The adapters of the relay's kinds; those of this installation if the management cluster does not answer."""
     try:
-        for adapter in load_adapters():
-            found = await _listed(worker, adapter.resource, None, f"{ORIGIN}={origin}")
-            running += [f"{adapter.resource.kind} {obj.key}" for obj in found if adapter.read(obj).end is None]
+        return await relay_adapters(home, request.relay_namespace)
     except KubeError:
-        return []
+        return load_adapters()
+
+
+async def _unfinished(worker: Client, origin: str, adapters: Iterable[Adapter]) -> list[str]:
+    """The mirrors on a worker that have not finished, of those kinds that it can be asked for.
+
+    What has an owner that controls it is not a mirror, but a child that inherited its label.
+    """
+    running = []
+    for adapter in adapters:
+        with suppress(KubeError):
+            found = await _listed(worker, adapter.resource, None, f"{ORIGIN}={origin}")
+            mirrors = [obj for obj in found if obj.metadata.controller is None]
+            running += [f"{adapter.resource.kind} {obj.key}" for obj in mirrors if adapter.read(obj).end is None]
     return running
 
 

@@ -5,15 +5,30 @@ They have one source: `jobrelay install` prints or applies these, and the files 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from jobrelay import __version__
-from jobrelay.kube.resource import DEPLOYMENTS, NAMESPACES, PODDISRUPTIONBUDGETS, SERVICEACCOUNTS, SERVICES
+from jobrelay.kube import Resource
+from jobrelay.kube.resource import (
+    CONFIGMAPS,
+    CUSTOMRESOURCEDEFINITIONS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODDISRUPTIONBUDGETS,
+    SERVICEACCOUNTS,
+    SERVICES,
+)
+from jobrelay.operate.copying import copy_arguments, source_manifests
+from jobrelay.operate.kinds import KindFile, installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
+from jobrelay.relay.copy_rules import CopyRules
+from jobrelay.relay.dependencies.copies import RESOURCES
 from jobrelay.relay.workers.install import crds
 from jobrelay.relay.workers.loss import NAME as LOSSES
 from jobrelay.relay.workers.proof_secret import NAME as PROOF
+from jobrelay.workloads.kind_files import KIND_FILE
 
 __all__ = ["IMAGE", "NAME", "PORT", "Installation", "management_manifests"]
 
@@ -34,6 +49,10 @@ class Installation:
     replicas: int = 2
     arguments: tuple[str, ...] = ()
     """Additional options of `jobrelay relay run`."""
+    copies: CopyRules = field(default_factory=CopyRules)
+    """Which objects it may read to copy them to workers."""
+    kinds: tuple[KindFile, ...] = ()
+    """Descriptions of further kinds, which it is to follow."""
 
 
 def management_manifests(chosen: Installation) -> list[Manifest]:
@@ -49,6 +68,8 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
         binding(NAME, "", account),
         role(NAME, chosen.namespace, _namespace_rules()),
         binding(NAME, chosen.namespace, account),
+        *source_manifests(chosen.copies, f"{NAME}-copies", account),
+        *_described_kinds(chosen.kinds, account),
         manifest(SERVICES, f"{NAME}-metrics", chosen.namespace, _SELECTOR, spec=service),
         manifest(PODDISRUPTIONBUDGETS, NAME, chosen.namespace, _SELECTOR, spec=budget),
         manifest(DEPLOYMENTS, NAME, chosen.namespace, _SELECTOR, spec=_deployment(chosen)),
@@ -56,10 +77,12 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
 
 
 def _cluster_rules() -> list[Manifest]:
-    """Delegated Jobs can be in any namespace. The relay never creates or deletes them, and reads no pods or Secrets."""
+    """Delegated workloads can be in any namespace. The relay never creates or deletes them, and reads no pods or
+    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has."""
     return [
-        rule("batch", "jobs", "get list watch patch"),
-        rule("batch", "jobs/status", "patch"),
+        *_original_rules(installed_kinds()),
+        *kind_rules([each for each in RESOURCES.values() if each.group], "get"),
+        rule(CUSTOMRESOURCEDEFINITIONS.group, CUSTOMRESOURCEDEFINITIONS.plural, "get list watch"),
         rule("events.k8s.io", "events", "create patch"),
         rule("", "namespaces", "get list watch"),
         rule(_KUEUE, "multikueueclusters multikueueconfigs", "get list watch"),
@@ -67,16 +90,33 @@ def _cluster_rules() -> list[Manifest]:
     ]
 
 
-def _namespace_rules() -> list[Manifest]:
-    """In its own namespace: its Lease, its record of lost workers, and Secrets.
+def _original_rules(kinds: Sequence[Resource]) -> list[Manifest]:
+    return [*kind_rules(kinds, "get list watch patch"), *kind_rules(kinds, "patch", "status")]
 
-    Those are workers' kubeconfigs, of any name, to renew their tokens, and the one with the keys of proofs.
+
+def _described_kinds(files: Sequence[KindFile], account: tuple[str, str]) -> list[Manifest]:
+    """A ConfigMap with descriptions of kinds, where the relay finds them, and the rights to their objects."""
+    if not files:
+        return []
+    name = f"{NAME}-kinds"
+    described = manifest(
+        CONFIGMAPS, name, account[0], {KIND_FILE: "true"}, data={each.key: each.text for each in files}
+    )
+    rules = _original_rules([each.resource for each in files])
+    return [described, role(name, "", rules), binding(name, "", account)]
+
+
+def _namespace_rules() -> list[Manifest]:
+    """In its own namespace: its Lease, its record of lost workers, ConfigMaps with workload kinds, and Secrets.
+
+    Secrets are workers' kubeconfigs, of any name, to renew their tokens, and the one with the keys of proofs.
     """
     return [
         rule("coordination.k8s.io", "leases", "create"),
         rule("coordination.k8s.io", "leases", "get update", NAME),
         rule("", "configmaps", "create"),
         rule("", "configmaps", "get patch", LOSSES),
+        rule("", "configmaps", "list watch"),
         rule("", "secrets", "get list watch patch"),
         rule("", "secrets", "create", PROOF),
     ]
@@ -119,7 +159,11 @@ def _container(chosen: Installation) -> Manifest:
     return {
         "name": "relay",
         "image": chosen.image,
-        "args": ["relay", "run", f"--listen=0.0.0.0:{PORT}", "--log-format=json", *chosen.arguments],
+        "args": [
+            *("relay", "run", f"--listen=0.0.0.0:{PORT}", "--log-format=json"),
+            *chosen.arguments,
+            *copy_arguments(chosen.copies),
+        ],
         "env": [_field("POD_IP", "status.podIP"), _field("JOBRELAY_NAMESPACE", "metadata.namespace")],
         "ports": [{"name": "http", "containerPort": PORT}],
         "livenessProbe": {**_probe("/healthz"), "periodSeconds": 10, "failureThreshold": 6},

@@ -1,15 +1,19 @@
 """The admission policy that restricts the relay's identity on a worker beyond what roles can express.
 
-A role allows verbs on kinds. This policy inspects the objects: the identity may only create Jobs that are marked as
-its mirrors and whose pods cannot reach the node, and may only change or delete Jobs with its own label. It applies to
-no other user.
+A role allows verbs on kinds. This policy inspects the objects: the identity may only create workloads that are marked
+as its mirrors, and may only change or delete those with its own label. The pods of its Jobs cannot reach the node.
+Those of other kinds are made by the kind's own controller, and what restricts them is Pod Security of the namespace.
+The policy applies to no other user.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from jobrelay.kube.resource import VALIDATINGADMISSIONPOLICIES, VALIDATINGADMISSIONPOLICYBINDINGS
+from jobrelay.kube import Resource
+from jobrelay.kube.resource import JOBS, VALIDATINGADMISSIONPOLICIES, VALIDATINGADMISSIONPOLICYBINDINGS
+from jobrelay.operate.kinds import plurals_by_group
 from jobrelay.operate.manifests import Manifest, manifest
 from jobrelay.workloads.names import EPOCH, ORIGIN, ORIGIN_NAME, ORIGIN_UID
 
@@ -18,17 +22,15 @@ __all__ = ["policy", "policy_binding"]
 _CONTAINERS: Final = "variables.containers.all(c, !has(c.securityContext) || ({rule}))"
 
 
-def policy(name: str, username: str, origin: str, labels: dict[str, str]) -> Manifest:
-    """The policy for one user, whose mirrors have `origin` in their label."""
-    jobs = {
-        "apiGroups": ["batch"],
-        "apiVersions": ["*"],
-        "resources": ["jobs"],
-        "operations": ["CREATE", "UPDATE", "DELETE"],
-    }
+def policy(name: str, username: str, origin: str, labels: dict[str, str], mirrored: Iterable[Resource]) -> Manifest:
+    """The policy for one user, whose mirrors are of these kinds and have `origin` in their label."""
+    kinds = [
+        {"apiGroups": [group], "apiVersions": ["*"], "resources": plurals, "operations": ["CREATE", "UPDATE", "DELETE"]}
+        for group, plurals in plurals_by_group(mirrored).items()
+    ]
     spec = {
         "failurePolicy": "Fail",
-        "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": [jobs]},
+        "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": kinds},
         "matchConditions": [{"name": "relay", "expression": f"request.userInfo.username == '{username}'"}],
         "variables": _variables(),
         "validations": [*_marks(origin), *_sandbox()],
@@ -61,7 +63,7 @@ def _marks(origin: str) -> list[Manifest]:
         ),
         _validation(
             f"request.operation == 'CREATE' || ({_labelled('oldObject', origin)})",
-            f"only Jobs with label {ORIGIN}={origin} may be changed or deleted",
+            f"only objects with label {ORIGIN}={origin} may be changed or deleted",
         ),
     ]
 
@@ -99,7 +101,9 @@ def _sandbox() -> list[Manifest]:
 
 
 def _pods(expression: str, message: str) -> Manifest:
-    return _validation(f"request.operation == 'DELETE' || ({expression})", message)
+    """A rule about the pods of Jobs."""
+    others = f"request.operation == 'DELETE' || request.resource.group != '{JOBS.group}'"
+    return _validation(f"{others} || ({expression})", message)
 
 
 def _validation(expression: str, message: str) -> Manifest:

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import msgspec
 
-from jobrelay.kube import Forbidden, NotFound, Object
-from jobrelay.kube.resource import PODS
+from jobrelay.kube import Forbidden, NotFound, Object, Resource
+from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, PODS
 from jobrelay.relay.assignment import Run
 from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workers import WorkerConnection
-from jobrelay.relay.workload_kind import origin_uid
+from jobrelay.relay.workload_kind import is_built_in, origin_uid
 from jobrelay.workloads.names import ORIGIN
 
 _ENDED = ("Succeeded", "Failed")
 _SHOWN = 3
 _LOOK_AGAIN = 2.0
+_ASK_AGAIN = 30.0
 
 
 class _PodStatus(msgspec.Struct):
@@ -63,7 +64,9 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: 
     await worker.check_identity(run.uid)
     try:
         found = await worker.client.get(resource, name, original.namespace)
-    except NotFound:
+    except NotFound as error:
+        if not is_built_in(resource) and (error.status.details is None or error.status.details.name != name):
+            await _check_undefined(worker, resource)
         found = None
     if found is not None and (
         found.metadata.labels.get(ORIGIN) == snapshot.settings.origin or origin_uid(found) == original.uid
@@ -73,12 +76,25 @@ async def check_gone(worker: WorkerConnection, snapshot: WorkloadSnapshot, run: 
     await worker.check_identity(run.uid)
 
 
+async def _check_undefined(worker: WorkerConnection, resource: Resource) -> None:
+    """The kind is not served, and what it has cannot be seen: only without a definition there is nothing."""
+    again = f"serve {resource}/{resource.version} there again, or declare it lost"
+    try:
+        await worker.client.get(CUSTOMRESOURCEDEFINITIONS, str(resource))
+    except NotFound:
+        return
+    except Forbidden:
+        why = f"{worker.name} does not serve it, and what may run there is not seen; {again}"
+        raise NotProvenGone(why, _ASK_AGAIN) from None
+    raise NotProvenGone(f"{worker.name} does not serve it at present, but has its definition; {again}", _LOOK_AGAIN)
+
+
 async def _check_pods(
     worker: WorkerConnection, snapshot: WorkloadSnapshot, name: str, present: str, waited: float
 ) -> None:
     """Raise NotProvenGone if pods of an earlier mirror of this name run; `present` is the uid of what has it now."""
     adapter, grace = snapshot.adapter, snapshot.demand.grace + snapshot.settings.margin
-    selector = adapter.pod_selector(name)
+    selector = adapter.pod_selector(name, snapshot.original)
     if not selector:
         return
     try:

@@ -7,7 +7,7 @@ reconciling starts from a fresh snapshot, so an event that is seen twice or miss
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from jobrelay.control import LOW_PRIORITY, WorkQueue
@@ -83,9 +83,11 @@ class Dispatcher:
         self.originals: WorkQueue[WorkloadRef] = WorkQueue(clock=state.clock, max_delay=30.0)
         self.pending: PendingWorkloads[WorkloadRef] = PendingWorkloads(state.clock, self.originals.add)
         self._mirrors: dict[str, MirrorQueue] = {}
+        self._workers: dict[str, WorkerConnection] = {}
         self._writing: set[WorkloadRef] = set()
         for kind in state.kinds.values():
             kind.originals.subscribe(partial(self._original_event, kind))
+            kind.subscribe(partial(self._originals_known, kind))
 
     def enqueue_mirror(self, ref: WorkloadRef, worker: str) -> None:
         if (queue := self._mirrors.get(worker)) is not None:
@@ -168,6 +170,7 @@ class Dispatcher:
     def add_worker(self, worker: WorkerConnection) -> tuple[MirrorQueue, Callable[[], None]]:
         """Open the queue of a worker and follow its mirrors; returns the queue, and how to undo that."""
         queue = self._mirrors[worker.name] = MirrorQueue(self._state.clock)
+        self._workers[worker.name] = worker
         subscriptions = [
             worker.mirrors[kind.adapter.resource].subscribe(partial(self._mirror_event, worker, queue, kind))
             for kind in self._state.kinds.values()
@@ -180,21 +183,36 @@ class Dispatcher:
         def remove() -> None:
             for unsubscribe in subscriptions:
                 unsubscribe()
-            del self._mirrors[worker.name]
+            del self._mirrors[worker.name], self._workers[worker.name]
             self._state.forget_worker(worker.name)
 
         return queue, remove
 
     def worker_connected(self, worker: WorkerConnection) -> None:
         """Compare everything on a worker with what should be there; stale mirrors come first."""
-        queue = self._mirrors[worker.name]
         for kind in self._state.kinds.values():
-            for mirror in worker.mirrors[kind.adapter.resource]:
-                stale = self._state.judge_mirror(kind, worker.name, mirror)
-                queue.add(WorkloadRef(kind.name, origin_key(mirror)), priority=_URGENT if stale else 0)
-            for ref in self._assigned(kind, worker.name):
-                queue.add(ref)
+            self._compare(kind, worker)
         self.enqueue_assigned(worker.name)
+
+    def _originals_known(self, kind: WorkloadKind) -> None:
+        """Mirrors of a kind were not judged before all of its originals were known."""
+        for worker in self._workers.values():
+            self._compare(kind, worker)
+
+    def _compare(self, kind: WorkloadKind, worker: WorkerConnection) -> None:
+        queue = self._mirrors[worker.name]
+        for mirror in worker.mirrors[kind.adapter.resource]:
+            stale = self._state.judge_mirror(kind, worker.name, mirror)
+            queue.add(WorkloadRef(kind.name, origin_key(mirror)), priority=_URGENT if stale else 0)
+        for ref in self._assigned(kind, worker.name):
+            queue.add(ref)
+
+    def kinds_changed(self, worker: WorkerConnection, kinds: Iterable[str]) -> None:
+        """A worker can run some kinds now, or cannot any more: compare what it has of them."""
+        for kind in map(self._state.kinds.__getitem__, kinds):
+            self._compare(kind, worker)
+            for ref in self._assigned(kind, worker.name):
+                self.originals.add(ref)
 
     def worker_changed(self, worker: WorkerConnection) -> None:
         """The contact with a worker, its capacity or its registration changed."""
@@ -232,10 +250,17 @@ class Dispatcher:
             self._state.mirror_changed(kind, worker.name, worker.capacity, old, new)
             if _concerns_mirror(kind, old, new):
                 queue.mirror_changed(ref, new)
-        if not ended:
+        if not ended or (new is not None and old is not None and self._goes_on(kind, ref, new)):
             self.originals.add(ref)
         if old is None or new is None:
             self.pending.retry_soon()
+
+    def _goes_on(self, kind: WorkloadKind, ref: WorkloadRef, mirror: Object) -> bool:
+        """Whether a mirror still changes the status of an original that has ended."""
+        original = kind.originals.get(ref.key)
+        if original is None or mirror.deleting or original.uid != origin_uid(mirror):
+            return False
+        return kind.adapter.merged_status(original, mirror) is not None
 
     def _lookalike_event(
         self, worker: WorkerConnection, kind: WorkloadKind, old: Object | None, new: Object | None

@@ -5,6 +5,7 @@
     /workers                           the workers, as JSON
     /workloads[?namespace=NS]          all delegated workloads, as JSON
     /explain/NAMESPACE/KIND/NAME       why one workload is where it is, as JSON
+    /copies                            what is copied to workers, as JSON: rules as the option --copy has them
 
 It is read-only. It listens on the loopback device by default, and its address is written to the relay's Lease, so that
 whoever may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too, from
@@ -13,11 +14,13 @@ the same caches.
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import Final, Self
 
 import msgspec
 from aiohttp import web
 
+from jobrelay.control.endpoint import serving
 from jobrelay.kube.objects import Key
 from jobrelay.relay.overview import worker_views, workload_views
 from jobrelay.relay.relay import Relay
@@ -25,7 +28,6 @@ from jobrelay.relay.workload_kind import WorkloadRef
 
 ENDPOINT: Final = "jobrelay.dev/endpoint"
 """Annotation on the Lease: the address of the leading relay."""
-_ANYWHERE: Final = ("0.0.0.0", "::", "")
 
 
 class Endpoint:
@@ -35,31 +37,23 @@ class Endpoint:
         self.relay: Relay | None = None
         self.url = ""
         self._host, self._port, self._advertise = host, port, advertise
-        self._runner: web.AppRunner | None = None
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_get("/healthz", _healthy)
-        app.router.add_get("/readyz", self._ready)
-        app.router.add_get("/metrics", self._metrics)
-        app.router.add_get("/workers", self._workers)
-        app.router.add_get("/workloads", self._workloads)
-        app.router.add_get("/explain/{namespace}/{kind}/{name}", self._explain)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
-        except OSError:
-            await self._runner.cleanup()
-            raise
-        port = self._runner.addresses[0][1]
-        host = self._advertise or ("127.0.0.1" if self._host in _ANYWHERE else self._host)
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        routes = {
+            "/healthz": _healthy,
+            "/readyz": self._ready,
+            "/metrics": self._metrics,
+            "/workers": self._workers,
+            "/workloads": self._workloads,
+            "/copies": self._copies,
+            "/explain/{namespace}/{kind}/{name}": self._explain,
+        }
+        self.url = await self._stack.enter_async_context(serving(self._host, self._port, routes, self._advertise))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._runner is not None
-        await self._runner.cleanup()
+        await self._stack.aclose()
 
     async def _ready(self, request: web.Request) -> web.Response:
         self._ready_relay()
@@ -71,6 +65,9 @@ class Endpoint:
 
     async def _workers(self, request: web.Request) -> web.Response:
         return _json(worker_views(self._ready_relay()))
+
+    async def _copies(self, request: web.Request) -> web.Response:
+        return _json(self._ready_relay().state.settings.copies.texts())
 
     async def _workloads(self, request: web.Request) -> web.Response:
         namespace = request.query.get("namespace", "")

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from jobrelay.kube.objects import Key
+from jobrelay.relay.dependencies.views import DependencyView, dependency_views
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
@@ -45,8 +47,11 @@ class Explanation(WorkloadView, frozen=True):
     """One delegated workload with the verdicts on all workers."""
 
     fenced: bool = False
+    unfenced: str = ""
+    """What it means that its kind cannot be fenced; empty if it can."""
     workers: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
+    dependencies: tuple[DependencyView, ...] = ()
 
 
 def workload_view(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> WorkloadView:
@@ -68,7 +73,7 @@ def explain(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Explanati
     """The full explanation, with the verdicts of a placement at this moment."""
     verdicts: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
-    if decision.stage not in (Stage.NOT_OURS, Stage.FINISHED, Stage.DELETING):
+    if decision.stage not in (Stage.NOT_OURS, Stage.REFUSED, Stage.FINISHED, Stage.DELETING):
         placement = decision.placement or snapshot.place()
         problems = placement.problems
         verdicts = tuple(
@@ -83,7 +88,31 @@ def explain(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Explanati
             for each in placement.verdicts
         )
     view = msgspec.structs.asdict(workload_view(snapshot, decision))
-    return Explanation(**view, fenced=snapshot.fenced, workers=verdicts, problems=(*problems, *_lookalikes(snapshot)))
+    mirrors = {worker: mirror.obj for worker, mirror in snapshot.mirrors.items()}
+    return Explanation(
+        **view,
+        fenced=snapshot.fenced,
+        unfenced=_unfenced(snapshot) if snapshot.delegated else "",
+        workers=verdicts,
+        problems=(*problems, *_lookalikes(snapshot)),
+        dependencies=dependency_views(snapshot.references, snapshot.answers, mirrors),
+    )
+
+
+def not_followed(kind: str, key: Key, problem: str) -> Explanation:
+    """The explanation of an object whose kind the relay does not follow."""
+    sentence = f"The relay does not run {kind}s: {problem}."
+    return Explanation(kind, key.namespace, key.name, Stage.NOT_FOLLOWED.value, sentence)
+
+
+def _unfenced(snapshot: WorkloadSnapshot) -> str:
+    kind, settings = snapshot.adapter.resource.kind, snapshot.settings
+    if snapshot.adapter.enforces_deadline:
+        return ""
+    return (
+        f"no worker stops a {kind} by itself: if its worker is lost, it is started elsewhere after "
+        f"{settings.lost_timeout:g} s, and may go on there beside the new run until that worker returns"
+    )
 
 
 def _lookalikes(snapshot: WorkloadSnapshot) -> Iterator[str]:

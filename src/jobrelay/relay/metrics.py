@@ -29,6 +29,7 @@ class RelayMetrics:
         self.losses = counter("worker_losses_total", "Connections to workers lost", "worker")
         self.redispatches = counter("redispatches_total", "Workloads started again elsewhere", "worker")
         self.sweeps = counter("sweeps_total", "Mirrors removed because nothing needs them", "worker")
+        self.copies = counter("copies_total", "Copies of objects that workloads need", "worker", "kind", "result")
         self.refusals = counter("refusals_total", "Mirrors that a worker did not accept", "worker", "reason")
         self.defects = counter("status_defects_total", "Statuses that the API server refused")
         self.renewals = counter("token_renewals_total", "Tokens of workers renewed", "worker", "result")

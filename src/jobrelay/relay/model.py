@@ -98,6 +98,11 @@ class WorkerFacts(msgspec.Struct, frozen=True):
     seen: bool = True
     """Whether its mirrors have been read since this process started."""
 
+    unfit: Mapping[str, str] = {}
+    """By name of a kind: why no workload of it can run there."""
+    unread: frozenset[str] = frozenset()
+    """Kinds whose mirrors there have not been read since this process started."""
+
     def serves(self, namespace: str) -> bool:
         """Whether workloads of a namespace may run there."""
         return not self.namespaces or namespace in self.namespaces

@@ -71,11 +71,11 @@ class OriginalController:
         if not self._leads():
             return NOT_LEADING
         snapshot, decision = found
-        if decision.stage is Stage.NOT_OURS:
+        if decision.stage is Stage.NOT_OURS and not decision.events:
             return None
         self._tell_lookalikes(ref, snapshot)
         if decision.stage is Stage.PROBING or (decision.placement is not None and decision.placement.chosen is None):
-            self._dispatcher.pending.add(ref, snapshot.demand.shape)
+            self._dispatcher.pending.add(ref, snapshot.group)
         else:
             self._dispatcher.pending.placed(ref)
         waits = decision.stage in (Stage.MOVING, Stage.MIRRORING) and snapshot.mirror is None
@@ -100,6 +100,12 @@ class OriginalController:
                     obj = await self._commit(ref, snapshot, decision.action)
                 case decisions.RecordStart(assignment):
                     obj = await self._patch(ref, snapshot, _annotation(assignment))
+                    self._dispatcher.originals.add(ref)
+                case decisions.DropAssignment():
+                    self._state.forget_record(obj.uid)
+                    obj = await self._patch(ref, snapshot, {"metadata": {"annotations": {ASSIGNMENT: None}}})
+                case decisions.PatchOriginal(patch):
+                    obj = await self._patch(ref, snapshot, dict(patch))
                     self._dispatcher.originals.add(ref)
                 case decisions.WriteStatus(status):
                     written = await self._write_status(ref, snapshot, dict(status))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from jobrelay.kube import EventNote
 from jobrelay.relay.assignment import Assignment
@@ -16,7 +16,11 @@ from jobrelay.relay.placement import Placement
 class Stage(StrEnum):
     """How far a workload has got."""
 
+    NOT_FOLLOWED = "NotFollowed"
+    """The relay cannot read its kind on the management cluster."""
     NOT_OURS = "NotOurs"
+    REFUSED = "Refused"
+    """Delegated, but the relay does not take it."""
     DELETING = "Deleting"
     SUSPENDED = "Suspended"
     ADMISSION = "WaitingForAdmission"
@@ -48,6 +52,18 @@ class RecordStart:
 
 
 @dataclass(frozen=True, slots=True)
+class DropAssignment:
+    """Remove the assignment from an original that is not delegated any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatchOriginal:
+    """Change the original, unless it has changed meanwhile, before the next step can be taken."""
+
+    patch: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class WriteStatus:
     """Replace the original's status."""
 
@@ -61,13 +77,16 @@ class ProbeWorker:
     worker: str
 
 
+Action: TypeAlias = CommitAssignment | RecordStart | DropAssignment | PatchOriginal | WriteStatus | ProbeWorker
+
+
 @dataclass(frozen=True, slots=True)
 class OriginalDecision:
     """At most one action, why, and when to reconcile again although nothing happened."""
 
     stage: Stage
     sentence: str
-    action: CommitAssignment | RecordStart | WriteStatus | ProbeWorker | None = None
+    action: Action | None = None
     events: tuple[EventNote, ...] = ()
     requeue_after: float | None = None
     placement: Placement | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,9 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.original_decision import Stage
+from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.workloads.names import ORIGIN
 
 if TYPE_CHECKING:
     from jobrelay.relay.relay import Relay
@@ -48,6 +50,8 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     management: bool = False
     """Whether it is the management cluster itself."""
     remarks: tuple[str, ...] = ()
+    unfit: dict[str, str] = {}
+    """Kinds in use that it cannot run, and why."""
 
 
 def worker_views(relay: Relay) -> list[WorkerView]:
@@ -74,8 +78,24 @@ def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
         facts.stale,
         worker.version.git_version if worker.version is not None else "",
         worker.is_self,
-        worker.spec.remarks,
+        (*worker.spec.remarks, *_left_alone(relay, worker)),
+        dict(facts.unfit),
     )
+
+
+def _left_alone(relay: Relay, worker: WorkerConnection) -> Iterator[str]:
+    """Mirrors whose originals are not known: nobody can say whether they are still needed."""
+    for kind in relay.state.kinds.values():
+        resource = kind.adapter.resource
+        count = 0 if kind.known else len(worker.mirrors[resource])
+        if count:
+            mend = (
+                f"let the relay read {resource} there, or delete them by label {ORIGIN}={relay.state.settings.origin}"
+            )
+            yield (
+                f"{count} mirrors of {resource} are left alone, since it is not known whether they have originals "
+                f"({relay.kinds.problem(kind) or 'they are being read'}): {mend}"
+            )
 
 
 def _usage(capacity: Capacity, resource: str) -> ResourceUsage:

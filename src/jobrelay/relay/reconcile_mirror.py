@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
 from jobrelay.kube.client import Propagation
 from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.dependencies.renaming import mirror_patch
 from jobrelay.relay.fencing import deadline, renewal
-from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import MirrorParameters
 
@@ -44,11 +44,13 @@ class UpdateMirror:
 
 @dataclass(frozen=True, slots=True)
 class DeleteMirror:
-    """`Foreground` where a new run must not start before the pods are gone."""
+    """`Foreground` where a new run must not start before the pods are gone; `exact` where a newer version than the one
+    that was seen may say something that has to be returned first."""
 
     mirror: Mirror
     why: str
     propagation: Propagation = "Background"
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class MirrorDecision:
 NOTHING = MirrorDecision()
 _LOOK_AGAIN: Final = 5.0
 """When to look again at what time alone changes, in seconds."""
+_RETURN_WITHIN: Final = 60.0
+"""How much longer a finished mirror is kept while its last status is not returned, in seconds: the management cluster
+may refuse it for good."""
 
 
 def orphaned(mirror: Mirror) -> MirrorDecision:
@@ -81,8 +86,10 @@ def orphaned(mirror: Mirror) -> MirrorDecision:
 def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> MirrorDecision:
     """The next step on one worker; `name` is the name of the mirror there."""
     mirror, to = snapshot.mirrors.get(worker), snapshot.assignment
-    if snapshot.workload.managed_by not in snapshot.adapter.managers or snapshot.workload.deleting:
+    if not snapshot.delegated or snapshot.workload.deleting:
         return orphaned(mirror) if mirror is not None else NOTHING
+    if mirror is None and snapshot.adapter.runs_anyway:
+        return NOTHING
     if mirror is not None and mirror.facts.deleting:
         return NOTHING
     if mirror is not None and (to is None or mirror.epoch > to.epoch):
@@ -111,7 +118,7 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
     if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
     facts = snapshot.workers[worker]
-    if not facts.serves(snapshot.original.namespace) or not facts.connected:
+    if not facts.serves(snapshot.original.namespace) or not facts.connected or snapshot.kind in facts.unfit:
         return NOTHING
     if snapshot.forbidden(facts):
         return NOTHING  # `reconcile_original` places it anew
@@ -128,12 +135,11 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
 
 def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecision:
     if mirror.facts.end is not None:
-        now = snapshot.time_on(mirror.worker)
-        return _after_end(mirror, snapshot.settings, now, reported=snapshot.workload.end is not None)
+        return _after_end(snapshot, mirror)
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
     parameters = mirror_parameters(snapshot, mirror, name, snapshot.proof(mirror.worker, name))
-    patch = snapshot.adapter.mirror_patch(snapshot.original, mirror.obj, parameters)
+    patch = mirror_patch(snapshot.adapter, snapshot.original, mirror.obj, parameters)
     if patch is not None:
         resumed = mirror.facts.suspended and not (parameters.suspend or snapshot.workload.suspended)
         return MirrorDecision(UpdateMirror(mirror, patch, resumed))
@@ -142,17 +148,19 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
     return MirrorDecision(requeue_after=renewal(mirror.facts, snapshot.lease))
 
 
-def _after_end(mirror: Mirror, settings: Settings, now: datetime, *, reported: bool) -> MirrorDecision:
-    """A finished mirror is kept for a while after its end was written to the original."""
-    if not reported:
+def _after_end(snapshot: WorkloadSnapshot, mirror: Mirror) -> MirrorDecision:
+    """A finished mirror is kept for a while after its end was written to the original, which shows all that it says
+    until it is removed."""
+    if snapshot.workload.end is None:
         return NOTHING
-    end = mirror.facts.end
+    end, now, keep = mirror.facts.end, snapshot.time_on(mirror.worker), snapshot.settings.keep_finished
     assert end is not None
-    ended = end.at or now
-    left = (ended + timedelta(seconds=settings.keep_finished) - now).total_seconds()
+    left = ((end.at or now) + timedelta(seconds=keep) - now).total_seconds()
     if left > 0:
         return MirrorDecision(requeue_after=left)
-    return MirrorDecision(DeleteMirror(mirror, f"it finished {settings.keep_finished:g} s ago"))
+    if left > -_RETURN_WITHIN and snapshot.adapter.merged_status(snapshot.original, mirror.obj) is not None:
+        return MirrorDecision(requeue_after=_LOOK_AGAIN)
+    return MirrorDecision(DeleteMirror(mirror, f"it finished {keep:g} s ago", exact=True))
 
 
 def mirror_parameters(

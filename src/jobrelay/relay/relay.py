@@ -12,10 +12,12 @@ from random import Random
 from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
-from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Resource, SystemClock
+from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
 from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dispatcher import Dispatcher
-from jobrelay.relay.explain import Explanation, explain
+from jobrelay.relay.explain import Explanation, explain, not_followed
+from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
@@ -30,7 +32,7 @@ from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.proof_secret import ProofSecret
 from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
-from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
+from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter, load_adapters
 
 REQUEST_TIMEOUT = 15.0
@@ -83,22 +85,20 @@ class Relay:
         own = LeaderTransport(MeteredTransport(client.transport, "management", metrics), self.leads)
         client = Client(own, clock=clock, timeout=REQUEST_TIMEOUT)
 
-        def cache(resource: Resource) -> Cache:
-            return Cache(
-                client, resource, clock=clock, random=random, transform=strip_managed_fields, idle_timeout=SILENCE
-            )
-
-        namespaces = cache(NAMESPACES)
+        namespaces = Cache(
+            client, NAMESPACES, clock=clock, random=random, transform=strip_managed_fields, idle_timeout=SILENCE
+        )
         placer = Placer()
         policies = NamespacePolicies(namespaces, placer.parse, policy)
-        kinds = [WorkloadKind(adapter, cache(adapter.resource)) for adapter in adapters]
+        self.kinds = FollowedKinds(adapters, client, clock=clock, random=random, silence=SILENCE)
         proofs = Proofs(settings.origin)
         secret = ProofSecret(client, namespace, proofs, clock=clock, writes=self.leads, random=random, new_key=new_key)
         self.registry = Registry(
             client,
             source,
             resources=[adapter.resource for adapter in adapters],
-            pod_owner=lambda pod: next(filter(None, (adapter.pod_owner(pod) for adapter in adapters)), ""),
+            in_use=self.kinds.in_use,
+            pod_owner=self.kinds.pod_owner,
             proofs=proofs,
             namespace=namespace,
             connect=lambda worker, connection: LeaderTransport(
@@ -110,7 +110,7 @@ class Relay:
             bounds=bounds,
             writes=self.leads,
         )
-        self.state = RelayState({kind.name: kind for kind in kinds}, settings, clock, self.registry.owners)
+        self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
         self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
         recorder = EventRecorder(
@@ -127,18 +127,19 @@ class Relay:
             self.registry,
             recorder,
             metrics,
+            CopySources(client, clock),
             leads=self.leads,
             grace=grace,
             random=random,
         )
         self.manager = Manager(election=election, clock=clock)
-        watches: list[Runnable] = [secret, *(kind.originals for kind in kinds), namespaces, self.registry]
+        watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:
                 self.manager.add(runnable, group)
-        metrics.registry.register(RunnablesCollector(lambda: self.manager.members))
+        metrics.registry.register(RunnablesCollector(lambda: (*self.kinds.caches, *self.manager.members)))
 
     def leads(self) -> bool:
         """Whether this replica may write at present."""
@@ -163,4 +164,8 @@ class Relay:
     def explain(self, ref: WorkloadRef) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original."""
         found = self.originals.decision(ref)
-        return explain(*found) if found is not None else None
+        if found is not None:
+            return explain(*found)
+        kind = self.kinds.kinds[ref.kind]
+        problem = self.kinds.problem(kind)
+        return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+from jobrelay.relay.copy_rules import CopyRules
 
 LOST_TIMEOUT: Final = 900.0
 KEEP_FINISHED: Final = 600.0
@@ -32,6 +34,8 @@ class Settings:
     """How long changed counts are held back before they are written."""
     ask_again: float = 60.0
     """When a workload or status that a cluster refused is tried again."""
+    ask_missing: float = 5.0
+    """When a worker is first asked again about an object that it lacks; each further time after twice as long."""
     loss_event_after: float = 10.0
     """How long a worker must be unreachable before its workloads get an event."""
     freeze_window: float = 60.0
@@ -40,3 +44,7 @@ class Settings:
     """How long a creation without an answer may take effect: the time limit of an API server, and a margin."""
     create_namespaces: bool = False
     """Whether missing namespaces are created on workers."""
+    copies: CopyRules = field(default_factory=CopyRules)
+    """Which objects that workloads name are copied to workers that lack them."""
+    copy_grace: float = 120.0
+    """How long a copy is kept after its last use. Longer than `settle`, so that no mirror can appear that uses it."""

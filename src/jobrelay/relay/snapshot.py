@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
+from hashlib import sha256
 from typing import Final
 
 import msgspec
 
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
+from jobrelay.kube.resource import SERVICEACCOUNTS
 from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.dependencies.answers import MOST_ASKED, NO_ANSWERS, Answers, missing, unanswered
+from jobrelay.relay.dependencies.texts import lacks
 from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.lookalikes import LookAlike
@@ -22,7 +26,7 @@ from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
 from jobrelay.relay.runs import NO_RUNS, RunHistory
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workload_kind import mirror_name
-from jobrelay.workloads import Adapter, Workload, WorkloadDemand
+from jobrelay.workloads import Adapter, ObjectName, Reference, Workload, WorkloadDemand, demand_of, references_of
 
 _LOOK_AGAIN: Final = 5.0
 """When to look again at a run that is due to be let go, in seconds: an operator or the freeze may hold it."""
@@ -84,10 +88,24 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The keys that sign proofs; none before they are read."""
     lookalikes: Mapping[tuple[str, Key], LookAlike] = {}
     """By worker and key: objects that name this original, but are not proven to be its mirrors."""
+    answers: Mapping[str, Answers] = {}
+    """By worker: which of the objects that workloads name exist there."""
+    definitions: Mapping[ObjectName, Object] = {}
+    """Objects of the management cluster that name others in turn."""
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind: `jobs.batch`."""
+        return str(self.adapter.resource)
+
+    @property
+    def delegated(self) -> bool:
+        """Whether its managedBy hands it to the relay."""
+        return self.workload.managed_by in self.adapter.managers
 
     @cached_property
     def demand(self) -> WorkloadDemand:
-        return self.adapter.demand(self.original)
+        return demand_of(self.adapter, self.original, self.definitions)
 
     @cached_property
     def fenced(self) -> bool:
@@ -114,7 +132,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         if self.workload.suspended:
             return "it is suspended"
         if not mirror.facts.halted:
-            return f"the Job controller of {mirror.worker} has not looked at it yet"
+            return f"the {self.adapter.resource.kind} controller of {mirror.worker} has not looked at it yet"
         if self.assignment is not None and self.assignment.started:
             return "the record of its start has to be removed first"
         return self.clock_problem(mirror.worker)
@@ -162,7 +180,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.keys.sign(
             ProofSubject(
                 self.settings.origin,
-                str(self.adapter.resource),
+                self.kind,
                 self.original.uid,
                 cluster,
                 self.original.namespace,
@@ -261,7 +279,8 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         """
         if not self.inherited:
             return ()
-        return tuple(worker.name for worker in self.workers.values() if not worker.seen and not self._given_up(worker))
+        unseen = [worker for worker in self.workers.values() if not worker.seen or self.kind in worker.unread]
+        return tuple(worker.name for worker in unseen if not self._given_up(worker))
 
     def _given_up(self, worker: WorkerFacts) -> bool:
         if self.frozen and worker.state is not State.LOST:
@@ -307,6 +326,65 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         known = self.shapes.get(worker, {})
         return self.demand.shape in known and known[self.demand.shape] is None
 
+    # Dependencies
+
+    @cached_property
+    def references(self) -> tuple[Reference, ...]:
+        """What the workload needs beside itself."""
+        return references_of(self.adapter, self.original, self.definitions)
+
+    @cached_property
+    def dependencies(self) -> tuple[ObjectName, ...]:
+        """The objects that workers are asked about: what it needs, and what it would use if that can be copied."""
+        allow = self.settings.copies.allow
+        return tuple(each.target for each in self.references if not each.optional or allow(each.target))[:MOST_ASKED]
+
+    @cached_property
+    def required(self) -> tuple[ObjectName, ...]:
+        """Those of them without which it does not run."""
+        optional = {each.target for each in self.references if each.optional}
+        return tuple(each for each in self.dependencies if each not in optional)
+
+    @cached_property
+    def fixed(self) -> frozenset[ObjectName]:
+        """Objects that cannot be replaced by copies: they are named by other objects, or are in another namespace.
+
+        A copy of a service account has the same name.
+        """
+        home = ("", self.original.namespace)
+        return frozenset(
+            each.target
+            for each in self.references
+            if each.namespace not in home or not (each.paths or each.resource == SERVICEACCOUNTS)
+        )
+
+    @cached_property
+    def group(self) -> str:
+        """Equal for workloads that get the same answers from workers: of one shape, with the same dependencies."""
+        if not self.references:
+            return self.demand.shape
+        names = "\n".join(sorted(str(each.target) for each in self.references))
+        return f"{self.demand.shape} {sha256(names.encode()).hexdigest()[:32]}"
+
+    def unanswered(self, worker: str) -> list[ObjectName]:
+        """The dependencies about which a worker has to be asked, for the first time or again."""
+        return unanswered(self.dependencies, self.answers.get(worker, NO_ANSWERS), self.now)
+
+    @cached_property
+    def lacking(self) -> dict[str, str]:
+        """By worker: the dependencies that it lacks, in words."""
+        if not self.required:
+            return {}
+        found = {name: missing(self.required, answers, self.fixed) for name, answers in self.answers.items()}
+        return {name: lacks(objects) for name, objects in found.items() if objects}
+
+    def asks_again(self, worker: str) -> datetime | None:
+        """When a worker that lacks something is asked about that again."""
+        found = missing(self.required, self.answers.get(worker, NO_ANSWERS), self.fixed)
+        return min((answer.until for answer in found.values()), default=None)
+
+    # Choosing
+
     def place(self, avoid: Mapping[str, str] | None = None) -> Placement:
         """Place this workload; `avoid` names workers that are excluded, and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
@@ -318,5 +396,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
             seed=self.workload.uid,
             namespace=self.original.namespace,
             unfit={name: why for name in self.workers if (why := self.clock_problem(name))} if self.fenced else {},
+            kind=self.kind,
+            lacking=self.lacking,
         )
         return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from jobrelay.kube import Object
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS
@@ -66,10 +68,7 @@ class SnapshotBuilder:
             original,
             adapter.read(original),
             to,
-            {
-                worker: Mirror(worker, mirror, adapter.read(mirror), epoch_of(mirror))
-                for worker, mirror in kind.mirrors(original.uid).items()
-            },
+            {worker: self._mirror(kind, worker, mirror) for worker, mirror in kind.mirrors(original.uid).items()},
             _LazyFacts(self._registry.workers, self._facts),
             self._registry.removed,
             state.settings,
@@ -92,7 +91,15 @@ class SnapshotBuilder:
             self._led(),
             self._registry.proofs.keys,
             kind.lookalikes.of(original.uid),
+            state.dependencies.known,
+            state.dependencies.definitions,
         )
+
+    def _mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> Mirror:
+        facts = kind.adapter.read(mirror)
+        if facts.end is not None and facts.end.at is None:
+            facts = replace(facts, end=replace(facts.end, at=self._state.ended_at(worker, mirror.uid)))
+        return Mirror(worker, mirror, facts, epoch_of(mirror))
 
     def _led(self) -> datetime:
         """When this replica began to lead, as its clock shows it now."""

@@ -8,12 +8,14 @@ Only methods of this class change it; what they return is read-only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
 from jobrelay.kube import Clock, Object
 from jobrelay.relay.assignment import Run, assignment_of, epoch_of
+from jobrelay.relay.dependencies.answers import DependencyAnswers
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.placement import CapacityTracker
@@ -21,7 +23,7 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import WorkloadKind, origin_uid
 from jobrelay.relay.workload_record import WorkloadRecord
-from jobrelay.workloads import WorkloadDemand
+from jobrelay.workloads import WorkloadDemand, demand_of
 
 
 class _Starting(NamedTuple):
@@ -50,8 +52,11 @@ class RelayState:
         self._shapes: dict[str, dict[str, Refusal | None]] = {}
         self._stale: dict[str, set[str]] = {}
         self._starting: dict[str, dict[str, _Starting]] = {}
+        self._ended: dict[str, dict[str, float]] = {}
+        """By worker and uid of a mirror that does not tell when it ended: when that was seen, in monotonic time."""
         self.shapes: Mapping[str, Mapping[str, Refusal | None]] = MappingProxyType(self._shapes)
         """By worker and shape of workloads: None if it accepted one, or why it refused one."""
+        self.dependencies = DependencyAnswers(clock, settings.ask_missing, settings.ask_again)
 
     def started_leading(self) -> None:
         """This replica begins to lead."""
@@ -81,8 +86,8 @@ class RelayState:
 
     def original_changed(self, kind: WorkloadKind, original: Object) -> None:
         """Count an original as work of its worker from its assignment to its end."""
-        to, uid = assignment_of(original), original.uid
-        if to is None or kind.adapter.read(original).end is not None:
+        to, uid, facts = assignment_of(original), original.uid, kind.adapter.read(original)
+        if to is None or facts.end is not None or facts.managed_by not in kind.adapter.managers:
             self._load.forget(uid)
             return
         self.record(uid).found(to)
@@ -90,7 +95,10 @@ class RelayState:
         if self._load.worker_of(uid) != worker:
             mirror = kind.mirrors(uid).get(worker)
             started = mirror is not None and kind.adapter.read(mirror).started is not None
-            self._load.assign(uid, worker, kind.adapter.demand(original), started=started)
+            self._load.assign(uid, worker, self._demand(kind, original), started=started)
+
+    def _demand(self, kind: WorkloadKind, original: Object) -> WorkloadDemand:
+        return demand_of(kind.adapter, original, self.dependencies.definitions)
 
     def reserve(self, original: Object, worker: str, demand: WorkloadDemand) -> None:
         """Count an assignment before it is written, so that the next placement takes it into account."""
@@ -122,17 +130,29 @@ class RelayState:
                 self._starting.setdefault(worker, {})[new.uid] = _Starting(uid, mirror.active)
                 self._release(worker, new.uid, capacity)
         self.judge_mirror(kind, worker, new)
+        end = kind.adapter.read(new).end
+        if end is not None and end.at is None:
+            self._ended.setdefault(worker, {}).setdefault(new.uid, self.clock.monotonic())
+
+    def ended_at(self, worker: str, mirror_uid: str) -> datetime | None:
+        """When the end of a mirror that does not tell its time was first seen."""
+        seen = self._ended.get(worker, {}).get(mirror_uid)
+        return self.clock.now() - timedelta(seconds=self.clock.monotonic() - seen) if seen is not None else None
 
     def mirror_deleted(self, kind: WorkloadKind, worker: str, mirror: Object) -> None:
         kind.index_mirror(worker, mirror, None)
         self._stale.get(worker, set()).discard(mirror.uid)
         self._starting.get(worker, {}).pop(mirror.uid, None)
+        self._ended.get(worker, {}).pop(mirror.uid, None)
 
     def judge_mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> bool:
-        """Whether a mirror is stale: it runs although its original is gone or has a newer run."""
+        """Whether a mirror is stale: it runs although its original is gone or has a newer run.
+
+        It is not before all originals of its kind are known.
+        """
         original = kind.original_of(mirror)
         to = assignment_of(original) if original is not None else None
-        wrong = original is None or (
+        wrong = (original is None and kind.known) or (
             to is not None and (self.worker_of(to.run) != worker or epoch_of(mirror) < to.epoch)
         )
         stale = wrong and kind.adapter.read(mirror).end is None
@@ -162,6 +182,16 @@ class RelayState:
         """The uid of a worker's cluster, if it is known."""
         return [identity for identity, name in self._owners.items() if name == worker]
 
+    def may_run_on(self, kind: WorkloadKind, worker: str, namespace: str) -> bool:
+        """Whether originals in a namespace, or in any for an empty one, may have runs on a worker.
+
+        A run has an assignment before it has a mirror. So none have, if all originals are known and none names it.
+        """
+        if kind.undefined or not kind.known:
+            return not kind.undefined
+        names = (worker, *self.identities(worker))
+        return any(namespace in ("", ref.key.namespace) for name in names for ref in kind.assigned_to(name))
+
     def live(self, worker: str) -> int:
         """How many unfinished workloads are assigned to a worker."""
         return self._load.live(worker)
@@ -187,8 +217,9 @@ class RelayState:
         """A worker is no longer registered."""
         for kind in self.kinds.values():
             kind.forget_worker(worker)
-        for held in (self._shapes, self._stale, self._starting):
+        for held in (self._shapes, self._stale, self._starting, self._ended):
             held.pop(worker, None)
+        self.dependencies.forget_worker(worker)
 
     def _release(self, worker: str, mirror_uid: str, capacity: CapacityTracker) -> None:
         """A Job starts before its pods are bound, so their requests stay reserved until they are counted on nodes."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from jobrelay.kube import EventRecorder
+from jobrelay.relay.copying.held import HeldCopies
+from jobrelay.relay.copying.sources import CopySources
+from jobrelay.relay.copying.sweeping import CopySweep
+from jobrelay.relay.copying.worker import WorkerDependencies
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.mirror_controller import MirrorController
+from jobrelay.relay.mirrors.context import MirrorContext
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_events import WorkerEvents
@@ -24,6 +29,10 @@ class _RunningWorker:
         self.worker, self.controller, self.task = worker, controller, task
         self.events: asyncio.Task[None] | None = None
         """Runs while the worker is connected."""
+        self.unfit = worker.mirrors.unfit
+        """The kinds that it could not run when it was last looked at."""
+        self.sweep: asyncio.Task[None] | None = None
+        """Runs if anything may be copied there."""
         self.undo: list[Callable[[], None]] = []
 
 
@@ -38,6 +47,7 @@ class WorkerControllers:
         registry: Registry,
         recorder: EventRecorder,
         metrics: RelayMetrics,
+        sources: CopySources,
         *,
         leads: Callable[[], bool],
         grace: float,
@@ -45,7 +55,7 @@ class WorkerControllers:
     ) -> None:
         self._state, self._snapshots, self._dispatcher, self._registry = state, snapshots, dispatcher, registry
         self._recorder, self._metrics, self._leads, self._grace = recorder, metrics, leads, grace
-        self._random = random
+        self._random, self._sources = random, sources
         self._running: dict[str, _RunningWorker] = {}
         self._tasks = OwnedTasks()
 
@@ -88,20 +98,24 @@ class WorkerControllers:
 
     def _start(self, worker: WorkerConnection) -> None:
         queue, remove = self._dispatcher.add_worker(worker)
-        controller = MirrorController(
-            self._state,
-            self._snapshots,
+        state = self._state
+        copies = HeldCopies(worker, self._registry.proofs, state.clock, self._metrics)
+        context = MirrorContext(
+            state,
             worker,
             queue,
             self._recorder,
             self._metrics,
             enqueue_original=self._dispatcher.originals.add,
             enqueue_run=self._dispatcher.enqueue_run,
-            leads=self._leads,
-            grace=self._grace,
         )
+        dependencies = WorkerDependencies(worker, state.dependencies, self._sources, copies)
+        controller = MirrorController(context, self._snapshots, dependencies, leads=self._leads, grace=self._grace)
         task = self._tasks.start(controller.controller.run(), controller.controller.name)
         running = self._running[worker.name] = _RunningWorker(worker, controller, task)
+        if state.settings.copies:
+            sweep = CopySweep(worker, copies, state)
+            running.sweep = self._tasks.start(sweep.run(), f"copies on {worker.name}")
         running.undo = [remove, worker.subscribe(lambda: self._worker_changed(running))]
         self._worker_changed(running)
 
@@ -110,6 +124,8 @@ class WorkerControllers:
         for undo in running.undo:
             undo()
         running.task.cancel()
+        if running.sweep is not None:
+            running.sweep.cancel()
         self._stop_events(running)
 
     def _worker_changed(self, running: _RunningWorker) -> None:
@@ -122,9 +138,16 @@ class WorkerControllers:
             self._stop_events(running)
             self._metrics.losses.labels(worker.name).inc()
             self._dispatcher.enqueue_assigned(worker.name)
+        elif worker.connected and running.unfit is not worker.mirrors.unfit:
+            self._dispatcher.kinds_changed(worker, _differences(running.unfit, worker.mirrors.unfit))
+        running.unfit = worker.mirrors.unfit
         self._dispatcher.worker_changed(worker)
 
     def _stop_events(self, running: _RunningWorker) -> None:
         if running.events is not None:
             running.events.cancel()
             running.events = None
+
+
+def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    return [kind for kind in {**old, **new} if old.get(kind) != new.get(kind)]

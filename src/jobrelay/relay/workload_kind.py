@@ -6,14 +6,15 @@ uid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-from jobrelay.kube import Cache, Object
+from jobrelay.kube import Cache, Object, Resource
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.lookalikes import LookAlikes
+from jobrelay.relay.signal import Signal
 from jobrelay.workloads import Adapter
 from jobrelay.workloads.names import ORIGIN_NAME, ORIGIN_UID
 
@@ -28,6 +29,11 @@ class WorkloadRef(NamedTuple):
 
     kind: str
     key: Key
+
+
+def is_built_in(resource: Resource) -> bool:
+    """Whether every cluster serves a kind: the API group of a definition has a dot in its name."""
+    return "." not in resource.group
 
 
 def origin_key(mirror: Object) -> Key:
@@ -55,8 +61,34 @@ class WorkloadKind:
         self.name, self.adapter, self.originals = str(adapter.resource), adapter, originals
         self._mirrors: dict[str, dict[str, Object]] = {}
         self.lookalikes = LookAlikes()
+        self.undefined = False
+        """Whether the management cluster has no definition of it; changed by `FollowedKinds`."""
+        self._known: Signal[[]] = Signal()
+        self._found: Signal[[]] = Signal()
         originals.add_index(_ASSIGNED, _assigned_worker)
         originals.add_index(_UID, lambda original: (original.uid,))
+
+    @property
+    def known(self) -> bool:
+        """Whether all originals are known: before that, no mirror can be said to have none."""
+        return self.originals.synced.is_set()
+
+    def originals_known(self) -> None:
+        """All originals are known from now on; called by `FollowedKinds`."""
+        self._known()
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have `callback` called when the originals have become known; returns how to unsubscribe."""
+        return self._known.subscribe(callback)
+
+    @property
+    def has_mirrors(self) -> bool:
+        """Whether there is a mirror of it on any worker."""
+        return bool(self._mirrors)
+
+    def subscribe_found(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have `callback` called when the first mirror was found; returns how to unsubscribe."""
+        return self._found.subscribe(callback)
 
     def mirrors(self, uid: str) -> Mapping[str, Object]:
         """The mirrors of an original, by worker."""
@@ -81,7 +113,10 @@ class WorkloadKind:
         if old is not None and (new is None or origin_uid(old) != origin_uid(new)):
             self._drop(origin_uid(old), worker)
         if new is not None:
+            first = not self._mirrors
             self._mirrors.setdefault(origin_uid(new), {})[worker] = new
+            if first:
+                self._found()
 
     def forget_worker(self, worker: str) -> None:
         """Remove all mirrors of a worker that is no longer registered."""

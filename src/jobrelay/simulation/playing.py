@@ -12,6 +12,8 @@ from typing import Any
 from jobrelay.cluster.store.store import Change
 from jobrelay.kube import KubeError, Object
 from jobrelay.kube.resource import JOBS
+from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.model import State
 from jobrelay.relay.settings import Settings
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
@@ -26,6 +28,8 @@ RECOVERY = 600.0
 """How long the fleet gets to finish everything once nothing goes wrong any more."""
 MAX_STEPS = 60_000
 """After how many steps a fleet that still has not finished counts as one that never rests."""
+_ADVICE = "StartUnknown"
+_LOST_FOR = 30.0
 WRITES_PER_JOB, WRITES_PER_INCIDENT = 40, 15
 """More than a relay needs, were every incident to hit every Job."""
 
@@ -128,14 +132,13 @@ class _Play:
 
     async def _recover(self) -> None:
         """Every workload ends, and no mirror is left."""
-        loop, client = self.fleet.loop, self.fleet.client()
+        loop = self.fleet.loop
         until = loop.time() + RECOVERY
-        while loop.time() < until and loop.steps < MAX_STEPS:
-            await asyncio.sleep(5)
-            with suppress(KubeError):
-                jobs = (await client.list(JOBS)).items
-                if all(_ended(job) for job in jobs) and not any(map(self._mirrors, self.fleet.workers.values())):
-                    return
+        if await self._at_rest(until - RECOVERY / 2):
+            return
+        await self._follow_advice()
+        if await self._at_rest(until):
+            return
         if loop.steps >= MAX_STEPS:
             return  # which is told as such
         for job in self.fleet.management.read("jobs.batch"):
@@ -144,6 +147,29 @@ class _Play:
         for name, cluster in self.fleet.workers.items():
             if left := self._mirrors(cluster):
                 self._broken("no-leftovers", f"{left} mirrors are left on {name}")
+
+    async def _at_rest(self, until: float) -> bool:
+        """Wait until every workload has ended and no mirror is left; returns whether that came in time."""
+        loop, client = self.fleet.loop, self.fleet.client()
+        while loop.time() < until and loop.steps < MAX_STEPS:
+            await asyncio.sleep(5)
+            with suppress(KubeError):
+                jobs = (await client.list(JOBS)).items
+                if all(_ended(job) for job in jobs) and not any(map(self._mirrors, self.fleet.workers.values())):
+                    return True
+        return False
+
+    async def _follow_advice(self) -> None:
+        """An operator declares workers lost of which the relay says that only this helps, as of one installed anew."""
+        events = self.fleet.management.read("events")
+        told = {event["involvedObject"]["name"] for event in events if event["reason"] == _ADVICE}
+        jobs = [job for job in (await self.fleet.client().list(JOBS)).items if job.name in told and not _ended(job)]
+        for worker in sorted({to.cluster for job in jobs if (to := assignment_of(job)) is not None}):
+            self._tell(f"{worker} is declared lost, as {_ADVICE} advises")
+            self._promises.declared_lost(worker)
+            self.fleet.registrations.set_state(worker, State.LOST)
+            await asyncio.sleep(_LOST_FOR)
+            self.fleet.registrations.set_state(worker, State.OPEN)
 
     def _check_writes(self) -> None:
         """The relay has done what was needed, and not much more."""

@@ -15,12 +15,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import Key
+from jobrelay.workloads.references import FieldPath, Reference
+
+Found: TypeAlias = Mapping[tuple[Resource, Key], Object]
+"""Objects of the management cluster that references led to."""
+NOTHING_FOUND: Final[Found] = MappingProxyType({})
 
 
 class Urgency(Enum):
@@ -88,6 +94,9 @@ class WorkloadDemand:
     shape are expected to get the same answer from a worker, so its answers are remembered by it."""
     grace: float = 30.0
     """The longest that its pods may take to terminate, in seconds."""
+    basis: str = ""
+    """The versions of the objects beside itself that its pod sets come from: pod sets of equal shape and basis are
+    equal but for their counts."""
 
 
 class MirrorParameters(msgspec.Struct, frozen=True):
@@ -116,8 +125,24 @@ class Adapter(Protocol):
         ...
 
     @property
+    def managed_by_path(self) -> str:
+        """The field that `Workload.managed_by` is read from, as users write it: `spec.managedBy`."""
+        ...
+
+    @property
     def managers(self) -> frozenset[str]:
         """The values of `Workload.managed_by` that hand an object to the relay."""
+        ...
+
+    @property
+    def native(self) -> str:
+        """The value that means the kind's own controller, as an absent one does; empty if there is none."""
+        ...
+
+    @property
+    def runs_anyway(self) -> str:
+        """Why the kind's own controller on the management cluster would run a delegated object all the same; empty if
+        it leaves such objects alone."""
         ...
 
     @property
@@ -130,8 +155,20 @@ class Adapter(Protocol):
         """The facts about an original or a mirror. Called often: cache it if decoding is slow."""
         ...
 
-    def demand(self, original: Object) -> WorkloadDemand:
-        """What an original needs of a worker."""
+    def demand(self, original: Object, found: Found = NOTHING_FOUND) -> WorkloadDemand:
+        """What an original needs of a worker; `found` has the objects that `references` led to, if there are any."""
+        ...
+
+    def pod_templates(self, obj: Object) -> list[tuple[FieldPath, Mapping[str, Any]]]:
+        """The pod templates in an original or a mirror, with their paths: what its pods need is named in them."""
+        ...
+
+    def references(self, original: Object, found: Found = NOTHING_FOUND) -> tuple[Reference, ...]:
+        """What an original, or a mirror, needs beside itself and what its pod templates name.
+
+        `found` has the objects that were found for earlier answers: they may name more. Asked again until nothing new
+        is named.
+        """
         ...
 
     def mirror(self, original: Object, parameters: MirrorParameters) -> dict[str, Any]:
@@ -149,6 +186,10 @@ class Adapter(Protocol):
         """
         ...
 
+    def original_patch(self, original: Object, mirror: Object) -> dict[str, Any] | None:
+        """A merge patch of the original that must be written before `merged_status` is accepted; None for most."""
+        ...
+
     def reduced_statuses(self, original: Object, mirror: Object) -> list[dict[str, Any]]:
         """Smaller statuses to try, in this order, if the server refuses `merged_status` nevertheless."""
         ...
@@ -164,11 +205,17 @@ class Adapter(Protocol):
         """
         ...
 
-    def pod_selector(self, mirror: str) -> str:
+    def pod_selector(self, mirror: str, shown: Object | None = None) -> str:
         """A label selector for the pods of the mirror of this name, also of one that is deleted.
 
-        A workload is not started again before they have ended. Empty if the kind has no such label.
+        `shown` is the mirror or its original: for some kinds only the status says by what the pods are labelled. A
+        workload is not started again before they have ended. Empty if no such label is known.
         """
+        ...
+
+    def log_selectors(self, mirror: Object) -> tuple[str, ...]:
+        """Label selectors for the pods of a mirror whose logs are those of the workload; empty if there is no way to
+        find them."""
         ...
 
     def urgency(self, original: Object, status: Mapping[str, Any]) -> Urgency:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 from jobrelay.cluster.inprocess import InProcessTransport
+from jobrelay.control import ControllerContext
 from jobrelay.kube.clock import FakeClock
 
 from ..apiserver.serving import ADMIN, START, Server

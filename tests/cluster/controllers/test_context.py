@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from jobrelay.cluster.controllers.catalog import API_CONTROLLERS
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.node import NodePool, NodeSettings, RuntimeName
+from jobrelay.control import ControllerContext
 from jobrelay.kube import backoff, cache
 from jobrelay.kube.events import recorder
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import JobController
+from jobrelay.control import ControllerContext
 from jobrelay.kube.metrics import exposition
 
 from ..apiserver.serving import MERGE

@@ -16,10 +16,10 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from jobrelay.cluster.apiserver.represent import stored
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.store import Change
+from jobrelay.control import ControllerContext
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kinds.batch.job.status import validate_job_status_update
 from jobrelay.kube import FaultyTransport
@@ -40,9 +40,9 @@ REQUESTS = ["POST */pods", "PATCH */pods/*", "PUT */status", "DELETE */pods/*", 
 class Lagging:
     """Holds back what watches of some resources have to say."""
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self, inner: Transport, *resources: str) -> None:
         self._inner = inner
-        self.flowing = {"jobs": asyncio.Event(), "pods": asyncio.Event()}
+        self.flowing = {name: asyncio.Event() for name in resources or ("jobs", "pods")}
         for event in self.flowing.values():
             event.set()
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from jobrelay.cluster import Cluster
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import JobController
 from jobrelay.cluster.inprocess import InProcessTransport
+from jobrelay.control import ControllerContext
 from jobrelay.kube import Client, merge_patch
 from jobrelay.kube import resource as kinds
 

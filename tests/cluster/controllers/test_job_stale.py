@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job import set_up
 from jobrelay.cluster.inprocess import InProcessTransport
+from jobrelay.control import ControllerContext
 from jobrelay.kube import FaultyTransport
 from jobrelay.kube.fault_injection import LoseReply
 

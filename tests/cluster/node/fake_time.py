@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from jobrelay.cluster.cluster import Cluster
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node import NodeSettings, set_up
+from jobrelay.control import ControllerContext
 from jobrelay.kube import Client, FakeClock
 from jobrelay.kube.errors import NotFound
 from jobrelay.kube.resource import PODS

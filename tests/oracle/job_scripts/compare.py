@@ -18,7 +18,7 @@ import pathlib
 import secrets
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +66,9 @@ def differences(title: str, real: Obj, ours: Obj) -> list[str]:
     return [title, *(line for line in shown if not line.startswith("@@"))]
 
 
-async def play(real: Client, ours: Client, name: str, steps: list[Obj], player: type[Player] = Player) -> Outcome:
+async def play(
+    real: Client, ours: Client, name: str, steps: list[Obj], player: Callable[[Client, str], Player] = Player
+) -> Outcome:
     namespace = "jobscript-" + name.replace("/", "-").replace(" ", "-").lower()[:40] + "-" + secrets.token_hex(3)
     pair = (player(real, namespace), player(ours, namespace))
     outcome = Outcome(len(steps))

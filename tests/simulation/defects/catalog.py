@@ -34,6 +34,7 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.fencing import Lease
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.mirror_controller import MirrorController
+from jobrelay.relay.mirrors import creating
 from jobrelay.relay.model import ClockReading, WorkerFacts
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
@@ -93,7 +94,7 @@ def other_runs_ignored(patch: Patch) -> None:
 
 def errors_refuse(patch: Patch) -> None:
     """Every error is taken for the answer that nothing was created."""
-    patch.setattr(mirror_controller, "_had_no_effect", lambda error: True)
+    patch.setattr(creating, "had_no_effect", lambda error: True)
 
 
 def names_trusted(patch: Patch) -> None:

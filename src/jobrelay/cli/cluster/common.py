@@ -60,6 +60,16 @@ def check_runtime(runtime: str) -> None:
         raise Failure("--runtime process needs Linux", "use --runtime scripted or --runtime none")
 
 
+def check_controllers(text: str) -> None:
+    """Raises Failure for a list of controllers that cannot be meant."""
+    from jobrelay.cluster.controllers.catalog import UnknownController, select_controllers
+
+    try:
+        select_controllers(text)
+    except UnknownController as error:
+        raise Failure(f"--controllers: {error}", "write all, none, or names separated by commas") from None
+
+
 def check_sizes(sizes: Mapping[str, str | None]) -> None:
     """Raises Failure for an option that is not a quantity."""
     from jobrelay.apimachinery.quantity import QuantityError, parse

@@ -9,6 +9,7 @@ import click
 
 from jobrelay.cli.cluster.common import (
     DIR,
+    check_controllers,
     check_names,
     check_runtime,
     check_sizes,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--controllers", metavar="all|none|NAME,...", default="all", show_default=True,
-    help="The controllers to run, by kube-controller-manager's names.",
+    help="The controllers to run, by kube-controller-manager's names; all,jobset adds that of JobSets.",
 )  # fmt: skip
 @click.option(
     "--runtime", type=click.Choice(["process", "scripted", "none"]), default="process", show_default=True,
@@ -73,7 +74,7 @@ def start(
     check_names(names)
     if base is not None and base + len(names) - 1 > 65535:
         raise Failure(f"--port {base} leaves no room for {len(names)} ports up to 65535", "choose a smaller --port")
-    _check_controllers(controllers)
+    check_controllers(controllers)
     sizes = {"--cpu": cpu, "--memory-size": memory_size}
     check_sizes(sizes)
     check_runtime(runtime)
@@ -95,15 +96,6 @@ def start(
             configure_logging("debug" if verbose else "info", log_format)
             pool = NodeSettings(runtime=cast("RuntimeName", runtime), nodes=nodes, cpu=cpu, memory=memory_size)
             serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
-
-
-def _check_controllers(text: str) -> None:
-    from jobrelay.cluster.controllers.catalog import UnknownController, select_controllers
-
-    try:
-        select_controllers(text)
-    except UnknownController as error:
-        raise Failure(f"--controllers: {error}", "write all, none, or names separated by commas") from None
 
 
 def _passed_on(verbose: bool, log_format: str) -> list[str]:

@@ -70,8 +70,9 @@ def run(
 ) -> None:
     """Run delegated Jobs of a management cluster on worker clusters until Ctrl-C.
 
-    Handles every Job whose spec.managedBy is jobrelay.dev/relay or kueue.x-k8s.io/multikueue. Prints `relay ready` on
-    stdout, followed by the workers and their states, once they are known.
+    Handles every Job whose spec.managedBy is jobrelay.dev/relay or kueue.x-k8s.io/multikueue, and objects of other
+    workload kinds: many are built in, --kind-file describes more. Prints `relay ready` on stdout, followed by the
+    workers and their states, once they are known.
 
     Workers are MultiKueueCluster objects with a kubeconfig in a Secret (`jobrelay worker add` creates both), or
     --worker options for local use. Several replicas can run: one leads, and another takes over within 15 seconds.

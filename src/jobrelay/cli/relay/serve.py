@@ -1,7 +1,7 @@
 """Runs the relay in the foreground, as a candidate for leadership, until a signal arrives.
 
 A replica that loses its leadership becomes a candidate again with a new Relay: what it knew as leader is out of date,
-and new caches are filled quickly.
+and new caches are filled quickly. The same is done when other workload kinds are described.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import contextlib
 import gc
 import os
 import pathlib
-import secrets
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +22,7 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.loop import run_until_stopped
 from jobrelay.cli.management import SYSTEM_NAMESPACE, failures
 from jobrelay.cli.output import print_table
+from jobrelay.cli.relay.kinds import KindSource
 from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.cli.worker_rows import worker_row
 from jobrelay.kube import (
@@ -36,6 +35,7 @@ from jobrelay.kube import (
     find_connection,
 )
 from jobrelay.kube.kubeconfig import default_paths
+from jobrelay.kube.leader_election import new_identity
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.logs import get_logger
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
@@ -77,6 +77,7 @@ class RelayPlan:
             fencing=self.tuning.fencing,
             lease=self.tuning.fence_lease,
             create_namespaces=self.tuning.create_namespaces,
+            copies=self.tuning.copies,
         )
 
 
@@ -99,7 +100,7 @@ def serve_relay(plan: RelayPlan) -> None:
 
 
 async def _serve(plan: RelayPlan, connection: Connection) -> None:
-    identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+    identity = new_identity()
     host, port = plan.listen
     endpoint = Endpoint(host, port, os.environ.get("POD_IP", ""))
     async with NetworkTransport(connection) as transport:
@@ -111,13 +112,17 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
             await endpoint.__aenter__()
         except OSError as error:
             raise Failure(f"--listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
+        kinds = KindSource(client, namespace, plan.tuning.given_kinds(), identity)
+        following = asyncio.create_task(kinds.run())
         try:
             first = True
             while True:
-                await _candidacy(plan, client, origin, namespace, identity, endpoint, first=first)
+                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, first=first)
                 first = False
                 gc.collect()  # the old relay's objects form cycles and would stay in memory beside the new one's
         finally:
+            following.cancel()
+            await asyncio.wait({following})
             await endpoint.__aexit__()
 
 
@@ -138,9 +143,17 @@ async def _prepare(client: Client, plan: RelayPlan, namespace: str) -> None:
 
 
 async def _candidacy(
-    plan: RelayPlan, client: Client, origin: str, namespace: str, identity: str, endpoint: Endpoint, *, first: bool
+    plan: RelayPlan,
+    client: Client,
+    origin: str,
+    namespace: str,
+    identity: str,
+    endpoint: Endpoint,
+    kinds: KindSource,
+    *,
+    first: bool,
 ) -> None:
-    """Stands by, leads, and returns when the leadership is lost."""
+    """Stands by, leads, and returns when the leadership is lost, or when there are other kinds."""
     clock = SystemClock()
     election = None
     if plan.lease_name is not None:
@@ -151,6 +164,7 @@ async def _candidacy(
         _source(plan, client, namespace),
         plan.settings(origin),
         namespace=namespace,
+        adapters=await kinds.adapters(),
         policy=plan.tuning.placement,
         election=election,
         identity=identity,
@@ -159,7 +173,7 @@ async def _candidacy(
     endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:
-        await relay.run()
+        await _run_until_changed(relay, kinds)
     except LeadershipLost as error:
         log.warning("lost leadership; standing by", reason=str(error))
     finally:
@@ -167,6 +181,21 @@ async def _candidacy(
         if printing is not None:
             printing.cancel()
             await asyncio.wait({printing})
+
+
+async def _run_until_changed(relay: Relay, kinds: KindSource) -> None:
+    running, changed = asyncio.create_task(relay.run()), asyncio.create_task(kinds.changed.wait())
+    try:
+        await asyncio.wait({running, changed}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped = not running.done()
+        for task in (running, changed):
+            task.cancel()
+        await asyncio.wait({running, changed})
+    if stopped:
+        log.info("workload kinds were described or removed; starting again with the new ones")
+    else:
+        running.result()
 
 
 def _source(plan: RelayPlan, client: Client, namespace: str) -> WorkerSource:

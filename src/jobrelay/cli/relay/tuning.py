@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import pathlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.kinds import KIND_FILES, conflicts, given_kinds
 from jobrelay.cli.options import duration_seconds, option_group
+from jobrelay.relay.copy_rules import COPYABLE, CopyRuleError, CopyRules, parse_rules
 from jobrelay.relay.settings import FENCE_LEASE, KEEP_FINISHED, LOST_TIMEOUT
+
+if TYPE_CHECKING:
+    from jobrelay.workloads.kind_files import GivenKind
 
 __all__ = ["Tuning", "tuning_options"]
 
@@ -23,6 +30,16 @@ class Tuning:
     fencing: bool = False
     fence_lease: float = FENCE_LEASE
     create_namespaces: bool = False
+    kind_files: tuple[pathlib.Path, ...] = ()
+    copy: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> CopyRules:
+        """Raises Failure."""
+        try:
+            return parse_rules(self.copy)
+        except CopyRuleError as error:
+            raise Failure(f"--copy: {error}", "write --copy ConfigMap or --copy Secret:team-a,team-b") from None
 
     def arguments(self) -> list[str]:
         """The equivalent command line options."""
@@ -33,25 +50,35 @@ class Tuning:
             *([f"--placement={self.placement}"] if self.placement else []),
             *(["--fencing"] if self.fencing else []),
             *(["--create-namespaces"] if self.create_namespaces else []),
+            *(f"--kind-file={path.absolute()}" for path in self.kind_files),
+            *(f"--copy={each}" for each in self.copy),
         ]
 
     def check(self) -> None:
-        """Raises Failure for a policy that cannot be read, and for adapters that exclude each other."""
+        """Raises Failure for options that cannot be read, and for adapters that exclude each other."""
         from jobrelay.relay.placement import PolicyError, parse_policy
-        from jobrelay.workloads import AdapterConflict, load_adapters
+        from jobrelay.workloads import load_adapters
 
+        _ = self.copies
+        with conflicts():
+            load_adapters(given=self.given_kinds())
         try:
-            load_adapters()
             parse_policy(self.placement)
-        except AdapterConflict as error:
-            raise Failure(str(error), "uninstall one of the two packages") from None
         except PolicyError as error:
             raise Failure(f"--placement: {error}", "docs/reference/placement.md lists the policies") from None
+
+    def given_kinds(self) -> tuple[GivenKind, ...]:
+        """The kinds that the files describe; raises Failure for one that cannot be used."""
+        return given_kinds(self.kind_files)
 
 
 def _minutes(duration: float) -> str:
     """A default in the notation of the command line."""
     return f"{duration / 60:g}m"
+
+
+def _complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [kind for kind in COPYABLE if kind.startswith(incomplete)]
 
 
 tuning_options = option_group(
@@ -73,5 +100,11 @@ tuning_options = option_group(
         "--fence-lease", metavar="DURATION", callback=duration_seconds, default=_minutes(FENCE_LEASE),
         show_default=True, help="How long a fenced Job keeps running after the relay last renewed its lease.",
     ),
+    KIND_FILES,
     click.option("--create-namespaces", is_flag=True, help="Create a Job's namespace on its worker if it is missing."),
+    click.option(
+        "--copy", metavar="KIND[:NAMESPACE,...]", multiple=True, shell_complete=_complete_kind,
+        help="Copy objects of this kind that Jobs name to workers that lack them; Secrets need namespaces. Can be "
+        "repeated.",
+    ),
 )  # fmt: skip

@@ -1,4 +1,7 @@
-"""The controllers of a cluster, named as in kube-controller-manager, and how a list of names is parsed."""
+"""The controllers of a cluster and how a list of their names is parsed.
+
+Those of kube-controller-manager have their names there and run by default. Others are added to a list by name.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.controllers import cronjob, job, podgc, ttl, volumebinder
+from jobrelay.cluster.controllers import cronjob, job, jobset, podgc, ttl, volumebinder
 from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.garbage import GarbageCollector
 from jobrelay.cluster.controllers.policystatus import PolicyStatusController
 from jobrelay.cluster.controllers.protection import AttributesClassProtection, ClaimProtection, VolumeProtection
 from jobrelay.cluster.controllers.quota import ResourceQuotaController
+from jobrelay.control import ControllerContext
 
 SetUp = Callable[[ControllerContext], None]
 
@@ -42,8 +45,11 @@ API_CONTROLLERS: Final[dict[str, SetUp]] = {
     "pod-garbage-collector-controller": podgc.set_up,
     "ttl-after-finished-controller": ttl.set_up,
 }
+# These are for custom kinds, and run only where they are asked for.
+CUSTOM_CONTROLLERS: Final[dict[str, SetUp]] = {"jobset": jobset.set_up}
 NAMESPACE: Final = "namespace-controller"
-NAMES: Final = tuple(sorted([*STORE_CONTROLLERS, *API_CONTROLLERS, NAMESPACE]))
+ALL: Final = tuple(sorted([*STORE_CONTROLLERS, *API_CONTROLLERS, NAMESPACE]))
+NAMES: Final = (*ALL, *CUSTOM_CONTROLLERS)
 
 
 class UnknownController(ValueError):
@@ -51,12 +57,13 @@ class UnknownController(ValueError):
 
 
 def select_controllers(text: str) -> frozenset[str]:
-    """Parses `all`, `none` or a list such as `job-controller,cronjob-controller`; raises UnknownController."""
+    """Parses `none` or a list such as `job-controller,cronjob-controller` or `all,jobset`; raises UnknownController.
+
+    `all` are those of kube-controller-manager.
+    """
     if text == "none":
         return frozenset()
-    if text == "all":
-        return frozenset(NAMES)
     names = frozenset(filter(None, (name.strip() for name in text.split(","))))
-    if unknown := sorted(names - set(NAMES)):
+    if unknown := sorted(names - {"all", *NAMES}):
         raise UnknownController(f"unknown controller {unknown[0]!r}; there are {', '.join(NAMES)}")
-    return names
+    return (names - {"all"}) | (frozenset(ALL) if "all" in names else frozenset())

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.controllers.context import ControllerContext
+from jobrelay.control import ControllerContext
 from jobrelay.kube import Cache, Key, Object
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import KubeError

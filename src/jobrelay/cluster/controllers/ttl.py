@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jobrelay.apimachinery.times import parse_time
-from jobrelay.cluster.controllers.context import ControllerContext
-from jobrelay.control import Controller, Result
+from jobrelay.control import Controller, ControllerContext, Result
 from jobrelay.kube import Key, Object
 from jobrelay.kube.errors import Conflict, NotFound
 from jobrelay.kube.resource import JOBS

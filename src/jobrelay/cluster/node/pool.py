@@ -10,7 +10,6 @@ from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
 from jobrelay.cluster.apiserver.streams import LogOptions
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.logresponses import container_log, scripted_log
 from jobrelay.cluster.node.nodes import NodeRegistrar
 from jobrelay.cluster.node.process.connect import connect
@@ -20,7 +19,7 @@ from jobrelay.cluster.node.process.runtime import ProcessRuntime
 from jobrelay.cluster.node.scheduler import NAME, Scheduler
 from jobrelay.cluster.node.scripted import ScriptedRuntime
 from jobrelay.cluster.node.settings import NodeSettings
-from jobrelay.control import Group
+from jobrelay.control import ControllerContext, Group
 from jobrelay.kinds.strategy import Obj
 from jobrelay.kube import EVENTS_V1, Client
 

@@ -18,12 +18,12 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.nodechoice import NodeChoice
 from jobrelay.cluster.node.nodeinfo import AssignedPod, claim_names, node_info, pod_demand
 from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Preemption
 from jobrelay.cluster.node.schedulercache import SchedulerCache
 from jobrelay.cluster.node.schedulingqueue import EquivalenceClass, SchedulingQueue
+from jobrelay.control import ControllerContext
 from jobrelay.kube import Client
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.errors import Conflict, KubeError, NotFound

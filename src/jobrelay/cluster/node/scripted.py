@@ -15,11 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.script import parse_script
 from jobrelay.cluster.node.scriptedpod import ScriptedPod
 from jobrelay.cluster.node.status import ENDED, PodView
-from jobrelay.control import Controller, Result
+from jobrelay.control import Controller, ControllerContext, Result
 from jobrelay.kube import Client
 from jobrelay.kube.errors import NotFound
 from jobrelay.kube.objects import Key, Object

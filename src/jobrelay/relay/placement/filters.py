@@ -62,6 +62,11 @@ def _explain_unavailable(candidate: Candidate) -> Rejection:
     return Rejection(f"{what} to be stopped there first ({worker.stale} left)", "they are stopped")
 
 
+def _explain_kind(candidate: Candidate) -> Rejection:
+    kind = candidate.request.kind
+    return Rejection(candidate.worker.unfit[kind], f"{kind} being served there, and the right to use them")
+
+
 def _explain_excluded(candidate: Candidate) -> Rejection:
     cause = candidate.request.excluded[candidate.worker.name]
     return Rejection(f"it is excluded for this workload: {cause}", "it accepts the workload when it is asked again")
@@ -70,6 +75,12 @@ def _explain_excluded(candidate: Candidate) -> Rejection:
 def _explain_unfit(candidate: Candidate) -> Rejection:
     why = candidate.request.unfit[candidate.worker.name]
     return Rejection(f"it cannot fence the workload: {why}", "a steady clock there, whose time its answers tell")
+
+
+def _explain_lacking(candidate: Candidate) -> Rejection:
+    return Rejection(
+        candidate.request.lacking[candidate.worker.name], "these objects on it, or a relay that copies them"
+    )
 
 
 def _never_fits(candidate: Candidate) -> bool:
@@ -106,6 +117,11 @@ def _explain_size(candidate: Candidate) -> Rejection:
     return Rejection(f"0/{len(nodes)} nodes are large enough: {why}", "a larger node")
 
 
+DEPENDENCIES_FILTER: Final = Filter(
+    lambda candidate: candidate.worker.name in candidate.request.lacking,
+    _explain_lacking,
+    lambda request: bool(request.lacking),
+)
 FILTERS: Final = (
     Filter(lambda candidate: True, _explain_request, lambda request: bool(request.problem)),
     Filter(
@@ -125,6 +141,11 @@ FILTERS: Final = (
     ),
     Filter(_is_unavailable, _explain_unavailable),
     Filter(
+        lambda candidate: candidate.request.kind in candidate.worker.unfit,
+        _explain_kind,
+        lambda request: bool(request.kind),
+    ),
+    Filter(
         lambda candidate: candidate.worker.name in candidate.request.excluded,
         _explain_excluded,
         lambda request: bool(request.excluded),
@@ -134,6 +155,7 @@ FILTERS: Final = (
         _explain_unfit,
         lambda request: bool(request.unfit),
     ),
+    DEPENDENCIES_FILTER,
 )
 """In the order in which they are evaluated; the first that rejects gives the reason."""
 NODE_FILTER: Final = Filter(

@@ -149,11 +149,11 @@ class FitCache:
 
     def __init__(self) -> None:
         self._workers: dict[str, _WorkerNodes] = {}
-        self._requirements: dict[tuple[str, tuple[int, ...]], WorkloadRequirements] = {}
+        self._requirements: dict[tuple[str, str, tuple[int, ...]], WorkloadRequirements] = {}
 
     def requirements(self, demand: WorkloadDemand) -> WorkloadRequirements:
-        """The requirements of a demand, computed once for each shape and pod count."""
-        key = (demand.shape, tuple([pods.count for pods in demand.pod_sets]))
+        """The requirements of a demand, computed once for each shape, basis and pod count."""
+        key = (demand.shape, demand.basis, tuple([pods.count for pods in demand.pod_sets]))
         found = self._requirements.get(key)
         if found is None:
             if len(self._requirements) >= _MOST_DEMANDS:

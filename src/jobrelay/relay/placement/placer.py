@@ -24,6 +24,7 @@ from jobrelay.workloads import WorkloadDemand
 from . import explain
 from .candidate import Candidate
 from .explain import EQUAL, PlacementTrace, PlacementVerdict, ScoreColumn
+from .filters import DEPENDENCIES_FILTER
 from .fit import FitCache
 from .plugins import PluginResult, PolicyPlugins, Rejection
 from .policy import PlacementPolicy, parse_policy
@@ -39,6 +40,11 @@ class Placement:
     problems: tuple[str, ...]
     """Plugins that are disabled, and annotations that are ignored."""
     trace: PlacementTrace = field(repr=False, compare=False)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The workers that are rejected only because they lack objects that the workload needs."""
+        return tuple(one.worker.name for one in self.trace.candidates if one.rejected is DEPENDENCIES_FILTER)
 
     @cached_property
     def verdicts(self) -> tuple[PlacementVerdict, ...]:

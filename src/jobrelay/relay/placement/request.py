@@ -38,6 +38,10 @@ class PlacementRequest:
     """The namespace of the workload and of its mirror."""
     unfit: Mapping[str, str] = field(default_factory=dict)
     """Workers that cannot fence it, and why; empty if it is not fenced."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Workers without objects that it needs, and what they lack, in words."""
+    kind: str = ""
+    """The name of its kind, which not every worker may serve."""
 
 
 def read_request(
@@ -48,6 +52,8 @@ def read_request(
     seed: str = "",
     namespace: str = "",
     unfit: Mapping[str, str] | None = None,
+    kind: str = "",
+    lacking: Mapping[str, str] | None = None,
 ) -> PlacementRequest:
     """Read the placement annotations of a workload."""
     problems: list[str] = []
@@ -62,7 +68,18 @@ def read_request(
             problems.append(f"annotation {CLUSTER_SELECTOR} is not a label selector: {error}")
     problem = "; ".join(problems)
     return PlacementRequest(
-        pinned, preferred, selector, previous, excluded or {}, seed, problem, tuple(notes), namespace, unfit or {}
+        pinned,
+        preferred,
+        selector,
+        previous,
+        excluded or {},
+        seed,
+        problem,
+        tuple(notes),
+        namespace,
+        unfit or {},
+        lacking or {},
+        kind,
     )
 
 

@@ -35,14 +35,15 @@ from jobrelay.kube.clock import deadline, sleep
 from jobrelay.logs import get_logger
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.placement.capacity import CapacityTracker
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.capacity import CapacityFeed
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network, same_server
 from jobrelay.relay.workers.heartbeat import Heartbeat
+from jobrelay.relay.workers.kinds_in_use import KindsInUse
 from jobrelay.relay.workers.mirror_caches import MirrorCaches
 from jobrelay.relay.workers.proving import Proofs, Site
 from jobrelay.relay.workers.reasons import AnotherCluster, SameCluster, describe
-from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import RejectedKubeconfig, UsableKubeconfig, WorkerSpec
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
@@ -68,7 +69,7 @@ class WorkerConnection:
 
     `home` is the identity of the management cluster, `loss` a loss that began before this process. `claim` is called
     with the worker's name and each identity that is found, and returns the name of the worker that this cluster is
-    registered as.
+    registered as. Of `resources`, the mirrors of those that are `in_use` are watched; of all if that is not given.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class WorkerConnection:
         spec: WorkerSpec,
         *,
         resources: Sequence[Resource],
+        in_use: KindsInUse | None = None,
         pod_owner: Callable[[Object], str],
         proofs: Proofs,
         clock: Clock,
@@ -119,6 +121,8 @@ class WorkerConnection:
             proofs,
             lambda: Site(self.name, self._identity, self.is_self),
             self._review,
+            self._changed,
+            in_use=in_use or KindsInUse(resources),
             clock=clock,
             random=random,
             timing=timing,
@@ -183,6 +187,8 @@ class WorkerConnection:
             clock=self._transport.worker_clock.reading,
             silent_since=self._silence(),
             returned_from=self._returned_from(),
+            unfit=self.mirrors.unfit,
+            unread=self.mirrors.unread,
         )
 
     def _silence(self) -> datetime | None:
@@ -229,6 +235,7 @@ class WorkerConnection:
 
     async def run(self) -> None:
         """Connect and reconnect until cancelled."""
+        stop = self.mirrors.follow_use()
         try:
             while True:
                 try:
@@ -240,6 +247,7 @@ class WorkerConnection:
                     self._fail(describe(error))
                 await self._pause()
         finally:
+            stop()
             await self._transport.close()
 
     async def _session(self) -> None:

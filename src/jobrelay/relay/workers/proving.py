@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
 from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
-from jobrelay.relay.workers.signal import Signal
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads.names import EPOCH, ORIGIN_NAME, ORIGIN_UID, PROOF
 

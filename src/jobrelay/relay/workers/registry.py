@@ -18,12 +18,13 @@ from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemCloc
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.logs import get_logger
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
 from jobrelay.relay.workers.connection import WorkerConnection
+from jobrelay.relay.workers.kinds_in_use import KindsInUse
 from jobrelay.relay.workers.loss import LossRecord
 from jobrelay.relay.workers.proving import Proofs
-from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.tasks import OwnedTasks, until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
@@ -34,8 +35,9 @@ log = get_logger(__name__)
 class Registry:
     """Owns the connections to all workers; `client` reaches the management cluster.
 
-    `resources` are the kinds whose mirrors are watched, `proofs` tell them from look-alikes. `pod_owner` returns the
-    uid of a pod's mirror. `namespace` holds the record of losses. `writes` says whether this replica may write now.
+    `resources` are the kinds whose mirrors are watched while they are `in_use` (all if not given). `proofs` tell
+    mirrors from look-alikes. `pod_owner` returns the uid of a pod's mirror. `namespace` holds the record of losses.
+    `writes` says whether this replica may write now.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Registry:
         source: WorkerSource,
         *,
         resources: Sequence[Resource],
+        in_use: KindsInUse | None = None,
         pod_owner: Callable[[Object], str],
         proofs: Proofs,
         namespace: str = "jobrelay-system",
@@ -58,6 +61,7 @@ class Registry:
         self._clock, self._random = clock or SystemClock(), random or Random()
         self._pod_owner = pod_owner
         self._resources, self._connect, self._timing, self._bounds = resources, connect, timing, bounds
+        self._in_use = in_use or KindsInUse(resources)
         self.proofs = proofs
         self._losses = LossRecord(client, namespace, clock=self._clock, writes=writes, random=self._random)
         self._workers: dict[str, WorkerConnection] = {}
@@ -160,6 +164,7 @@ class Registry:
         worker = self._workers[name] = WorkerConnection(
             self._source.workers[name],
             resources=self._resources,
+            in_use=self._in_use,
             pod_owner=self._pod_owner,
             proofs=self.proofs,
             clock=self._clock,

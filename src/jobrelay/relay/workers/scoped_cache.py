@@ -4,7 +4,9 @@ A role in some namespaces does not allow a watch over all of them. Then each nam
 store collects what they hold. Namespaces are only added: mirrors in one that the worker no longer serves are followed
 to their end.
 
-Only mirrors get in. Objects that merely look like some are held apart, in `unproven`.
+Only mirrors get in. Objects that merely look like some are held apart, in `unproven`. The children of some kinds
+inherit all labels and annotations of a mirror, its proof included, which is not valid for them; they have an owner that
+controls them, and are neither.
 """
 
 from __future__ import annotations
@@ -73,6 +75,14 @@ class ScopedCache(ObjectIndex):
         for part in self.parts:
             part.start_over()
 
+    def deleted(self) -> None:
+        """All objects were deleted, with the definition of their kind. Only to be called while no part runs."""
+        for part in self.parts:
+            part.replace(())
+            part.start_over()
+        for held in (self, self.unproven):
+            held.replace(())
+
     def _part_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
             self._judge(new)
@@ -86,6 +96,9 @@ class ScopedCache(ObjectIndex):
         if mirror is not None:
             self.unproven.discard(obj.key)
             self.put(mirror)
-        else:
-            self.discard(obj.key)
+            return
+        self.discard(obj.key)
+        if obj.metadata.controller is None:
             self.unproven.put(obj)
+        else:
+            self.unproven.discard(obj.key)

@@ -15,10 +15,10 @@ from jobrelay.control import Runnable
 from jobrelay.kube import Client, Clock, SystemClock
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.workers.access import from_file
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.kubeconfig_file import CHECK_INTERVAL, KubeconfigFile, refreshed
-from jobrelay.relay.workers.signal import Signal
 from jobrelay.relay.workers.spec import WorkerSpec
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED, JOB_NAME, SUSPENDED
 from jobrelay.kube import Object
 from jobrelay.kube.resource import JOBS
-from jobrelay.workloads.adapter import Workload, WorkloadOutcome
+from jobrelay.workloads.adapter import NOTHING_FOUND, Found, Workload, WorkloadOutcome
 from jobrelay.workloads.job import demand as demands
 from jobrelay.workloads.job import mirror as mirrors
 from jobrelay.workloads.job import status
-from jobrelay.workloads.job.views import JobSummary, SummaryStatus
+from jobrelay.workloads.job.views import JobSummary, SummaryStatus, TemplateJob
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
+from jobrelay.workloads.references import FieldPath, Reference
 
 _CACHED: Final = 2048
 
@@ -24,6 +26,9 @@ class JobAdapter:
     """
 
     resource = JOBS
+    managed_by_path = "spec.managedBy"
+    native = "kubernetes.io/job-controller"
+    runs_anyway = ""
     managers = frozenset({RELAY, MULTIKUEUE})
     enforces_deadline = True
     """A Job controller stops the pods of a Job at its `activeDeadlineSeconds`."""
@@ -46,11 +51,23 @@ class JobAdapter:
             found = self._known[obj.raw] = _read(obj)
         return found
 
+    def pod_templates(self, obj: Object) -> list[tuple[FieldPath, Mapping[str, Any]]]:
+        return [(("spec", "template"), obj.decode(TemplateJob).spec.template)]
+
+    def references(self, original: Object, found: Found = NOTHING_FOUND) -> tuple[Reference, ...]:
+        return ()
+
+    def original_patch(self, original: Object, mirror: Object) -> dict[str, Any] | None:
+        return None
+
     def pod_owner(self, pod: Object) -> str:
         return pod.metadata.labels.get(CONTROLLER_UID, "")
 
-    def pod_selector(self, mirror: str) -> str:
+    def pod_selector(self, mirror: str, shown: Object | None = None) -> str:
         return f"{JOB_NAME}={mirror}"
+
+    def log_selectors(self, mirror: Object) -> tuple[str, ...]:
+        return (f"{CONTROLLER_UID}={mirror.uid}",)
 
 
 def _read(obj: Object) -> Workload:

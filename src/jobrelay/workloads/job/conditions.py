@@ -19,42 +19,24 @@ follows the mirror only where it answers the user: True while the original is to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from jobrelay.kinds.batch.job.names import (
-    COMPLETE,
-    DEADLINE_EXCEEDED,
-    FAILED,
-    FAILURE_TARGET,
-    SUCCESS_CRITERIA_MET,
-    SUSPENDED,
-)
-from jobrelay.kinds.batch.job.views import JobCondition
-from jobrelay.workloads.job.views import Condition, MergeJob
+from jobrelay.kinds.batch.job.conditions import ENDS, by_type, suspension, terminal
+from jobrelay.kinds.batch.job.merging import Condition, MergeJob
+from jobrelay.kinds.batch.job.names import DEADLINE_EXCEEDED, FAILURE_TARGET, SUSPENDED
 
-
-class _EndConditions(NamedTuple):
-    """The two conditions of one way to end: the one that announces it, and the final one."""
-
-    interim: str
-    terminal: str
-
-
-_ENDS: Final = (_EndConditions(SUCCESS_CRITERIA_MET, COMPLETE), _EndConditions(FAILURE_TARGET, FAILED))
 _Conditions = dict[str, Condition]
 
 
 def merged_conditions(original: MergeJob, mirror: MergeJob, created: str | None) -> tuple[Condition, ...]:
     """The conditions to write; `created` is when the mirror was created."""
-    known, told = _by_type(original.status.conditions), _by_type(mirror.status.conditions)
+    known, told = by_type(original.status.conditions), by_type(mirror.status.conditions)
     if _stopped_by_lease_only(original, mirror, told):
         del told[FAILURE_TARGET]
     ended = _end_conditions(known, told, created)
-    for end in _ENDS:
+    for end in ENDS:
         for type_ in end:
             told.pop(type_, None)
     if SUSPENDED in told and not _answers_user(original, told[SUSPENDED], known):
@@ -75,32 +57,16 @@ def start_time(original: MergeJob, mirror: MergeJob) -> str | None:
     return seen if original.spec.suspend or _resumes(original, mirror) else old
 
 
-def suspension(suspended: bool, when: str | None) -> Condition:
-    """The condition that the Job controller writes when a Job is suspended or resumed."""
-    if suspended:
-        return JobCondition(SUSPENDED, "True", when, when, "JobSuspended", "Job suspended")
-    return JobCondition(SUSPENDED, "False", when, when, "JobResumed", "Job resumed")
-
-
-def _by_type(conditions: Iterable[Condition]) -> _Conditions:
-    """One condition per type; where a type repeats, the true one counts, as it does for the API server."""
-    found: _Conditions = {}
-    for one in conditions:
-        if one.type not in found or one.true:
-            found[one.type] = one
-    return found
-
-
 def _is_true(conditions: _Conditions, type_: str) -> bool:
     return type_ in conditions and conditions[type_].true
 
 
 def _end_conditions(known: _Conditions, told: _Conditions, created: str | None) -> list[Condition]:
     """The interim and terminal conditions that are new."""
-    taken = next((end for end in _ENDS if _is_true(told, end.terminal)), None)
+    taken = next((end for end in ENDS if _is_true(told, end.terminal)), None)
     ended = told[taken.terminal] if taken is not None else None
-    taken = taken or next((end for end in _ENDS if _is_true(told, end.interim)), None)
-    announced = next((end for end in _ENDS if _is_true(known, end.interim)), None)
+    taken = taken or next((end for end in ENDS if _is_true(told, end.interim)), None)
+    announced = next((end for end in ENDS if _is_true(known, end.interim)), None)
     if announced is not None and announced is not taken:
         first = known[announced.interim]
         when = ended.last_transition_time if ended is not None else None
@@ -108,7 +74,7 @@ def _end_conditions(known: _Conditions, told: _Conditions, created: str | None) 
             when = created
         if when is None:
             return []
-        return [replace(first, type=announced.terminal, last_probe_time=when, last_transition_time=when)]
+        return [terminal(first, when)]
     if taken is None:
         return []
     if ended is None:
@@ -124,9 +90,9 @@ def _answers_user(original: MergeJob, told: Condition, known: _Conditions) -> bo
 
 def _resumes(original: MergeJob, mirror: MergeJob) -> bool:
     """Whether the condition of a suspended original changes to resumed."""
-    if not _is_true(_by_type(original.status.conditions), SUSPENDED):
+    if not _is_true(by_type(original.status.conditions), SUSPENDED):
         return False
-    if (told := _by_type(mirror.status.conditions).get(SUSPENDED)) is not None:
+    if (told := by_type(mirror.status.conditions).get(SUSPENDED)) is not None:
         return told.status == "False"
     return not (original.spec.suspend or mirror.spec.suspend or mirror.status.start_time is None)
 

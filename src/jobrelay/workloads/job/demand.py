@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.kube import Object
-from jobrelay.workloads.adapter import PodSet, WorkloadDemand
+from jobrelay.workloads.adapter import NOTHING_FOUND, Found, PodSet, WorkloadDemand
 from jobrelay.workloads.job.mirror import mirror_spec, user_labels
 from jobrelay.workloads.metadata import user_annotations
 from jobrelay.workloads.requests import pod_requests
@@ -24,7 +24,7 @@ _GRACE: Final = 30.0
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
-def demand(original: Object) -> WorkloadDemand:
+def demand(original: Object, found: Found = NOTHING_FOUND) -> WorkloadDemand:
     """What a Job needs of a worker."""
     spec = mirror_spec(original.decode())
     pod: dict[str, Any] = spec["template"].get("spec") or {}

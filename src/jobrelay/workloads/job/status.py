@@ -33,13 +33,15 @@ import msgspec
 from msgspec.structs import replace
 
 from jobrelay.apimachinery.times import format_time
+from jobrelay.kinds.batch.job.conditions import suspension
 from jobrelay.kinds.batch.job.indexes import Indexes
+from jobrelay.kinds.batch.job.merging import MergeJob, MergeStatus, encoded_status, ended, succeeded_count
 from jobrelay.kinds.batch.job.names import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
 from jobrelay.kinds.batch.job.status import broken_rules
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Urgency
-from jobrelay.workloads.job.conditions import merged_conditions, start_time, suspension
-from jobrelay.workloads.job.views import STATUS_FIELDS, MergeJob, MergeStatus, UntypedStatus
+from jobrelay.workloads.job.conditions import merged_conditions, start_time
+from jobrelay.workloads.job.views import UntypedStatus
 
 _INTERIM: Final = frozenset({SUCCESS_CRITERIA_MET, FAILURE_TARGET})
 _END_CONDITIONS: Final = _INTERIM | {COMPLETE, FAILED}
@@ -67,7 +69,11 @@ def _merged(original: MergeJob, mirror: MergeJob, source: Object) -> MergeStatus
     if original.spec.indexed:
         status = _with_indexes(original, mirror, status)
     status = replace(status, start_time=start_time(original, mirror))
-    return _ended(original, mirror, status, source) if status.finished else status
+    if not status.finished:
+        return status
+    last = next(one for one in status.conditions if one.type in (COMPLETE, FAILED) and one.true)
+    end = seen.completion_time or last.last_transition_time or source.metadata.creation_timestamp
+    return ended(original.spec, status, end)
 
 
 def _with_indexes(original: MergeJob, mirror: MergeJob, status: MergeStatus) -> MergeStatus:
@@ -76,40 +82,17 @@ def _with_indexes(original: MergeJob, mirror: MergeJob, status: MergeStatus) -> 
     text = old.failed_indexes if seen.failed_indexes is None else seen.failed_indexes
     failed = Indexes.parse(text or "", most)
     completed = (Indexes.parse(old.completed_indexes, most) | Indexes.parse(seen.completed_indexes, most)) - failed
-    count = len(completed)
     return replace(
         status,
-        succeeded=count if spec.elastic else max(old.succeeded, count),
+        succeeded=succeeded_count(spec, old.succeeded, completed),
         completed_indexes=str(completed),
         failed_indexes=None if text is None or spec.backoff_limit_per_index is None else str(failed),
     )
 
 
-def _ended(original: MergeJob, mirror: MergeJob, status: MergeStatus, source: Object) -> MergeStatus:
-    """A finished Job has started, and has no pods that run, end or are to be counted."""
-    last = next(one for one in status.conditions if one.type in (COMPLETE, FAILED) and one.true)
-    end = mirror.status.completion_time or last.last_transition_time or source.metadata.creation_timestamp
-    start = status.start_time
-    never_ran = original.spec.suspend and original.spec.completions == 0
-    if start is None and not never_ran:
-        start = end
-    complete = last.type == COMPLETE
-    return replace(
-        status,
-        start_time=start,
-        completion_time=max(end or "", start or "") if complete else None,
-        active=0,
-        ready=None if status.ready is None else 0,
-        terminating=None if status.terminating is None else 0,
-    )
-
-
 def _complete(original: Object, new: MergeStatus) -> dict[str, Any]:
     """The status as it is sent, including the original's fields that are not known here."""
-    stored = original.decode(UntypedStatus).status
-    others = {name: value for name, value in stored.items() if name not in STATUS_FIELDS}
-    known: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(new))
-    return others | known
+    return encoded_status(original.decode(UntypedStatus).status, new)
 
 
 def reduced_statuses(original: Object, mirror: Object) -> list[dict[str, Any]]:

@@ -1,21 +1,15 @@
 """What the adapter reads of Jobs.
 
-`JobSummary` is for decisions and has real times. `MergeJob` is for merging statuses: its times stay strings, because
-they are copied far more often than they are compared, and strings of this one format sort as times do. Decoding fails
-if a worker's status does not have this schema. `MutableJob` has the fields that may change after a Job was created.
+`JobSummary` is for decisions and has real times. `MutableJob` has the fields that may change after a Job was created.
+What merging statuses reads is in `kinds.batch.job.merging`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any
 
 import msgspec
-
-from jobrelay.kinds.batch.job.views import JobCondition, JobStatus
-
-Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-Condition: TypeAlias = JobCondition[Time]
 
 
 class SummaryCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -44,33 +38,6 @@ class JobSummary(msgspec.Struct, frozen=True, gc=False):
     status: SummaryStatus = SummaryStatus()
 
 
-class MergeStatus(JobStatus[Time], frozen=True):
-    """A Job's complete status."""
-
-
-class MergeSpec(msgspec.Struct, frozen=True, rename="camel"):
-    suspend: bool = False
-    parallelism: int = 1
-    completions: int | None = None
-    completion_mode: str = "NonIndexed"
-    backoff_limit_per_index: int | None = None
-    active_deadline_seconds: int | None = None
-
-    @property
-    def indexed(self) -> bool:
-        return self.completion_mode == "Indexed"
-
-    @property
-    def elastic(self) -> bool:
-        """Whether it may have been scaled down, and `succeeded` with it."""
-        return self.indexed and self.completions == self.parallelism
-
-
-class MergeJob(msgspec.Struct, frozen=True):
-    spec: MergeSpec = MergeSpec()
-    status: MergeStatus = MergeStatus()
-
-
 class MutableSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What may change after a Job was created; encoded, it has only the fields that are set."""
 
@@ -93,8 +60,13 @@ class MutableJob(msgspec.Struct, frozen=True, gc=False):
     status: MutableStatus = MutableStatus()
 
 
+class TemplateSpec(msgspec.Struct, frozen=True):
+    template: dict[str, Any] = {}
+
+
+class TemplateJob(msgspec.Struct, frozen=True):
+    spec: TemplateSpec = TemplateSpec()
+
+
 class UntypedStatus(msgspec.Struct, frozen=True):
     status: dict[str, Any] = {}
-
-
-STATUS_FIELDS: Final = frozenset(MergeStatus.__struct_encode_fields__)

@@ -12,10 +12,9 @@ from typing import Any
 
 from jobrelay.apimachinery.cron import ScheduleError, parse_schedule
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.cronjob.decide import CronJobPlan, decide
 from jobrelay.cluster.controllers.cronjob.schedule import until_next
-from jobrelay.control import Controller, Result
+from jobrelay.control import Controller, ControllerContext, Result
 from jobrelay.kube import Key, Object, ObjectReference
 from jobrelay.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, StatusError
 from jobrelay.kube.object_index import is_newer

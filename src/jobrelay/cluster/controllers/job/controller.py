@@ -2,8 +2,10 @@
 
 New Jobs, deleted Jobs and changed specs are synced at once. Changes of pods and of the status are synced a second after
 the first of them, so that a burst of changes costs one sync. For a Job with one pod at a time there is nothing to
-batch: it is synced soon after its pod has ended. A Job that names another controller in `.spec.managedBy` is skipped
-inside the sync, because the key of one Job may by then belong to another of the same name.
+batch: it is synced soon after its pod has ended. A Job of another controller (`.spec.managedBy`) is skipped inside the
+sync, because the key of one Job may by then belong to another of the same name.
+
+The same controller can run under a name of its own beside the built-in one (`jobrelay.kit.pods`).
 """
 
 from __future__ import annotations
@@ -11,16 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jobrelay.apimachinery.selectors import selector_from_object
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.job.expectations import ExpectationStore, JobExpectations
 from jobrelay.cluster.controllers.job.metrics import JobMetrics
 from jobrelay.cluster.controllers.job.orphans import TRACKED_INDEX, OrphanKey, OrphanPods, tracked
 from jobrelay.cluster.controllers.job.podcontrol import reference
-from jobrelay.cluster.controllers.job.sync import JobSync, SyncDependencies
+from jobrelay.cluster.controllers.job.sync import JobSync, SyncDependencies, WriteStatus, status_update
 from jobrelay.cluster.controllers.job.viewcache import ViewCache
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
-from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
-from jobrelay.kinds.batch.job.names import CONTROLLER_UID
+from jobrelay.control import LOW_PRIORITY, Controller, ControllerContext, Result, WorkQueue
+from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER, CONTROLLER_UID
 from jobrelay.kube import Conflict, NotFound, Object, OwnerReference
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, PODS
@@ -46,27 +47,39 @@ def _owned(pod: Object) -> tuple[str, ...]:
 
 
 class JobController:
-    """Reconciles all Jobs that name no other controller."""
+    """Reconciles all Jobs that name no other controller or, with `managed_by`, those that name this one.
 
-    def __init__(self, context: ControllerContext) -> None:
+    `write_status` is how a status gets to the API server.
+    """
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        *,
+        name: str = NAME,
+        managed_by: str = BUILT_IN_CONTROLLER,
+        write_status: WriteStatus | None = None,
+    ) -> None:
         clock, client = context.clock, context.client
+        self._managed_by = managed_by
         self._clock = clock
         self._jobs, self._pods = context.cache(JOBS), context.cache(PODS)
         self.metrics = JobMetrics()
         context.add_collector(self.metrics)
         self.expectations = ExpectationStore()
-        self._recorder = context.recorder(NAME)
-        self._shared = SyncDependencies(client, self._recorder, clock, self.metrics)
-        self._orphans = OrphanPods(client, self._jobs, self._pods)
+        self._recorder = context.recorder(name)
+        write_status = write_status or status_update(client)
+        self._shared = SyncDependencies(client, self._recorder, clock, self.metrics, write_status)
+        self._orphans = OrphanPods(client, self._jobs, self._pods, managed_by)
         queue: WorkQueue[Key] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
         orphan_queue: WorkQueue[OrphanKey] = WorkQueue(clock=clock, base_delay=_FIRST_RETRY, max_delay=_LAST_RETRY)
-        self._main = Controller(NAME, self.reconcile, workers=_WORKERS, queue=queue, clock=clock)
+        self._main = Controller(name, self.reconcile, workers=_WORKERS, queue=queue, clock=clock)
         self._orphan_controller = Controller(
-            f"{NAME} orphans", self._orphans.reconcile, queue=orphan_queue, clock=clock
+            f"{name} orphans", self._orphans.reconcile, queue=orphan_queue, clock=clock
         )
         self._index()
         for part in (self._main, self._orphan_controller):
-            context.manager.add(part)
+            context.add(part)
 
     def _index(self) -> None:
         self._pod_views, self._job_views = ViewCache(Pod), ViewCache(Job)
@@ -93,9 +106,10 @@ class JobController:
             self._job_views.forget(old.key)
         elif old is None:
             self._main.queue.add(new.key, priority=0 if self._jobs.synced.is_set() else LOW_PRIORITY)
-            external = self._job_views.of(new).external_controller
-            if external is not None:
-                self.metrics.count("jobs_by_external_controller_total", external)
+            manager = self._job_views.of(new).controller
+            if manager != self._managed_by:
+                if manager != BUILT_IN_CONTROLLER:
+                    self.metrics.count("jobs_by_external_controller_total", manager)
                 self._job_views.forget(new.key)
         elif self._job_views.of(new).status.finished:
             self.expectations.forget(new.key)
@@ -184,7 +198,7 @@ class JobController:
             self.expectations.forget(key)
             return None
         job = self._job_views.of(obj)
-        if job.external_controller is not None or job.status.finished:
+        if job.controller != self._managed_by or job.status.finished:
             self.expectations.forget(key)
             return None
         if job.spec.completion_mode not in _MODES:

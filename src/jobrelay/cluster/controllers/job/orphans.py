@@ -12,7 +12,7 @@ from typing import NamedTuple
 from jobrelay.apimachinery.selectors import parse_label_selector
 from jobrelay.cluster.controllers.job.podcontrol import REMOVE_FINALIZER
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job
-from jobrelay.kinds.batch.job.names import CONTROLLER_UID
+from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER, CONTROLLER_UID
 from jobrelay.kube import Cache, Client, NotFound, Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import PODS
@@ -40,8 +40,9 @@ def tracked(pod: Object) -> tuple[str, ...]:
 class OrphanPods:
     """Removes the tracking finalizer of orphan pods."""
 
-    def __init__(self, client: Client, jobs: Cache, pods: Cache) -> None:
+    def __init__(self, client: Client, jobs: Cache, pods: Cache, managed_by: str = BUILT_IN_CONTROLLER) -> None:
         self._client, self._jobs, self._pods = client, jobs, pods
+        self._managed_by = managed_by
 
     async def reconcile(self, key: OrphanKey) -> None:
         for pod in self._select(key):
@@ -63,11 +64,16 @@ class OrphanPods:
             return False
         owner = pod.metadata.controller
         if owner is None:
-            return True
+            return self._is_built_in
         if (owner.kind, owner.api_version) != ("Job", "batch/v1"):
             return False
         found = self._jobs.get(Key(pod.namespace, owner.name))
         if found is None or found.uid != owner.uid:
-            return True
+            return self._is_built_in
         job = found.decode(Job)
-        return job.external_controller is None and job.status.finished
+        return job.controller == self._managed_by and job.status.finished
+
+    @property
+    def _is_built_in(self) -> bool:
+        """Pods without a Job are left to the cluster's own controller, whichever controller made them."""
+        return self._managed_by == BUILT_IN_CONTROLLER

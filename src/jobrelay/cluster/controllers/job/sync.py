@@ -7,6 +7,7 @@ creating and deleting pods are raised last, so that they do not keep other pods 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +38,21 @@ class _StatusWrite(msgspec.Struct, rename="camel"):
     api_version: str = "batch/v1"
 
 
+WriteStatus = Callable[[Object, BatchJobStatus], Awaitable[Object]]
+"""Writes the status of a Job, given as it was read; returns the Job as it was stored."""
+
+
+def status_update(client: Client) -> WriteStatus:
+    """An update of the status, which is refused if the Job has changed since it was read."""
+
+    async def write(job: Object, status: BatchJobStatus) -> Object:
+        body = msgspec.structs.replace(job.decode(_StatusWrite), status=status)
+        body.metadata.pop("managedFields", None)
+        return await client.replace_status(JOBS, msgspec.json.encode(body), key=job.key)
+
+    return write
+
+
 class AdoptionRefused(Exception):
     """The Job has been deleted although the cache still shows it, so it must not adopt pods."""
 
@@ -49,6 +65,7 @@ class SyncDependencies:
     recorder: EventRecorder
     clock: Clock
     metrics: JobMetrics
+    write_status: WriteStatus
 
 
 class JobSync:
@@ -165,9 +182,7 @@ class JobSync:
             self._finished(counted.status, counted.finished_condition)
 
     async def _write(self, status: BatchJobStatus, before: BatchJobStatus) -> None:
-        body = msgspec.structs.replace(self._obj.decode(_StatusWrite), status=status)
-        body.metadata.pop("managedFields", None)
-        self._obj = await self._client.replace_status(JOBS, msgspec.json.encode(body), key=self._obj.key)
+        self._obj = await self._shared.write_status(self._obj, status)
         self._expectations.job_written(self._obj.resource_version)
         self._shared.metrics.counted(self._job, before, status)
 

@@ -22,6 +22,7 @@ from jobrelay.cluster.controllers.job.podfailurepolicy import match_failure
 from jobrelay.cluster.controllers.job.pods import completion_index, has_valid_index, is_failed, is_ready, is_succeeded
 from jobrelay.cluster.controllers.job.snapshot import JobSnapshot
 from jobrelay.cluster.controllers.job.views import BatchJobStatus, Condition, Job, Pod, Time
+from jobrelay.kinds.batch.job.conditions import with_condition
 from jobrelay.kinds.batch.job.indexes import Indexes
 from jobrelay.kinds.batch.job.names import COMPLETE, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from jobrelay.kinds.batch.job.views import Uncounted
@@ -251,8 +252,8 @@ def count_uncounted(update: UncountedUpdate, removed: Collection[str], now: Time
     finished = update.finished_condition
     if finished is None or status.uncounted != Uncounted() or update.terminating > 0:
         return CountedUpdate(status, changed)
-    final = conditions.with_condition(
-        status, conditions.condition(finished.type, finished.reason, finished.message, now)
+    final = with_condition(
+        status.conditions, conditions.condition(finished.type, finished.reason, finished.message, now)
     )
     status = replace(status, conditions=final or status.conditions)
     if finished.type == COMPLETE:

@@ -169,7 +169,6 @@ class Job(msgspec.Struct, frozen=True):
         return self.spec.pod_replacement_policy == "Failed" or self.spec.pod_failure_policy is not None
 
     @property
-    def external_controller(self) -> str | None:
-        """The controller that manages this Job instead of the built-in one."""
-        name = self.spec.managed_by
-        return name if name is not None and name != BUILT_IN_CONTROLLER else None
+    def controller(self) -> str:
+        """The controller that manages this Job, as `.spec.managedBy` names it."""
+        return BUILT_IN_CONTROLLER if self.spec.managed_by is None else self.spec.managed_by

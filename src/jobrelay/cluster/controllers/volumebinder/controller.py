@@ -12,7 +12,6 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.controllers.volumebinder.decisions import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -26,7 +25,7 @@ from jobrelay.cluster.controllers.volumebinder.decisions import (
     has_annotation,
 )
 from jobrelay.cluster.controllers.volumebinder.matching import names_claim, storage_class
-from jobrelay.control import Controller
+from jobrelay.control import Controller, ControllerContext
 from jobrelay.kube import Cache, EventNote, Key, NotFound, Object, Resource
 from jobrelay.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES
 

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from jobrelay.cluster.controllers.context import ControllerContext
 from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.logs import PodLogs
 from jobrelay.cluster.node.process.pod import PodWorker
 from jobrelay.cluster.node.status import ENDED
+from jobrelay.control import ControllerContext
 from jobrelay.kube.objects import Object
 from jobrelay.kube.resource import PODS
 from jobrelay.logs import get_logger

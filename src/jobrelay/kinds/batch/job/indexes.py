@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from jobrelay.apimachinery.field import go_quote
@@ -132,6 +133,9 @@ class Indexes:
 
     def __bool__(self) -> bool:
         return bool(self._intervals)
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(range(first, last + 1) for first, last in self._intervals)
 
     def __contains__(self, index: int) -> bool:
         place = bisect_left(self._intervals, index, key=lambda interval: interval[1])

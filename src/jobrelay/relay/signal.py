@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Generic, ParamSpec
 
@@ -29,3 +30,20 @@ class Signal(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         for callback in tuple(self._subscribers.values()):
             callback(*args, **kwargs)
+
+
+class Changes:
+    """Wakes tasks that wait for something to become true."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def notify(self) -> None:
+        """Have every waiting task look again."""
+        last, self._next = self._next, asyncio.Event()
+        last.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Return once a condition is true, which is looked at now and after each notification."""
+        while not condition():
+            await self._next.wait()

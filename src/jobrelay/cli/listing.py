@@ -1,0 +1,108 @@
+"""What `jobrelay get` shows: which kinds and objects are chosen, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from jobrelay.cli.errors import Failure
+from jobrelay.cli.job_rows import job_row
+from jobrelay.cli.kinds import Kinds
+from jobrelay.cli.management import Management
+from jobrelay.cli.relay_api import RelayReply, try_query_relay
+from jobrelay.cli.workloads import find_adapter, get_workload, is_delegated, workload_row
+from jobrelay.kube import Client, Forbidden, NotFound, Object, SystemClock
+from jobrelay.kube.resource import JOBS
+from jobrelay.operate.kinds import served_adapters
+from jobrelay.workloads import Adapter
+
+__all__ = ["Listing", "choose", "rows_of"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The kinds to list or watch in one table, or one object of a kind."""
+
+    adapters: Sequence[Adapter]
+    namespace: str | None
+    """None for all."""
+    name: str = ""
+
+    @property
+    def jobs_only(self) -> bool:
+        """Whether it is the table of Jobs, which has more columns."""
+        return [each.resource for each in self.adapters] == [JOBS]
+
+    def row(self, adapter: Adapter, obj: Object, sentence: str) -> Row:
+        """`sentence` is the relay's explanation."""
+        now = SystemClock().now()
+        return job_row(obj, now, sentence) if self.jobs_only else workload_row(adapter, obj, now, sentence)
+
+
+async def choose(
+    client: Client, management: Management, kinds: Kinds, what: str, namespace: str | None
+) -> tuple[Listing, Listing]:
+    """What an argument means, as Jobs and as workloads of other kinds; each may have no kinds.
+
+    It is `workers`, `workloads`, `all`, KIND or KIND/NAME.
+    """
+    kind, _, name = what.partition("/")
+    if what == "workers":
+        return Listing((), namespace), Listing((), namespace)
+    adapters = await kinds.adapters(client, management)
+    if what in ("all", "workloads"):
+        served = await served_adapters(client, adapters)
+        jobs = [each for each in served if each.resource == JOBS and kind == "all"]
+        others = [each for each in served if each.resource != JOBS]
+    else:
+        chosen = find_adapter(kind, adapters)
+        await _check_served(client, chosen)
+        jobs = [chosen] if chosen.resource == JOBS else []
+        others = [] if jobs else [chosen]
+    return Listing(jobs, namespace, name), Listing(others, namespace, name)
+
+
+async def _check_served(client: Client, adapter: Adapter) -> None:
+    if not await served_adapters(client, [adapter]):
+        resource = adapter.resource
+        raise Failure(
+            f"the management cluster does not serve {resource}/{resource.version}",
+            f"install the CustomResourceDefinition of {resource.kind}s there",
+        )
+
+
+async def rows_of(client: Client, management: Management, listing: Listing) -> tuple[list[Row], str]:
+    """The rows of a listing, and why the relay could not be asked about them; raises Failure."""
+    query = {"namespace": listing.namespace} if listing.namespace else None
+    reply = await try_query_relay(client, management, "/workloads", query)
+    rows = [row for adapter in listing.adapters for row in await _rows(client, listing, adapter, reply)]
+    return rows, reply.problem
+
+
+async def _rows(client: Client, listing: Listing, adapter: Adapter, reply: RelayReply) -> list[Row]:
+    kind = adapter.resource.kind
+    told = {(each["namespace"], each["name"]): each["sentence"] for each in reply.value or () if each["kind"] == kind}
+    found = await _objects(client, listing, adapter)
+    return [listing.row(adapter, obj, told.get((obj.namespace, obj.name), "")) for obj in found]
+
+
+async def _objects(client: Client, listing: Listing, adapter: Adapter) -> list[Object]:
+    """The delegated objects of a kind; of a kind that may not be listed, none with a note."""
+    resource = adapter.resource
+    if listing.name:
+        found = await get_workload(client, adapter, listing.name, listing.namespace or "")
+        if not is_delegated(adapter, adapter.read(found)):
+            hint = f"`jobrelay explain {resource.kind.lower()}/{found.name}` says by which value it would be"
+            raise Failure(f"{resource.kind} {found.key} is not delegated to the relay", hint)
+        return [found]
+    try:
+        listed = (await client.list(resource, listing.namespace)).items
+    except (Forbidden, NotFound) as error:
+        click.echo(f"note: {resource} cannot be listed: {error}", err=True)
+        return []
+    return [obj for obj in listed if is_delegated(adapter, adapter.read(obj))]

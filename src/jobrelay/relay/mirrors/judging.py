@@ -1,0 +1,51 @@
+"""Says whose object it is that has the name of a mirror on a worker, and has done what is to be done about it."""
+
+from __future__ import annotations
+
+from jobrelay.kube import EventNote, Object
+from jobrelay.relay.mirrors.context import MirrorContext
+from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
+
+
+async def examine(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, name: str) -> None:
+    """The name is taken: by our own mirror, if the reply to its creation was lost, or by a foreign object."""
+    found = await context.worker.client.get(snapshot.adapter.resource, name, ref.key.namespace)
+    judge(context, ref, snapshot, found)
+
+
+def judge(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
+    """Say whose object it is, and have done what is to be done about it."""
+    mirrors = context.worker.mirrors[snapshot.adapter.resource]
+    marked = found.metadata.labels.get(ORIGIN) == context.state.settings.origin
+    uid = found.metadata.annotations.get(ORIGIN_UID, "")
+    if marked:
+        mirrors.observe(found)
+    if found.key in mirrors:
+        context.queue.add(ref)
+    elif found.metadata.controller is not None:
+        _foreign(context, ref, snapshot, found)  # a child of something, which has inherited our marks
+    elif marked and uid == snapshot.original.uid:
+        context.enqueue_original(ref)  # it tells of this look-alike, and the end of that starts the next attempt
+    elif uid == snapshot.original.uid or (marked and not uid):
+        _unmarked(context, ref, snapshot, found, ORIGIN_UID if marked else ORIGIN)
+    else:
+        _foreign(context, ref, snapshot, found)
+
+
+def _foreign(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
+    kind = snapshot.adapter.resource.kind
+    message = f"there is a {kind} {found.key} that is not ours, and it is left alone"
+    context.refused(snapshot, message, same_shape=False)
+    context.enqueue_original(ref)
+
+
+def _unmarked(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object, mark: str) -> None:
+    """Someone removed the label or the uid from our mirror: it is left alone, and no other mirror is created."""
+    where = f"{found.namespace}/{found.name} on {context.worker.name}"
+    what = "label" if mark == ORIGIN else "annotation"
+    message = f"someone removed the {what} {mark} from {where}; put it back, or delete that object"
+    context.state.record(snapshot.original.uid).mirror_unmarked(message)
+    context.recorder.record(snapshot.original, [EventNote("MirrorUnmarked", message, "Warning")])
+    context.queue.queue.add_after(ref, context.state.settings.ask_again)
