@@ -28,7 +28,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NEWER = re.compile(rb"\s*%YAML\s+(?!1\.1\b)")
 _TAG = "tag:yaml.org,2002:"
-_MAX_DEPTH = 900
+_MAX_DEPTH = 400  # a level takes two frames of the interpreter, whose own limit is 1,000 and never reached so
 _MAX_ALIASED = 50_000  # values that a document may repeat by aliases
 _UNLIKE_JSON = re.compile(rb"\\[u/]|\t|[\x7f-\xff]")  # escapes, blanks and characters on which they differ
 
