@@ -66,6 +66,21 @@ FOUND = {
         ),
         (Incident(35.57483953447013, "blind-restart", "worker-3", 20.58284686839785),),
     ),
+    "the name by which a run was found again is registered no more, and its cluster was installed anew": Schedule(
+        2264,
+        2,
+        (
+            JobPlan("job-1", 4.087295203968132, 5, fenced=True),
+            JobPlan("job-2", 35.939203288473905, 90, fenced=True),
+        ),
+        (
+            Incident(55.5191528122848, "second-name", "worker-1", 42.87320009423247),
+            Incident(64.85598215229628, "cut", "relay-1 worker-1", 99.77861026750304),
+            Incident(94.90903160039888, "replace-original", "management"),
+            Incident(95.62340946148534, "wipe", "worker-1"),
+        ),
+        ApiServerKind.MODEL,
+    ),
 }
 
 

@@ -20,6 +20,8 @@ from jobrelay.simulation.people import People
 from jobrelay.simulation.promises import Promises
 from jobrelay.simulation.schedules import Incident
 
+SECOND_NAME = "-again"
+"""What the second name of a worker has behind the first."""
 _SLOW = 5.0
 _BOTH = 5.0
 """For how long a cluster has two names when one takes the place of the other."""
@@ -238,7 +240,7 @@ class Incidents:
         self._fleet.registrations.register(incident.target, incident.target)
 
     async def _second_name(self, incident: Incident) -> None:
-        name, registrations = f"{incident.target}-again", self._fleet.registrations
+        name, registrations = incident.target + SECOND_NAME, self._fleet.registrations
         registrations.register(name, incident.target)
         if self._random.random() < 0.5:
             await asyncio.sleep(_BOTH)

@@ -17,7 +17,7 @@ from jobrelay.relay.model import State
 from jobrelay.relay.settings import Settings
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
-from jobrelay.simulation.incidents import Incidents
+from jobrelay.simulation.incidents import SECOND_NAME, Incidents
 from jobrelay.simulation.people import FLOOD, People
 from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Schedule
@@ -29,7 +29,8 @@ RECOVERY = 600.0
 MAX_STEPS = 60_000
 """After how many steps a fleet that still has not finished counts as one that never rests."""
 _ADVICE = "StartUnknown"
-_LOST_FOR = 30.0
+_LOST_FOR = 150.0
+"""Longer than a lease of the simulated relays, which they wait for also if a worker is declared lost."""
 WRITES_PER_JOB, WRITES_PER_INCIDENT = 40, 15
 """More than a relay needs, were every incident to hit every Job."""
 
@@ -167,9 +168,14 @@ class _Play:
         for worker in sorted({to.cluster for job in jobs if (to := assignment_of(job)) is not None}):
             self._tell(f"{worker} is declared lost, as {_ADVICE} advises")
             self._promises.declared_lost(worker)
+            again = worker not in self.fleet.registrations.specs
+            if again:
+                self.fleet.registrations.register(worker, worker.removesuffix(SECOND_NAME))
             self.fleet.registrations.set_state(worker, State.LOST)
             await asyncio.sleep(_LOST_FOR)
             self.fleet.registrations.set_state(worker, State.OPEN)
+            if again:
+                self.fleet.registrations.remove(worker)
 
     def _check_writes(self) -> None:
         """The relay has done what was needed, and not much more."""
