@@ -126,6 +126,23 @@ def test_a_second_run_needs_an_excuse(seen: Seen, excused: bool, broken: list[st
     assert seen.broken == broken
 
 
+@pytest.mark.parametrize(("late", "broken"), [("m", []), ("n", ["one-run"])])
+def test_only_a_run_from_before_its_worker_was_declared_lost_is_excused(
+    seen: Seen, late: str, broken: list[str]
+) -> None:
+    seen.promises.created("u", JobPlan("a", 0, 5, fenced=True))
+    seen.original({"cluster": "w", "epoch": 1})
+    seen.mirror(1)
+    seen.promises.declared_lost("w")
+    seen.original({"cluster": "v", "epoch": 2})
+    seen.mirror(2, "v", "o")
+    seen.pod("Running", "v", "o")
+    seen.original({"cluster": "w", "epoch": 3})
+    seen.mirror(3, "w", "n")
+    seen.pod("Running", "w", late)
+    assert seen.broken == broken
+
+
 def test_what_a_backup_of_a_worker_brings_back_is_excused(seen: Seen) -> None:
     seen.original({"cluster": "v", "epoch": 2})
     seen.mirror(2, "v", "m2")

@@ -2,7 +2,8 @@
 
 Nothing here asks the relay. Two limits of one-run are known and count as excuses: without fencing, a worker that was
 out of reach for longer than the timeout may leave a second copy; with it, one whose control plane or nodes stood still,
-since nobody there stops the pods. A run that an operator's backup of a worker brings back is nobody's promise either.
+since nobody there stops the pods. A run that an operator's backup of a worker brings back is nobody's promise either,
+nor is one that starts on its worker after an operator has declared that worker lost.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class Promises:
         self._states: dict[str, _Job] = {}
         self._unreachable: set[str] = set()
         self._headless: set[str] = set()
+        self._mirrors: dict[str, set[str]] = {}
+        self._written_off: set[str] = set()
         self._brought_back: set[str] = set()
 
     # What is known of the schedule
@@ -124,7 +127,9 @@ class Promises:
             self._unreachable.add(worker)
 
     def declared_lost(self, worker: str) -> None:
+        """An operator gives his word that no mirror of those that are there will start any more."""
         self._unreachable.add(worker)
+        self._written_off |= self._mirrors.get(worker, set())
 
     def cut_off(self, workers: frozenset[str]) -> None:
         """These are most of the workers, and the relays lose all of them at once: nothing may move from there."""
@@ -222,6 +227,7 @@ class Promises:
         if change.before is not None or workload is None or ORIGIN not in job.metadata.labels:
             return
         epoch, name, plan = job.metadata.annotations.get(EPOCH, ""), job.metadata.name, self._plans.get(workload)
+        self._mirrors.setdefault(cluster, set()).add(job.metadata.uid)
         if plan is None:
             return
         if epoch not in map(str, self._epochs.get(workload, ())):
@@ -240,7 +246,7 @@ class Promises:
             self._broken("bounded-memory", f"a relay holds {held}")
 
     def _double_run(self, found: DoubleRun) -> None:
-        if {found.first.mirror, found.second.mirror} & self._brought_back:
+        if {found.first.mirror, found.second.mirror} & self._brought_back or found.second.mirror in self._written_off:
             return
         fenced = (plan := self._plans.get(found.workload)) is not None and plan.fenced
         excuses = self._headless if fenced else self._unreachable
