@@ -114,6 +114,14 @@ def test_nothing_moves_while_most_workers_are_out_of_reach(seen: Seen) -> None:
     assert seen.broken == ["bounded-blast"]
 
 
+def test_something_may_move_while_a_worker_is_lost_because_its_name_was_given_away(seen: Seen) -> None:
+    seen.original({"cluster": "w", "epoch": 1})
+    seen.promises.repointed()
+    seen.promises.cut_off(frozenset({"w", "v"}))
+    seen.original({"cluster": "x", "epoch": 2})
+    assert seen.broken == []
+
+
 @pytest.mark.parametrize(("excused", "broken"), [(False, ["one-run"]), (True, [])])
 def test_a_second_run_needs_an_excuse(seen: Seen, excused: bool, broken: list[str]) -> None:
     for epoch, cluster in ((1, "w"), (2, "v")):

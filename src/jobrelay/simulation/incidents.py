@@ -234,6 +234,7 @@ class Incidents:
 
     async def _repoint(self, incident: Incident) -> None:
         self._promises.unreachable(incident.target, incident.seconds)
+        self._promises.repointed()
         self._fleet.registrations.register(incident.target, "spare")
         await asyncio.sleep(incident.seconds)
         self._promises.unreachable("spare", math.inf)

@@ -103,6 +103,7 @@ class Promises:
         self._created: dict[str, float] = {}
         self._epochs: dict[str, set[int]] = {}
         self._cut_off: frozenset[str] = frozenset()
+        self._repointed = False
         self._states: dict[str, _Job] = {}
         self._unreachable: set[str] = set()
         self._headless: set[str] = set()
@@ -133,7 +134,11 @@ class Promises:
 
     def cut_off(self, workers: frozenset[str]) -> None:
         """These are most of the workers, and the relays lose all of them at once: nothing may move from there."""
-        self._cut_off = workers
+        self._cut_off = workers if not self._repointed else frozenset()
+
+    def repointed(self) -> None:
+        """The name of a worker stands for another cluster: its own is lost now, and not with the others."""
+        self._repointed, self._cut_off = True, frozenset()
 
     def stands_still(self, worker: str, seconds: float) -> None:
         """A part of a worker will stand still; for how long matters to workloads that are fenced."""
