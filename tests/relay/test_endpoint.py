@@ -84,3 +84,22 @@ async def test_metrics_are_for_prometheus(fleet: MakeFleet) -> None:
         status, text = await asked(endpoint, "/metrics")
         assert status == 200
         assert 'jobrelay_placements_total{result="placed"' in text
+
+
+async def test_metrics_say_how_long_workloads_wait_and_how_they_end(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (it, endpoint):
+        await it.submit()
+        await it.finished()
+        _, text = await asked(endpoint, "/metrics")
+        assert 'jobrelay_wait_seconds_count{namespace="default"} 1.0' in text
+        assert 'jobrelay_finished_total{namespace="default",result="succeeded",worker="worker-' in text
+
+
+async def test_metrics_say_how_many_workloads_wait(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (it, endpoint):
+        await it.submit(annotations={"jobrelay.dev/clusters": "nowhere"})
+
+        async def shown() -> bool:
+            return 'jobrelay_waiting_workloads{namespace="default"} 1.0' in (await asked(endpoint, "/metrics"))[1]
+
+        await it.until(shown)

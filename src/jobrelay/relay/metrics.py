@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from jobrelay.kube import KubeError, Request, Response, Transport
+from jobrelay.apimachinery.times import parse_time
+from jobrelay.kube import KubeError, Object, Request, Response, Transport
+from jobrelay.workloads import Workload
 
 _LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_WAIT_BUCKETS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0)
 
 
 class RelayMetrics:
@@ -38,13 +41,15 @@ class RelayMetrics:
         self.connected = gauge("worker_connected", "Whether a worker answers", "worker")
         self.live = gauge("live_workloads", "Unfinished workloads by worker", "worker")
         self.lookalikes = gauge("lookalikes", "Objects that look like mirrors, but are not proven to be", "worker")
-        self.status_lag = Histogram(
-            "jobrelay_status_lag_seconds",
-            "From seeing a change on a worker to having written it back",
-            ["worker"],
-            buckets=_LAG_BUCKETS,
-            registry=registry,
-        )
+        self.waiting = gauge("waiting_workloads", "Workloads that no worker can take at present", "namespace")
+        self.finished = counter("finished_total", "Workloads that have ended", "namespace", "worker", "result")
+
+        def histogram(name: str, text: str, label: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"jobrelay_{name}", text, [label], buckets=buckets, registry=registry)
+
+        lag, wait = "From seeing a change on a worker to having written it back", "From creation to the first start"
+        self.status_lag = histogram("status_lag_seconds", lag, "worker", _LAG_BUCKETS)
+        self.wait = histogram("wait_seconds", wait, "namespace", _WAIT_BUCKETS)
 
     def placed(self, worker: str, *, again: bool) -> None:
         self.placements.labels(worker, "redispatched" if again else "placed").inc()
@@ -55,6 +60,14 @@ class RelayMetrics:
         self.statuses.labels(worker).inc()
         if lag is not None:
             self.status_lag.labels(worker).observe(lag)
+
+    def progressed(self, worker: str, before: Workload, after: Workload, original: Object) -> None:
+        """The status of an original was written, and may say for the first time that it has started or ended."""
+        namespace, created = original.namespace, original.metadata.creation_timestamp
+        if before.started is None and after.started is not None and created is not None:
+            self.wait.labels(namespace).observe(max((after.started - parse_time(created)).total_seconds(), 0.0))
+        if before.end is None and after.end is not None:
+            self.finished.labels(namespace, worker, "succeeded" if after.end.succeeded else "failed").inc()
 
     def text(self) -> bytes:
         """In Prometheus' text format."""

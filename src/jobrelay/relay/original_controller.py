@@ -159,6 +159,7 @@ class OriginalController:
         if mirror is not None:
             lag = self._state.clock.monotonic() - changed_at if changed_at is not None else None
             self._metrics.returned(mirror.worker, lag)
+            self._metrics.progressed(mirror.worker, snapshot.workload, snapshot.adapter.read(new), new)
         return new
 
     async def _write_part(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, mirror: Object) -> Object | None:

@@ -6,7 +6,7 @@ answer, so only the first few of each shape are tried, and each one that is plac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 from jobrelay.kube.clock import Clock, Timer
@@ -25,6 +25,9 @@ class PendingWorkloads(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._shape_of)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._shape_of)
 
     def add(self, workload: T, shape: str) -> None:
         if self._shape_of.get(workload) == shape:

@@ -7,6 +7,7 @@ time of the lease, so its last write is over before its successor's first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 from secrets import token_bytes
@@ -154,6 +155,9 @@ class Relay:
         metrics = self.metrics
         metrics.queue_depth.labels("originals").set(len(self.dispatcher.originals))
         metrics.queue_depth.labels("waiting").set(len(self.dispatcher.pending))
+        metrics.waiting.clear()
+        for namespace, count in Counter(ref.key.namespace for ref in self.dispatcher.pending).items():
+            metrics.waiting.labels(namespace).set(count)
         for worker in self.snapshots.workers():
             metrics.queue_depth.labels(worker.name).set(worker.backlog)
             metrics.connected.labels(worker.name).set(worker.connected)
