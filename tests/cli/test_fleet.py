@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
 import yaml
 
 from jobrelay.fleet.folder import HELLO
 from jobrelay.kube import connect
-from jobrelay.kube.resource import JOBS
+from jobrelay.kube.resource import JOBS, NODES
 
 from .command import COMMAND, ENVIRONMENT, ROOT, end, run
 
@@ -128,6 +129,22 @@ def test_parts_do_not_outlive_a_fleet_that_is_killed(tmp_path: pathlib.Path) -> 
         processes = pids(tmp_path)
         fleet.kill()
         eventually(lambda: not any(map(alive, processes)))
+
+
+async def test_workers_may_have_gpus_and_labels_of_their_own(tmp_path: pathlib.Path) -> None:
+    sizes = ("--workers", 2, "--gpu", "8,0", "--label", "zone=a,b")
+    with up(*sizes, "--memory", "--dir", tmp_path, *QUICK):
+        for name, zone, gpus in (("worker-1", "a", "8"), ("worker-2", "b", None)):
+            async with connect(tmp_path / f"{name}.kubeconfig") as client:
+                (node,) = (await client.list(NODES)).items
+                assert node.metadata.labels["zone"] == zone
+                assert node.decode()["status"]["capacity"].get("nvidia.com/gpu") == gpus
+
+
+@pytest.mark.parametrize("option", ["--gpu=some", "--nodes=0", "--label=zone", "--label=a b=c", "--memory-size=lots"])
+def test_a_bad_size_is_named(tmp_path: pathlib.Path, option: str) -> None:
+    result = run("up", "--dir", tmp_path, option)
+    assert (result.returncode, f"error: {option.replace('=', ' ', 1)}: " in result.stderr) == (2, True)
 
 
 def test_a_fleet_that_cannot_start_says_why_and_leaves_nothing(tmp_path: pathlib.Path) -> None:

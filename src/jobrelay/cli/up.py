@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from jobrelay.cli.cluster.common import (
+    GPU,
     check_controllers,
     check_runtime,
     check_sizes,
     folder_option,
     print_runtime_note,
+    read_label,
 )
 from jobrelay.cli.cluster.definitions import complete_definitions, load_definitions
 from jobrelay.cli.errors import Failure
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from jobrelay.fleet.fleet import ClusterPlan, Fleet
     from jobrelay.operate.crds import Definition
 
+_COUNTS = {"--nodes": 1, "--gpu": 0}
+"""Options that are whole numbers, and the least that each may be."""
 FLEET_DIR = folder_option("fleet's", "fleet")
 
 
@@ -59,6 +63,11 @@ def _sources(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     "--memory-size", metavar="Q[,Q...]", default="",
     help="Memory of each node, or one per worker.  [default: the machine's]",
 )  # fmt: skip
+@click.option("--gpu", metavar="N[,N...]", default="", help=f"GPUs ({GPU}) of each node, or one number per worker.")
+@click.option(
+    "--label", "labels", metavar="KEY=V[,V...]", multiple=True,
+    help="A label of each worker's nodes, or one value per worker; may be repeated.",
+)  # fmt: skip
 @click.option(
     "--crds", "sources", metavar="NAME|FILE|DIR[,...]", multiple=True, callback=_sources,
     shell_complete=complete_definitions,
@@ -79,6 +88,8 @@ def up(
     nodes: str,
     cpu: str,
     memory_size: str,
+    gpu: str,
+    labels: tuple[str, ...],
     sources: tuple[str, ...],
     controllers: str,
     tuning: Tuning,
@@ -92,6 +103,7 @@ def up(
     \b
     jobrelay up --workers 3
     jobrelay up --workers 3 --cpu 8,4,2 --worker-lost-timeout 10s
+    jobrelay up --workers 2 --gpu 8,0 --label zone=a,b
     jobrelay up --runtime scripted --memory -d
     jobrelay up --crds jobset --controllers all,jobset
     """
@@ -100,12 +112,13 @@ def up(
     check_controllers(controllers)
     if base is not None and base + workers > 65535:
         raise Failure(f"--port {base} leaves no room for {workers + 1} ports up to 65535", "choose a smaller --port")
-    sizes = {"--nodes": nodes, "--cpu": cpu, "--memory-size": memory_size}
+    sizes = [("--nodes", nodes), ("--cpu", cpu), ("--memory-size", memory_size), ("--gpu", gpu)]
+    sizes += [("--label", label) for label in labels]
     common = ["--runtime", runtime, "--controllers", controllers, *(["--memory"] if memory else [])]
     clusters = _clusters(workers, base, common, sizes)
     definitions = load_definitions(sources)
     if detach:
-        given = [f"{option}={text}" for option, text in sizes.items() if text]
+        given = [f"{option}={text}" for option, text in sizes if text]
         given += [f"--crds={source}" for source in sources]
         ports = [f"--port={base}"] if base is not None else []
         _detach(folder, [f"--workers={workers}", *common, *ports, *given, *tuning.arguments()])
@@ -114,7 +127,7 @@ def up(
         _serve(folder, clusters, definitions, tuning, runtime)
 
 
-def _clusters(workers: int, base: int | None, common: list[str], sizes: dict[str, str]) -> list[ClusterPlan]:
+def _clusters(workers: int, base: int | None, common: list[str], sizes: list[tuple[str, str]]) -> list[ClusterPlan]:
     """The management cluster, whose node is as large as the machine, then the workers."""
     from jobrelay.fleet.fleet import MANAGEMENT, ClusterPlan
 
@@ -122,18 +135,23 @@ def _clusters(workers: int, base: int | None, common: list[str], sizes: dict[str
     found = []
     for index, name in enumerate(names):
         port = [f"--port={base + index}"] if base is not None else []
-        own = [f"{option}={_nth(option, text, index - 1)}" for option, text in sizes.items() if text and index]
+        own = [f"{option}={_nth(option, text, index - 1)}" for option, text in sizes if text and index]
         found.append(ClusterPlan(name, (*common, *port, *own)))
     return found
 
 
 def _nth(option: str, text: str, index: int) -> str:
     """The value for one worker; if there are fewer values than workers, the last one is used for the rest."""
-    values = [value.strip() for value in text.split(",")]
-    value = values[min(index, len(values) - 1)]
-    check_sizes({option: value})
-    if option == "--nodes" and not (value.isdecimal() and int(value)):
-        raise Failure(f"--nodes {text}: not a number of nodes", "write 2 or 3,2,1, for example")
+    key, equals, listed = text.partition("=") if option == "--label" else ("", "", text)
+    values = [value.strip() for value in listed.split(",")]
+    value = key + equals + values[min(index, len(values) - 1)]
+    if option == "--label":
+        read_label(value)
+    elif option in _COUNTS:
+        if not value.isdecimal() or int(value) < _COUNTS[option]:
+            raise Failure(f"{option} {text}: not a number of {option[2:]}", "write 2 or 3,2,1, for example")
+    else:
+        check_sizes({option: value})
     return value
 
 

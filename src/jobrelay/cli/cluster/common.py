@@ -22,6 +22,7 @@ NOT_PULLED = (
     "note: images are not pulled; pods run their commands as processes of this machine, as your user "
     "(with --runtime scripted they run nothing)"
 )
+GPU = "nvidia.com/gpu"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -79,6 +80,16 @@ def check_sizes(sizes: Mapping[str, str | None]) -> None:
             parse(text or "1")
         except QuantityError as error:
             raise Failure(f"{option} {text}: {error}", "write 4, 500m or 16Gi, for example") from None
+
+
+def read_label(text: str) -> tuple[str, str]:
+    """A label of nodes, written as KEY=VALUE; raises Failure."""
+    from jobrelay.apimachinery.names import is_qualified_name, is_valid_label_value
+
+    key, equals, value = text.partition("=")
+    if problems := ["there is no '='"] if not equals else [*is_qualified_name(key), *is_valid_label_value(value)]:
+        raise Failure(f"--label {text}: {problems[0]}", "write zone=a, for example")
+    return key, value
 
 
 def existing(folder: pathlib.Path, names: Sequence[str]) -> list[ClusterFolder]:

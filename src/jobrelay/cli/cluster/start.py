@@ -9,6 +9,7 @@ import click
 
 from jobrelay.cli.cluster.common import (
     DIR,
+    GPU,
     check_controllers,
     check_names,
     check_runtime,
@@ -16,11 +17,16 @@ from jobrelay.cli.cluster.common import (
     cluster_errors,
     complete_names,
     print_runtime_note,
+    read_label,
 )
 from jobrelay.cli.errors import Failure
 
 if TYPE_CHECKING:
     from jobrelay.cluster.node import RuntimeName
+
+
+def _labels(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    return dict(map(read_label, value))
 
 
 @click.command(short_help="Start clusters and keep them running.")
@@ -42,6 +48,11 @@ if TYPE_CHECKING:
 @click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="The number of nodes.")
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each node.  [default: the machine's]")
 @click.option("--memory-size", metavar="QUANTITY", help="Memory of each node.  [default: the machine's]")
+@click.option("--gpu", type=click.IntRange(0), default=0, help=f"GPUs ({GPU}) of each node.  [default: none]")
+@click.option(
+    "--label", "labels", metavar="KEY=VALUE", multiple=True, callback=_labels,
+    help="A label of each node; may be repeated.",
+)  # fmt: skip
 @click.option("-d", "--detach", is_flag=True, help="Run in the background; return when all clusters are ready.")
 @click.option("-v", "--verbose", is_flag=True, help="Log debug messages too.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -55,6 +66,8 @@ def start(
     nodes: int,
     cpu: str | None,
     memory_size: str | None,
+    gpu: int,
+    labels: dict[str, str],
     detach: bool,
     verbose: bool,
     log_format: str,
@@ -84,7 +97,8 @@ def start(
             from jobrelay.cli.cluster.background import start_detached
 
             given = [text for option, size in sizes.items() if size for text in (option, size)]
-            extra = ["--controllers", controllers, "--runtime", runtime, "--nodes", str(nodes), *given]
+            given += [f"--label={key}={value}" for key, value in labels.items()]
+            extra = ["--controllers", controllers, "--runtime", runtime, "--nodes", str(nodes), f"--gpu={gpu}", *given]
             extra += _passed_on(verbose, log_format)
             start_detached(folder, ports, memory=memory, extra=extra)
             print_runtime_note(runtime)
@@ -94,7 +108,8 @@ def start(
             from jobrelay.cluster.node import NodeSettings
 
             configure_logging("debug" if verbose else "info", log_format)
-            pool = NodeSettings(runtime=cast("RuntimeName", runtime), nodes=nodes, cpu=cpu, memory=memory_size)
+            extended = {GPU: str(gpu)} if gpu else {}
+            pool = NodeSettings(cast("RuntimeName", runtime), nodes, cpu, memory_size, extended=extended, labels=labels)
             serve_clusters(folder, ports, memory=memory, controllers=controllers, nodes=pool)
 
 
