@@ -307,3 +307,38 @@ DEFECTS: dict[str, Defect] = {
     "R15": Defect(after=holds_finished_jobs),
 }
 """By the rule that finds it; R1 is that of a controller that does not run."""
+
+
+# What an API server refuses, and one from before 1.32 does not.
+
+
+def completes_without_a_time(job: Obj, status: Obj) -> Obj:
+    status.pop("completionTime", None)
+    return status
+
+
+def never_announces_failures(job: Obj, status: Obj) -> Obj:
+    status["conditions"] = [each for each in status.get("conditions", ()) if each["type"] != "FailureTarget"]
+    return status
+
+
+def ends_with_active_pods(job: Obj, status: Obj) -> Obj:
+    return status | {"active": 1} if finished(status) else status
+
+
+def ends_with_terminating_pods(job: Obj, status: Obj) -> Obj:
+    return status | {"terminating": 1} if finished(status) else status
+
+
+def takes_failures_back(job: Obj, status: Obj) -> Obj:
+    return status | {"failed": 0} if finished(status) and job["status"].get("failed") else status
+
+
+ILLEGAL: dict[str, Defect] = {
+    "S11": Defect(status=completes_without_a_time),
+    "S13": Defect(status=never_announces_failures),
+    "S15": Defect(status=ends_with_active_pods),
+    "S23": Defect(status=ends_with_terminating_pods),
+    "S29": Defect(status=takes_failures_back),
+}
+"""By the rule that finds it."""

@@ -191,10 +191,15 @@ class JobUnderTest:
         )
 
     async def needs_pods(self, number: int) -> None:
-        """The Job has that many pods here; a controller that makes them elsewhere cannot be judged by them."""
+        """The Job has that many running pods here; a controller that makes them elsewhere cannot be judged by them."""
         await self.has_active(number, "R2")
         if not await self._observer.until(lambda: len(self.pods) >= number, self._settings.patience / 3):
             raise NotApplicable("the controller makes no pods in this cluster, or they may not be read")
+        if not await self._observer.until(lambda: self._running() >= number, self._settings.patience):
+            raise NotApplicable("nobody runs the pods that the controller makes")
+
+    def _running(self) -> int:
+        return sum(pod["status"].get("phase") == "Running" for pod in self.pods)
 
     def check_pods(self, *, indexed: bool) -> None:
         """All pods are marked as the API documents; raises Broken."""
