@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pathlib
 import signal
+import threading
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -142,12 +143,17 @@ async def _run(
         done += 1
         click.echo(f"{done:>3}/{total}  {_line(result, options)}", err=True)
 
-    running = asyncio.current_task()
-    assert running is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+    _cancel_on_sigterm()
     async with connect(kubeconfig, context, user_agent="jobrelay-conformance") as client:
         click.echo(f"judging {options.managed_by} by {total} scenarios", err=True)
         return await ConformanceRun(client, options, progress=progress).run()
+
+
+def _cancel_on_sigterm() -> None:
+    """Have SIGTERM do what Ctrl-C does: the run is cancelled, and cleans up."""
+    running = asyncio.current_task()
+    if running is not None and threading.current_thread() is threading.main_thread():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
 
 
 def _line(result: ScenarioResult, options: RunOptions) -> str:
