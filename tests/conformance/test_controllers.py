@@ -15,6 +15,7 @@ from jobrelay.workloads.names import RELAY
 from tests.relay.fleets import AnyCluster, MakeFleet
 
 FROM_SCRATCH = "example.com/pods"
+POD_SCENARIOS = {"replacement-policy", "early-replacement", "pods"}
 SECONDS = 60.0
 """Of a run on an embedded cluster; on a real one it takes about as long."""
 
@@ -70,3 +71,5 @@ async def test_the_relay_runs_jobs(fleet: MakeFleet) -> None:
         report = await judged(it.client, RELAY, namespace="default", play_pods=False)
     assert problems(report, Level.RUNS) == {}
     assert report.level == Level.RUNS
+    assert {each.rule.name for result in report.results for each in result.violations} <= {"C1"}
+    assert {each.scenario.name for each in report.results if each.skipped} == POD_SCENARIOS

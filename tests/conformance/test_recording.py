@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.conformance import Auditor, RecordingError, record_line, replay
+from jobrelay.conformance import Auditor, Level, RecordingError, record_line, replay
 
 from .histories import Obj, history
 
@@ -89,6 +89,13 @@ def test_requests_about_other_things_are_left_out() -> None:
 def test_a_file_of_another_kind_is_refused(text: bytes, problem: str) -> None:
     with pytest.raises(RecordingError, match=problem):
         list(replay(text.splitlines(keepends=True), Auditor()))
+
+
+@pytest.mark.parametrize(("level", "rules"), [(Level.OBSERVES, []), (Level.COMPLETE, ["C1"])])
+def test_an_end_that_was_not_announced_is_found_only_by_the_strictest(level: Level, rules: list[str]) -> None:
+    versions = history(3)
+    lines = recorded([*versions[:-2], versions[-1]])
+    assert [each.rule.name for each in replay(lines, Auditor(level))] == rules
 
 
 def test_steps_and_violations_are_metrics() -> None:

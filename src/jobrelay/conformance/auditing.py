@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobrelay.conformance.rules import ConformanceRule
+from jobrelay.conformance.rules import ConformanceRule, Level
 from jobrelay.conformance.steps import judge_step, status_writers
 from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER
 from jobrelay.kube.metrics import family
@@ -65,9 +65,11 @@ class AuditFinding:
 
 
 class Auditor:
-    """Judges versions of Jobs in the order in which they come; it is a collector of metrics too."""
+    """Judges versions of Jobs in the order in which they come, by the rules up to a level; it is a collector of metrics
+    too."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: Level = Level.OBSERVES) -> None:
+        self._level = level
         self._known: dict[str, Obj] = {}
         self._steps: Counter[str] = Counter()
         self._broken: Counter[tuple[str, str]] = Counter()
@@ -109,7 +111,7 @@ class Auditor:
             return ()
         controller, metadata = controller_of(new), new["metadata"]
         self._steps[controller] += 1
-        violations = judge_step(old, new)
+        violations = [each for each in judge_step(old, new) if each.rule.level <= self._level]
         self._broken.update((controller, each.rule.name) for each in violations)
         job, writers = f"{metadata.get('namespace', '')}/{metadata['name']}", tuple(sorted(status_writers(new)))
         return tuple(

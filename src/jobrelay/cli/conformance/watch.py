@@ -48,6 +48,7 @@ def _address(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     "--for", "seconds", metavar="DURATION", callback=duration_seconds, default="0s",
     help="How long to watch.  [default: until Ctrl-C]",
 )  # fmt: skip
+@click.option("--strict", is_flag=True, help="Also judge by what only the level complete asks for: C1.")
 @output_option("text", "json")
 @KUBECONFIG
 @CONTEXT
@@ -57,6 +58,7 @@ def watch(
     replay: pathlib.Path | None,
     listen: tuple[str, int] | None,
     seconds: float,
+    strict: bool,
     output: str,
     kubeconfig: pathlib.Path | None,
     context: str | None,
@@ -72,11 +74,11 @@ def watch(
     jobrelay conformance watch --for 1h --record jobs.jsonl --listen 127.0.0.1:9090
     jobrelay conformance watch --replay jobs.jsonl -o json
     """
-    from jobrelay.conformance import Auditor
+    from jobrelay.conformance import Auditor, Level
 
     if replay is not None and (record is not None or listen is not None or seconds or namespace):
         raise Failure("--replay reads a file and takes no other option of a watch", "leave out the other options")
-    auditor = Auditor()
+    auditor = Auditor(Level.COMPLETE if strict else Level.OBSERVES)
     if replay is not None:
         _replay(replay, auditor, output)
     else:
