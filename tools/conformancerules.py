@@ -19,8 +19,8 @@ A level has all that the one before has:
 - **runs**: it runs Jobs to the end that their pods call for.
 - **complete**: it does all that the built-in controller does.
 
-A violation counts at the higher one of two levels: that of the rule and that of the scenario. A scenario that is skipped
-counts as not passed at its level.
+A violation counts at the higher one of two levels: that of the rule and that of the scenario. A scenario that is
+skipped counts as not passed at its level.
 
 ## Scenarios
 
