@@ -66,6 +66,7 @@ deploy-files: $(VENV)/.runtime
 reference: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
 	$(BIN)/python -m tools.statusrules
+	$(BIN)/python -m tools.conformancerules
 	$(BIN)/python -m tools.differences
 
 # Processes that tests start are not measured: what runs only there counts as not reached.

@@ -34,6 +34,7 @@ PACKAGES = (
     "jobrelay.planning",
     "jobrelay.kit",
     "jobrelay.kit.tasks",
+    "jobrelay.conformance",
 )
 INTRODUCTION = """\
 # Python

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jobrelay.cli.explanation import explanation_lines
-from tests.relay.fleets import MakeFleet
+from tests.relay.fleets import Fleet, MakeFleet
 
 from .fleets import answering_fleet, call
 
@@ -85,6 +85,33 @@ async def test_a_job_that_is_not_delegated_is_said_to_be_so(fleet: MakeFleet) ->
             "It is not delegated to the relay: spec.managedBy is not set, and would have to be jobrelay.dev/relay."
             in (await call(it, "explain", "train")).stdout
         )
+
+
+async def test_a_job_of_another_controller_is_said_to_be_its(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
+        await it.submit(managed_by="example.com/others")
+        shown = " ".join((await call(it, "explain", "train")).stdout.split())
+        assert "owner It belongs to the controller example.com/others. There is no trace of that controller" in shown
+        found = json.loads((await call(it, "explain", "train", "-o", "json")).stdout)["controller"]
+        assert (found["name"], found["alive"]) == ("example.com/others", None)
+
+
+async def test_the_owner_of_a_job_is_alive_if_it_writes(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
+        await it.submit(managed_by=None, suspend=True)
+        await it.until(lambda: has_status(it))
+        shown = " ".join((await call(it, "explain", "train", "--lease-name", "another")).stdout.split())
+        assert "It belongs to the cluster's own Job controller. That controller is alive:" in shown
+
+
+async def has_status(it: Fleet) -> bool:
+    return bool((await it.job()).get("status"))
+
+
+async def test_a_job_of_the_relay_has_no_other_owner(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
+        await it.submit()
+        assert "owner" not in (await call(it, "explain", "train")).stdout
 
 
 async def test_a_job_that_is_not_there_is_an_error(fleet: MakeFleet) -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import jobrelay
-from tools import reference, statusrules
+from tools import conformancerules, reference, statusrules
 
 MODULES = [importlib.import_module(name) for name in reference.PACKAGES]
 DOORS = ["Cluster", "Client", "Cache", "Controller", "Manager", "Adapter", "PlacementPolicy", "Relay"]
@@ -31,6 +31,10 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_the_page_of_status_rules_is_up_to_date() -> None:
     assert statusrules.PAGE.read_text() == statusrules.page(), "run `make reference`"
+
+
+def test_the_page_of_conformance_is_up_to_date() -> None:
+    assert conformancerules.PAGE.read_text() == conformancerules.page(), "run `make reference`"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

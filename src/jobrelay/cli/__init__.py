@@ -29,6 +29,7 @@ __all__ = ["main"]
         "envtest": ("jobrelay.cli.envtest:envtest", "Run a test suite of controller-runtime on an embedded cluster."),
         "simulate": ("jobrelay.cli.simulate:simulate", "Run a fleet on virtual time: with faults, or for a plan."),
         "lint": ("jobrelay.cli.lint:lint", "Say what would be refused about Jobs and their statuses."),
+        "conformance": ("jobrelay.cli.conformance:conformance", "Judge Job controllers by the Jobs that they run."),
         "completion": ("jobrelay.cli.completion:completion", "Print the completion script for a shell."),
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -28,6 +28,9 @@ def explain(workload: WorkloadName, namespace: str | None, output: str, kinds: K
     The explanation comes from the relay, so it shows what the relay's decisions are based on. If the relay cannot be
     reached, a note says so, and what the management cluster knows is shown instead.
 
+    For a Job that is not delegated to the relay it says which controller the Job belongs to, whether one of that name
+    is alive (by its Lease, or by statuses that it has written), and since when nothing has happened to the Job.
+
     \b
     jobrelay explain job/train
     jobrelay explain job/train -n research -o json
@@ -50,11 +53,23 @@ async def _explain(
         adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
         obj = await get_workload(client, adapter, name, where)
         reply = await try_query_relay(client, management, f"/explain/{where}/{adapter.resource}/{name}")
-        if reply.value is not None:
-            found: dict[str, Any] = reply.value
-            return found
-        unseen = f"the relay has not seen this {adapter.resource.kind} yet"
-        return await _without_relay(client, adapter, obj, reply.problem or unseen)
+        found: dict[str, Any] | None = reply.value
+        if found is None:
+            unseen = f"the relay has not seen this {adapter.resource.kind} yet"
+            found = await _without_relay(client, adapter, obj, reply.problem or unseen)
+        return {**found, **await _owner(client, adapter, obj)}
+
+
+async def _owner(client: Client, adapter: Adapter, obj: Object) -> dict[str, Any]:
+    """Whose a Job is that the relay leaves alone."""
+    from jobrelay.cli.workloads import is_delegated
+    from jobrelay.conformance.ownership import look_up
+    from jobrelay.kube import SystemClock
+    from jobrelay.kube.resource import JOBS
+
+    if adapter.resource != JOBS or is_delegated(adapter, adapter.read(obj)):
+        return {}
+    return {"controller": (await look_up(client, obj.decode(), SystemClock().now())).as_json()}
 
 
 async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem: str) -> dict[str, Any]:

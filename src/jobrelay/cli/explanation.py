@@ -32,6 +32,9 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"  {found['kind'].lower():<9} {found['namespace']}/{found['name']}"
     yield f"  stage     {found['stage']}"
+    if found.get("controller"):
+        owner = f"  owner     {found['controller']['sentence']}"
+        yield from textwrap.wrap(owner, _WIDTH, subsequent_indent=" " * 12)
     if found.get("cluster"):
         yield f"  cluster   {found['cluster']} (run {found.get('epoch', 0)})"
     if found.get("mirror"):
