@@ -115,6 +115,16 @@ class Dispatcher:
 
     # Originals
 
+    def admission_changed(self, ref: WorkloadRef) -> None:
+        """Queue an original, its mirrors and the worker of its run: whether it may run may have changed."""
+        self.originals.add(ref)
+        kind = self._state.kinds[ref.kind]
+        original = kind.originals.get(ref.key)
+        if original is not None:
+            for worker in kind.mirrors(original.uid):
+                self.enqueue_mirror(ref, worker)
+            self.enqueue_run(ref)
+
     async def write_original(self, kind: WorkloadKind, ref: WorkloadRef, write: Awaitable[Object]) -> Object:
         """Await an own write of an original and put the reply into the cache, without queueing the original for it.
 

@@ -100,6 +100,8 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
         return NOTHING
     if mirror is not None and (snapshot.runs_on != worker or mirror.epoch < to.epoch):
         return MirrorDecision(DeleteMirror(mirror, f"run {to.epoch} is on {to.cluster}", "Foreground"))
+    if mirror is not None and snapshot.taken_back and mirror.facts.end is None and snapshot.workload.end is None:
+        return MirrorDecision(DeleteMirror(mirror, "its admission was taken back", "Foreground"))
     if mirror is not None:
         return _keep(snapshot, mirror, name)
     if snapshot.mirror is not None or snapshot.workload.end is not None:
@@ -117,6 +119,8 @@ def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
 def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
     if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
+    if snapshot.taken_back or snapshot.waits_for_resume:
+        return NOTHING  # it is placed anew when it is admitted again, or created when it is resumed
     facts = snapshot.workers[worker]
     if not facts.serves(snapshot.original.namespace) or not facts.connected or snapshot.kind in facts.unfit:
         return NOTHING

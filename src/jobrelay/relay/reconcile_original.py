@@ -1,7 +1,7 @@
 """Decides the next step for one workload on the management cluster.
 
     takeover     is it delegated to the relay (`takeover.py`), and not suspended?
-    admission    may it run now? (for quotas; today every workload is admitted)
+    admission    may it be placed now, and where? (for quotas: see `admission`)
     placement    which worker?
     commit       write the assignment, with a new epoch
     return       write the mirror's status back
@@ -22,7 +22,7 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
-from jobrelay.relay.admission import NotAdmitted, admit
+from jobrelay.relay.admission import NotAdmitted
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.assignment_recovery import adopt, jumped, refuse_epoch, remember, unproven
 from jobrelay.relay.fencing import stopped_by_lease
@@ -79,16 +79,32 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if wrong := invalid_epoch(snapshot.original):
         return refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
-    if snapshot.workload.suspended:
+    if isinstance(snapshot.admission, NotAdmitted) and snapshot.workload.suspended:
+        return _not_admitted(snapshot.admission)
+    if snapshot.workload.suspended and not snapshot.waits_for_resume:
         status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
     if snapshot.unseen:
         return _unseen(snapshot)
-    answer = admit(snapshot)
-    if isinstance(answer, NotAdmitted):
-        return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
     return _place(snapshot, {}, Stage.PLACING, "")
+
+
+def _not_admitted(answer: NotAdmitted) -> OriginalDecision:
+    return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
+
+
+def _ended_admission(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    """The admission of its run was taken back: its mirror is removed, and it is placed anew when it is admitted."""
+    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now) if snapshot.workload.suspended else None
+    if status is not None and not snapshot.mirrors:
+        sentence = "Its admission was taken back, and nothing runs of it any more."
+        return OriginalDecision(Stage.ADMISSION, sentence, WriteStatus(status))
+    if isinstance(snapshot.admission, NotAdmitted):
+        return _not_admitted(snapshot.admission)
+    if snapshot.workload.suspended and not snapshot.waits_for_resume:
+        return OriginalDecision(Stage.SUSPENDED, "It is suspended; a worker is chosen anew when it is resumed.")
+    return _place(snapshot, {}, Stage.PLACING, "It was admitted again.")
 
 
 def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -99,6 +115,8 @@ def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
 
 def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, why: str) -> OriginalDecision:
     """Choose a worker and commit to it; `why` says what happened to the previous run."""
+    if isinstance(snapshot.admission, NotAdmitted):
+        return _not_admitted(snapshot.admission)
     placement = snapshot.place(avoid)
     lead = f"{why} " if why else ""
     sentence = f"{lead}{placement.sentence}"
@@ -127,6 +145,7 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
         before.cluster if before is not None else "",
         snapshot.workers[placement.chosen].identity,
         snapshot.next_held,
+        admission=snapshot.admission.id,
     )
     told = (EventNote("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
     return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
@@ -144,11 +163,14 @@ def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | No
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
+    if snapshot.taken_back and (mirror is None or mirror.facts.end is None):
+        return _ended_admission(snapshot)
     if worker is None and free_at is None:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
     if free_at is not None:
-        return wait_for(snapshot, to, (free_at - snapshot.now).total_seconds()) or _replace(snapshot, to)
+        waits = wait_for(snapshot, to, (free_at - snapshot.now).total_seconds())
+        return waits or _stopped_without_answer(snapshot, to) or _replace(snapshot, to)
     assert worker is not None
     if mirror is not None and mirror.facts.end is not None:
         if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
@@ -205,6 +227,15 @@ def _stopped(snapshot: WorkloadSnapshot, to: Assignment, mirror: Mirror) -> Orig
     return OriginalDecision(Stage.PLACING, sentence, events=told, requeue_after=left, lease_stops=stops)
 
 
+def _stopped_without_answer(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision | None:
+    """Whoever admits it has suspended it, and waits until nothing runs: the lost worker will not tell."""
+    if not snapshot.waits_for_resume:
+        return None
+    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
+    sentence = f"{describe_loss(snapshot, to)}; what ran there is given up."
+    return OriginalDecision(Stage.WORKER_LOST, sentence, WriteStatus(status) if status is not None else None)
+
+
 def _replace(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     """The rule for lost workers lets its run go."""
     worker = snapshot.worker_of(to.run)
@@ -214,6 +245,8 @@ def _replace(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
 
 def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFacts) -> OriginalDecision:
     """Committed, and the mirror does not exist yet."""
+    if snapshot.waits_for_resume:
+        return OriginalDecision(Stage.ADMISSION, f"Its mirror is created on {worker.name} when it is resumed.")
     if worker.name in snapshot.mirrors:
         sentence = f"It starts on {worker.name} when the mirror of an earlier run there is gone."
         return OriginalDecision(Stage.MOVING, sentence)

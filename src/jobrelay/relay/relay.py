@@ -14,6 +14,7 @@ from secrets import token_bytes
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
 from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
 from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.admission import AdmissionGate, OpenGate
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain, not_followed
@@ -57,7 +58,7 @@ class Relay:
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
     opens the transport to a worker, `bounds` limit what is held of each. `random` jitters pauses, `new_key` returns so
-    many bytes that nobody can guess.
+    many bytes that nobody can guess. `gate` says which workloads may be placed; all of them if there is none.
     """
 
     def __init__(
@@ -77,7 +78,9 @@ class Relay:
         clock: Clock | None = None,
         random: Random | None = None,
         new_key: Callable[[int], bytes] = token_bytes,
+        gate: AdmissionGate | None = None,
     ) -> None:
+        gate = gate or OpenGate()
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
         self._election = election
@@ -112,7 +115,8 @@ class Relay:
         )
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
+        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, gate)
+        gate.subscribe(self.dispatcher.admission_changed)
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )
