@@ -99,6 +99,8 @@ class Fleet:
         self.links = {name: FaultyTransport(cluster.transport()) for name, cluster in workers.items()}
         self.adapters: Sequence[Adapter] | None = None
         """The kinds of the relays that are started; those that are installed if it is None."""
+        self.multikueue = False
+        """Whether the relays that are started are controllers of MultiKueue's checks."""
         self.relay: Relay | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -120,6 +122,7 @@ class Fleet:
             connect=self.connect,
             timing=self.timing,
             adapters=self.adapters,
+            multikueue=self.multikueue,
         )
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)

@@ -15,6 +15,7 @@ from jobrelay.kube import Clock, Object
 from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment, Run, assignment_of
 from jobrelay.relay.pending import PendingWorkloads
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key, origin_uid
@@ -85,6 +86,7 @@ class Dispatcher:
         self._mirrors: dict[str, MirrorQueue] = {}
         self._workers: dict[str, WorkerConnection] = {}
         self._writing: set[WorkloadRef] = set()
+        self._workers_changed: Signal[[]] = Signal()
         for kind in state.kinds.values():
             kind.originals.subscribe(partial(self._original_event, kind))
             kind.subscribe(partial(self._originals_known, kind))
@@ -195,6 +197,7 @@ class Dispatcher:
                 unsubscribe()
             del self._mirrors[worker.name], self._workers[worker.name]
             self._state.forget_worker(worker.name)
+            self._workers_changed()
 
         return queue, remove
 
@@ -228,6 +231,11 @@ class Dispatcher:
         """The contact with a worker, its capacity or its registration changed."""
         self._state.capacity_changed(worker.name, worker.capacity)
         self.pending.retry_soon()
+        self._workers_changed()
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have `callback` called when something about a worker has changed; returns how to unsubscribe."""
+        return self._workers_changed.subscribe(callback)
 
     def enqueue_assigned(self, worker: str) -> None:
         """Queue the originals that are assigned to a worker."""

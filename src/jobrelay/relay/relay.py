@@ -21,6 +21,7 @@ from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
+from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
@@ -58,7 +59,8 @@ class Relay:
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
     opens the transport to a worker, `bounds` limit what is held of each. `random` jitters pauses, `new_key` returns so
-    many bytes that nobody can guess. `gate` says which workloads may be placed; all of them if there is none.
+    many bytes that nobody can guess. `gate` says which workloads may be placed, and with `multikueue` Kueue does, where
+    it runs; all of them if there is neither.
     """
 
     def __init__(
@@ -79,8 +81,8 @@ class Relay:
         random: Random | None = None,
         new_key: Callable[[int], bytes] = token_bytes,
         gate: AdmissionGate | None = None,
+        multikueue: bool = False,
     ) -> None:
-        gate = gate or OpenGate()
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
         self._election = election
@@ -113,6 +115,8 @@ class Relay:
             bounds=bounds,
             writes=self.leads,
         )
+        kueue = MultiKueueGate(client, self.kinds.kinds, clock=clock, random=random, silence=SILENCE)
+        gate = gate or (kueue.gate if multikueue else OpenGate())
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
         self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, gate)
@@ -139,6 +143,13 @@ class Relay:
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
+        if multikueue:
+            checks = MultiKueue(
+                kueue, self.kinds.kinds.values(), self.registry.workers, self.snapshots, client, recorder,
+                clock=clock, leads=self.leads, grace=grace,
+            )  # fmt: skip
+            self.dispatcher.subscribe(checks.worker_changed)
+            watches, writers = [*watches, kueue.objects], [*writers, *checks.runnables]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:
