@@ -8,8 +8,8 @@ removed, and the workload is placed anew when it is admitted again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from jobrelay.kube import Object
@@ -30,6 +30,14 @@ class Admitted:
     Its mirror is created after that."""
     why: str = ""
     """Who restricts the workers, for `explain`: 'its AdmissionCheck mk names a, b'."""
+    asked: frozenset[str] = frozenset()
+    """Workers with an admission of their own, which has to let it in before it is assigned there."""
+    declined: Mapping[str, str] = field(default_factory=dict)
+    """By worker: why its own admission does not let it in at present."""
+    chosen: str = ""
+    """The worker that has let it in, or that runs it already: it is assigned there without asking for room."""
+    prebuilt: str = ""
+    """The name that its queued object has on such workers; its mirrors there refer to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,10 @@ class AdmissionGate(Protocol):
         """The answer for an original that is delegated and has not ended."""
         ...
 
+    def ask(self, original: Object, worker: str) -> None:
+        """Have one of the workers in `Admitted.asked` asked, since placement prefers it."""
+        ...
+
     def subscribe(self, changed: Callable[[WorkloadRef], None]) -> Callable[[], None]:
         """Have `changed` called for each original whose answer may have changed; returns how to unsubscribe."""
         ...
@@ -64,6 +76,9 @@ class OpenGate:
 
     def admission(self, adapter: Adapter, original: Object) -> Admission:
         return ADMITTED
+
+    def ask(self, original: Object, worker: str) -> None:
+        raise AssertionError("no worker has an admission of its own")
 
     def subscribe(self, changed: Callable[[WorkloadRef], None]) -> Callable[[], None]:
         return lambda: None

@@ -14,12 +14,15 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from jobrelay.kube.client import Propagation
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.dependencies.renaming import mirror_patch
 from jobrelay.relay.fencing import deadline, renewal
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import MirrorParameters
+from jobrelay.workloads.metadata import is_queued, metadata_patch, queued_mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,13 @@ class CreateMirror:
     body: Mapping[str, Any]
     parameters: MirrorParameters
 
+    queued: bool = False
+    """Whether the worker's own queue lets it run, and not the relay."""
+
     @property
     def releases(self) -> bool:
-        """Whether it runs at once, and is not held back first."""
-        return not self.parameters.suspend
+        """Whether it runs without the relay's doing, and is not held back first."""
+        return self.queued or not self.parameters.suspend
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,10 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
     if snapshot.unproven:
         return NOTHING  # one of them may be a run of it
     parameters = mirror_parameters(snapshot, None, name, snapshot.proof(worker, name))
+    if prebuilt := snapshot.prebuilt_on(worker):
+        parameters = msgspec.structs.replace(parameters, suspend=True)
+        body = queued_mirror(snapshot.adapter.mirror(snapshot.original, parameters), prebuilt)
+        return MirrorDecision(CreateMirror(body, parameters, queued=True))
     body = snapshot.adapter.mirror(snapshot.original, parameters)
     return MirrorDecision(CreateMirror(body, parameters))
 
@@ -143,6 +153,9 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
     parameters = mirror_parameters(snapshot, mirror, name, snapshot.proof(mirror.worker, name))
+    if is_queued(mirror.obj):
+        marks = metadata_patch(snapshot.original, mirror.obj, parameters)
+        return MirrorDecision(UpdateMirror(mirror, {"metadata": marks}) if marks else None)
     patch = mirror_patch(snapshot.adapter, snapshot.original, mirror.obj, parameters)
     if patch is not None:
         resumed = mirror.facts.suspended and not (parameters.suspend or snapshot.workload.suspended)

@@ -21,6 +21,7 @@ from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
+from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
@@ -31,6 +32,7 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
+from jobrelay.relay.workers.multikueue import WORKLOADS
 from jobrelay.relay.workers.proof_secret import ProofSecret
 from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
@@ -81,7 +83,7 @@ class Relay:
         random: Random | None = None,
         new_key: Callable[[int], bytes] = token_bytes,
         gate: AdmissionGate | None = None,
-        multikueue: bool = False,
+        multikueue: Dispatching | None = None,
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
@@ -96,12 +98,14 @@ class Relay:
         placer = Placer()
         policies = NamespacePolicies(namespaces, placer.parse, policy)
         self.kinds = FollowedKinds(adapters, client, clock=clock, random=random, silence=SILENCE)
+        if multikueue is not None:
+            self.kinds.in_use.update(WORKLOADS, sought=True, used=True)
         proofs = Proofs(settings.origin)
         secret = ProofSecret(client, namespace, proofs, clock=clock, writes=self.leads, random=random, new_key=new_key)
         self.registry = Registry(
             client,
             source,
-            resources=[adapter.resource for adapter in adapters],
+            resources=[*(adapter.resource for adapter in adapters), *([WORKLOADS] if multikueue is not None else [])],
             in_use=self.kinds.in_use,
             pod_owner=self.kinds.pod_owner,
             proofs=proofs,
@@ -115,8 +119,12 @@ class Relay:
             bounds=bounds,
             writes=self.leads,
         )
-        kueue = MultiKueueGate(client, self.kinds.kinds, clock=clock, random=random, silence=SILENCE)
-        gate = gate or (kueue.gate if multikueue else OpenGate())
+        kueue = None
+        if multikueue is not None:
+            kueue = MultiKueueGate(
+                client, self.kinds.kinds, self.registry.workers, multikueue, clock=clock, random=random, silence=SILENCE
+            )
+        gate = gate or (kueue.gate if kueue is not None else OpenGate())
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
         self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, gate)
@@ -126,7 +134,15 @@ class Relay:
         )
         grace = GRACE if election is None else min(GRACE, election.spare / 2)
         self.originals = OriginalController(
-            self.state, self.snapshots, self.dispatcher, client, recorder, metrics, leads=self.leads, grace=grace
+            self.state,
+            self.snapshots,
+            self.dispatcher,
+            client,
+            recorder,
+            metrics,
+            leads=self.leads,
+            ask=gate.ask,
+            grace=grace,
         )
         self.workers = WorkerControllers(
             self.state,
@@ -143,9 +159,9 @@ class Relay:
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
-        if multikueue:
+        if kueue is not None:
             checks = MultiKueue(
-                kueue, self.kinds.kinds.values(), self.registry.workers, self.snapshots, client, recorder,
+                kueue, self.kinds.kinds.values(), self.registry, self.snapshots, client, recorder,
                 clock=clock, leads=self.leads, grace=grace,
             )  # fmt: skip
             self.dispatcher.subscribe(checks.worker_changed)

@@ -112,8 +112,11 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def fenced(self) -> bool:
-        """Whether two mirrors of this workload must never run at the same time."""
-        if not self.adapter.enforces_deadline:
+        """Whether two mirrors of this workload must never run at the same time.
+
+        A worker's own queue decides about the spec of its mirrors, so there are no leases on such workers.
+        """
+        if not self.adapter.enforces_deadline or self.prebuilt_on(self.runs_on):
             return False
         own = self.original.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
         return own == "true" if own in ("true", "false") else self.settings.fencing
@@ -130,9 +133,19 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.outdated or (isinstance(self.admission, NotAdmitted) and self.admission.taken_back)
 
     @property
-    def waits_for_resume(self) -> bool:
+    def suspended_by_admission(self) -> bool:
         """Whether it is suspended by whoever admits it, who resumes it when a worker is chosen."""
         return self.workload.suspended and isinstance(self.admission, Admitted) and self.admission.while_suspended
+
+    @property
+    def waits_for_resume(self) -> bool:
+        """Whether its mirror is created when it is resumed; a worker with its own queue holds mirrors back itself."""
+        return self.suspended_by_admission and not self.prebuilt_on(self.runs_on)
+
+    def prebuilt_on(self, worker: str) -> str:
+        """The name of the queued object that its mirror on a worker refers to; empty where the worker has no queues."""
+        now = self.admission
+        return now.prebuilt if isinstance(now, Admitted) and worker in now.asked else ""
 
     @property
     def lease(self) -> Lease | None:
@@ -407,11 +420,13 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def _not_allowed(self) -> dict[str, str]:
         """By worker: why its admission does not allow it there."""
-        allowed = self.admission.clusters if isinstance(self.admission, Admitted) else None
-        if allowed is None:
+        if not isinstance(self.admission, Admitted):
             return {}
-        why = self.admission.why if isinstance(self.admission, Admitted) else ""
-        return {name: why or "its admission does not name it" for name in self.workers if name not in allowed}
+        allowed, declined = self.admission.clusters, dict(self.admission.declined)
+        if allowed is None:
+            return declined
+        why = self.admission.why or "its admission does not name it"
+        return declined | {name: why for name in self.workers if name not in allowed}
 
     def place(self, avoid: Mapping[str, str] | None = None) -> Placement:
         """Place this workload; `avoid` names workers that are excluded, and why."""

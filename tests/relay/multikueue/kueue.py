@@ -8,6 +8,7 @@ from typing import Any
 
 from jobrelay.kube import Client, NotFound, Object, Resource, merge_patch
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, JOBS
+from jobrelay.relay.multikueue.dispatching import DEFAULT_DISPATCHING, Dispatching
 from jobrelay.relay.multikueue.views import CHECKS, CONFIGS, CONTROLLER, QUEUE_NAME, WORKLOADS
 from jobrelay.workloads.names import MULTIKUEUE
 from tests.relay.fleets import Fleet, MakeFleet, job
@@ -143,12 +144,14 @@ async def found(client: Client, name: str, namespace: str = "default") -> Object
 
 
 @asynccontextmanager
-async def beside_kueue(fleet: MakeFleet, workers: int = 2, **settings: Any) -> AsyncIterator[tuple[Fleet, PlayedKueue]]:
+async def beside_kueue(
+    fleet: MakeFleet, workers: int = 2, how: Dispatching = DEFAULT_DISPATCHING, **settings: Any
+) -> AsyncIterator[tuple[Fleet, PlayedKueue]]:
     """A fleet whose management cluster has Kueue's objects, with a check for all workers, and a relay."""
     async with fleet(workers, start=False, **settings) as it:
         kueue = PlayedKueue(it, it.client)
         await kueue.install()
         await kueue.configure(*it.workers)
-        it.multikueue = True
+        it.multikueue = how
         await it.start()
         yield it, kueue

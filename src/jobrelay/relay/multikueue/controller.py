@@ -12,10 +12,18 @@ from jobrelay.kube import Client, Clock, Conflict, EventNote, EventRecorder, Key
 from jobrelay.kube.events import ObjectReference
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.multikueue.claims import CheckClaims
-from jobrelay.relay.multikueue.decide import CheckUpdate, Nominate, WorkloadUpdate, no_adapter, reconcile_workload
+from jobrelay.relay.multikueue.decide import (
+    CheckUpdate,
+    Nominate,
+    Remotes,
+    WorkloadUpdate,
+    no_adapter,
+    reconcile_workload,
+)
+from jobrelay.relay.multikueue.dispatching import next_round
 from jobrelay.relay.multikueue.gate import KueueGate
 from jobrelay.relay.multikueue.objects import KueueObjects, owner_of
-from jobrelay.relay.multikueue.views import REJECTED, WORKLOADS, QueuedWorkload, read_workload
+from jobrelay.relay.multikueue.views import PENDING, REJECTED, WORKLOADS, QueuedWorkload, read_workload
 from jobrelay.relay.original_controller import NOT_LEADING
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
@@ -37,6 +45,7 @@ class WorkloadController:
         snapshots: SnapshotBuilder,
         client: Client,
         recorder: EventRecorder,
+        clones: Callable[[Key], None],
         *,
         clock: Clock,
         leads: Callable[[], bool],
@@ -48,23 +57,38 @@ class WorkloadController:
         self.controller = Controller(
             "workloads", self.reconcile, workers=_WORKERS, queue=self._queue, clock=clock, grace=grace
         )
+        self._clones = clones
+        gate.subscribe_asked(self._queue.add)
         objects.workloads.subscribe(self._workload_changed)
+        objects.workloads.subscribe(self._for_workers)
 
     def _workload_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None and self._gate.is_checked(new):
             synced = self._objects.workloads.synced.is_set()
             self._queue.add(new.key, priority=0 if synced else LOW_PRIORITY)
 
+    def add(self, key: Key) -> None:
+        """Queue a Workload: its clone on a worker has changed."""
+        self._queue.add(key)
+
+    def _for_workers(self, old: Object | None, new: Object | None) -> None:
+        """Queue a Workload for the workers that may have to have a clone, or have one."""
+        obj = new or old
+        if obj is not None and (new is None or self._gate.is_checked(obj)):
+            self._clones(obj.key)
+
     def original_changed(self, old: Object | None, new: Object | None) -> None:
         """Queue the Workload of an original: its assignment may be another one."""
         found = self._objects.workload_of(new) if new is not None else None
         if found is not None and self._gate.own_check(found[1]) is not None:
             self._queue.add(found[0].key)
+            self._clones(found[0].key)
 
     def all_changed(self) -> None:
         """Have all Workloads looked at again."""
         for workload in self._objects.workloads:
             self._workload_changed(None, workload)
+            self._for_workers(None, workload)
 
     async def reconcile(self, key: Key) -> Result | None:
         obj = self._objects.workloads.get(key)
@@ -77,7 +101,11 @@ class WorkloadController:
         found = self._gate.original_of(obj)
         snapshot = self._snapshots.snapshot(*found) if found is not None else None
         if snapshot is not None:
-            update = reconcile_workload(workload, own, snapshot)
+            gone = frozenset({workload.cluster} if self._gate.is_gone(workload.cluster, key) else ())
+            remotes = Remotes(self._gate.clones(key, workload), gone, self._gate.wished(key))
+            update = reconcile_workload(workload, own, snapshot, remotes, self._gate.config(own), self._gate.how)
+            if not workload.reserved:
+                self._gate.forget(key)
         else:
             owner = owner_of(obj)
             known = owner is None or self._gate.knows(obj) or own.state == REJECTED or not workload.reserved
@@ -87,7 +115,10 @@ class WorkloadController:
                 await self._write(obj, workload, own.name, update)
         except NotLeading:
             return NOT_LEADING
-        return Result(requeue_after=_LOOK_AGAIN) if snapshot is not None and _waits(snapshot) else None
+        if snapshot is not None and _waits(snapshot):
+            return Result(requeue_after=_LOOK_AGAIN)
+        later = next_round(self._gate.how, workload, self._clock.now()) if own.state == PENDING else None
+        return Result(requeue_after=later) if later is not None else None
 
     async def _write(self, obj: Object, workload: QueuedWorkload, check: str, update: WorkloadUpdate) -> None:
         status = status_change(obj, check, update, format_time(self._clock.now()))
@@ -99,8 +130,7 @@ class WorkloadController:
                 )
             )
             if isinstance(update, CheckUpdate):
-                kind = "Normal" if update.cluster else "Warning"
-                note = EventNote("MultiKueue", update.message, kind)
+                note = EventNote("MultiKueue", update.message, "Normal" if update.cluster else "Warning")
                 self._recorder.record(ObjectReference.of(obj, WORKLOADS), [note])
 
 

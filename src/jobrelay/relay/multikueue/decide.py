@@ -7,10 +7,13 @@ that cannot go on where it is has its check retried: Kueue evicts it, and reserv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from jobrelay.relay.admission import Admitted
 from jobrelay.relay.model import State
+from jobrelay.relay.multikueue.dispatching import DEFAULT_DISPATCHING, Dispatching, nominated
 from jobrelay.relay.multikueue.views import PENDING, READY, REJECTED, RETRY, CheckState, QueuedWorkload
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.workloads.names import MULTIKUEUE
@@ -41,7 +44,27 @@ class ClearCluster:
 WorkloadUpdate = CheckUpdate | Nominate | ClearCluster | None
 
 
-def reconcile_workload(workload: QueuedWorkload, own: CheckState, snapshot: WorkloadSnapshot) -> WorkloadUpdate:
+@dataclass(frozen=True, slots=True)
+class Remotes:
+    """What is known of the clones of a Workload, by worker; `gone` are those that were found missing."""
+
+    clones: Mapping[str, QueuedWorkload] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    wished: str = ""
+    """The worker that placement prefers, and that has to be asked."""
+
+
+NO_REMOTES: Final = Remotes()
+
+
+def reconcile_workload(
+    workload: QueuedWorkload,
+    own: CheckState,
+    snapshot: WorkloadSnapshot,
+    remotes: Remotes = NO_REMOTES,
+    config: tuple[str, ...] = (),
+    how: Dispatching = DEFAULT_DISPATCHING,
+) -> WorkloadUpdate:
     """The next write to the Workload of an original."""
     if workload.finished or snapshot.workload.end is not None:
         return None
@@ -55,14 +78,45 @@ def reconcile_workload(workload: QueuedWorkload, own: CheckState, snapshot: Work
         return _rejected(own, _not_delegated(snapshot))
     to = snapshot.assignment
     if to is None or snapshot.taken_back or to.admission != workload.id:
-        return _lost_by_name(workload, own, snapshot)
+        return _lost_by_name(workload, own, snapshot) or _dispatched(workload, own, snapshot, remotes, config, how)
     if own.state == READY:
-        return _going_on(own, snapshot)
+        return _going_on(own, snapshot) or _remote_trouble(workload, own, remotes)
     if own.state != PENDING or not isinstance(snapshot.admission, Admitted):
         return None
-    if workload.nominated != (to.cluster,) and to.cluster not in workload.nominated:
+    if to.cluster not in workload.nominated:
         return Nominate((to.cluster,))
     return CheckUpdate(READY, f'The workload was admitted on "{to.cluster}"', to.cluster)
+
+
+def _dispatched(
+    workload: QueuedWorkload,
+    own: CheckState,
+    snapshot: WorkloadSnapshot,
+    remotes: Remotes,
+    config: tuple[str, ...],
+    how: Dispatching,
+) -> Nominate | None:
+    """Ask workers to admit it."""
+    if own.state != PENDING or not isinstance(snapshot.admission, Admitted) or snapshot.admission.chosen:
+        return None
+    names = nominated(how, workload, snapshot, config, remotes.wished)
+    return Nominate(names) if names != workload.nominated else None
+
+
+def _remote_trouble(workload: QueuedWorkload, own: CheckState, remotes: Remotes) -> CheckUpdate | None:
+    """A clone that does not let it run any more."""
+    name, clone = workload.cluster, remotes.clones.get(workload.cluster)
+    if name in remotes.gone:
+        return CheckUpdate(RETRY, f'Admitting remote no longer exists, Previously: "{own.state}"')
+    if clone is None or workload.evicted:
+        return None
+    if clone.finished and clone.conditions["Finished"].reason == "OutOfSync":
+        why = f'Remote workload on worker cluster "{name}" is out of sync with its user job'
+        return CheckUpdate(RETRY, f"{why}, resetting for re-dispatch")
+    if clone.evicted and not clone.finished:
+        why = f'Workload evicted on worker cluster: "{name}", resetting for re-admission.'
+        return CheckUpdate(RETRY, f'{why} Previously: "{own.state}"')
+    return None
 
 
 def no_adapter(own: CheckState, kind: str) -> CheckUpdate:

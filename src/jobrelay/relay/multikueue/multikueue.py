@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
 from jobrelay.control import Runnable
-from jobrelay.kube import Client, Clock, EventRecorder
+from jobrelay.kube import Client, Clock, EventRecorder, Key
 from jobrelay.relay.model import State
 from jobrelay.relay.multikueue.checks import CheckController
 from jobrelay.relay.multikueue.claims import CheckClaims
+from jobrelay.relay.multikueue.clone_controllers import CloneController, CloneControllers
 from jobrelay.relay.multikueue.controller import WorkloadController
+from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.multikueue.gate import KueueGate
 from jobrelay.relay.multikueue.objects import KueueObjects
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
-from jobrelay.relay.workers import WorkerConnection
+from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind
 
 
@@ -22,11 +24,19 @@ class MultiKueueGate:
     """What answers for originals: the objects that are watched, whose the checks are, and the gate itself."""
 
     def __init__(
-        self, client: Client, kinds: Mapping[str, WorkloadKind], *, clock: Clock, random: Random, silence: float
+        self,
+        client: Client,
+        kinds: Mapping[str, WorkloadKind],
+        workers: Mapping[str, WorkerConnection],
+        how: Dispatching,
+        *,
+        clock: Clock,
+        random: Random,
+        silence: float,
     ) -> None:
         self.objects = KueueObjects(client, clock=clock, random=random, silence=silence)
         self.claims = CheckClaims(clock)
-        self.gate = KueueGate(self.objects, kinds, self.claims)
+        self.gate = KueueGate(self.objects, kinds, self.claims, workers, how)
 
 
 class MultiKueue:
@@ -36,7 +46,7 @@ class MultiKueue:
         self,
         answers: MultiKueueGate,
         kinds: Iterable[WorkloadKind],
-        workers: Mapping[str, WorkerConnection],
+        registry: Registry,
         snapshots: SnapshotBuilder,
         client: Client,
         recorder: EventRecorder,
@@ -45,10 +55,18 @@ class MultiKueue:
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
-        self._workers, self._gate = workers, answers.gate
+        self._workers, self._gate = registry.workers, answers.gate
         self._seen: dict[str, tuple[bool, State]] = {}
+
+        def clones(worker: WorkerConnection) -> CloneController:
+            return CloneController(
+                worker, answers.objects, answers.gate, answers.claims, registry, self._clone_changed,
+                clock=clock, leads=leads, grace=grace,
+            )  # fmt: skip
+
+        self._clones = CloneControllers(registry, clones)
         self._workloads = WorkloadController(
-            answers.objects, answers.gate, answers.claims, snapshots, client, recorder,
+            answers.objects, answers.gate, answers.claims, snapshots, client, recorder, self._clones.add,
             clock=clock, leads=leads, grace=grace,
         )  # fmt: skip
         self._checks = CheckController(
@@ -60,7 +78,10 @@ class MultiKueue:
 
     @property
     def runnables(self) -> tuple[Runnable, ...]:
-        return self._workloads.controller, self._checks.controller
+        return self._workloads.controller, self._checks.controller, self._clones
+
+    def _clone_changed(self, key: Key) -> None:
+        self._workloads.add(key)
 
     def worker_changed(self) -> None:
         """Something about a worker changed: if it is its connection or its state, look at everything again."""

@@ -14,16 +14,32 @@ import msgspec
 
 from jobrelay.kube import Object, ProtocolError, Resource
 from jobrelay.relay.workers.multikueue import CONFIGS as CONFIG_VERSIONS
-from jobrelay.relay.workers.multikueue import GROUP
+from jobrelay.relay.workers.multikueue import GROUP, WORKLOADS
 
 VERSION: Final = "v1beta2"
-WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
 CHECKS: Final = Resource(GROUP, VERSION, "admissionchecks", "AdmissionCheck", namespaced=False)
 CONFIGS: Final = CONFIG_VERSIONS[VERSION]
 
 CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
 """The controllerName of the checks of MultiKueue."""
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
+
+__all__ = [
+    "CHECKS",
+    "CONFIGS",
+    "CONTROLLER",
+    "PENDING",
+    "QUEUE_NAME",
+    "READY",
+    "REJECTED",
+    "RETRY",
+    "WORKLOADS",
+    "CheckState",
+    "CheckView",
+    "QueuedWorkload",
+    "read_check",
+    "read_workload",
+]
 
 PENDING, READY, RETRY, REJECTED = "Pending", "Ready", "Retry", "Rejected"
 

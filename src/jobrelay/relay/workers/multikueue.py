@@ -33,6 +33,8 @@ CLUSTERS = {
 CONFIGS = {
     version: Resource(GROUP, version, "multikueueconfigs", "MultiKueueConfig", namespaced=False) for version in VERSIONS
 }
+WORKLOADS = Resource(GROUP, "v1beta2", "workloads", "Workload")
+"""What Kueue queues: a worker that serves them runs Kueue."""
 KEY = "kubeconfig"
 
 
