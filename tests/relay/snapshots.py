@@ -11,6 +11,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key, decode_object
+from jobrelay.relay.admission import ADMITTED, Admission
 from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
 from jobrelay.relay.dependencies.answers import Answers
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
@@ -47,6 +48,7 @@ def job(
     cluster: str = "",
     epoch: int = 1,
     started: str = "",
+    admission: str = "",
     managed_by: str | None = RELAY,
     status: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
@@ -58,7 +60,7 @@ def job(
     """An original; with `cluster` it is assigned, and `started` is the recorded start of a fenced run."""
     marks = dict(annotations or {})
     if cluster:
-        marks[ASSIGNMENT] = Assignment(cluster, epoch, started=started).encode()
+        marks[ASSIGNMENT] = Assignment(cluster, epoch, started=started, admission=admission).encode()
     metadata: dict[str, Any] = {
         "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1,
         "annotations": marks,
@@ -146,6 +148,7 @@ def snapshot(
     stops: LeaseStops = NO_STOPS,
     led_since: datetime | None = None,
     answers: Mapping[str, Answers] | None = None,
+    admission: Admission = ADMITTED,
     **settings: Any,
 ) -> WorkloadSnapshot:
     """All that is known; every worker has taken such a Job before unless `accepted` is off.
@@ -182,6 +185,7 @@ def snapshot(
         keys=KEYS,
         lookalikes=lookalikes or {},
         answers=answers or {},
+        admission=admission,
     )
 
 

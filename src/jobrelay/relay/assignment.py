@@ -63,6 +63,8 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     started: str = ""
     """When the mirror of a fenced run started, by the worker's clock. While it is set, the run has a lease that ends by
     itself; see `fencing`."""
+    admission: str = ""
+    """The id of the admission under which the worker was chosen; empty if there are no queues."""
 
     @property
     def run(self) -> Run:

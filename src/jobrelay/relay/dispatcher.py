@@ -15,6 +15,7 @@ from jobrelay.kube import Clock, Object
 from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment, Run, assignment_of
 from jobrelay.relay.pending import PendingWorkloads
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key, origin_uid
@@ -85,6 +86,7 @@ class Dispatcher:
         self._mirrors: dict[str, MirrorQueue] = {}
         self._workers: dict[str, WorkerConnection] = {}
         self._writing: set[WorkloadRef] = set()
+        self._workers_changed: Signal[[]] = Signal()
         for kind in state.kinds.values():
             kind.originals.subscribe(partial(self._original_event, kind))
             kind.subscribe(partial(self._originals_known, kind))
@@ -114,6 +116,16 @@ class Dispatcher:
         return queue.backlog if queue is not None else 0
 
     # Originals
+
+    def admission_changed(self, ref: WorkloadRef) -> None:
+        """Queue an original, its mirrors and the worker of its run: whether it may run may have changed."""
+        self.originals.add(ref)
+        kind = self._state.kinds[ref.kind]
+        original = kind.originals.get(ref.key)
+        if original is not None:
+            for worker in kind.mirrors(original.uid):
+                self.enqueue_mirror(ref, worker)
+            self.enqueue_run(ref)
 
     async def write_original(self, kind: WorkloadKind, ref: WorkloadRef, write: Awaitable[Object]) -> Object:
         """Await an own write of an original and put the reply into the cache, without queueing the original for it.
@@ -185,6 +197,7 @@ class Dispatcher:
                 unsubscribe()
             del self._mirrors[worker.name], self._workers[worker.name]
             self._state.forget_worker(worker.name)
+            self._workers_changed()
 
         return queue, remove
 
@@ -218,6 +231,11 @@ class Dispatcher:
         """The contact with a worker, its capacity or its registration changed."""
         self._state.capacity_changed(worker.name, worker.capacity)
         self.pending.retry_soon()
+        self._workers_changed()
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have `callback` called when something about a worker has changed; returns how to unsubscribe."""
+        return self._workers_changed.subscribe(callback)
 
     def enqueue_assigned(self, worker: str) -> None:
         """Queue the originals that are assigned to a worker."""

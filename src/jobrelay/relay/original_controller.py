@@ -34,7 +34,10 @@ NOT_LEADING = Result(requeue_after=0.5)
 
 
 class OriginalController:
-    """One controller for the originals of all kinds. `leads` says whether this replica may write."""
+    """One controller for the originals of all kinds.
+
+    `leads` says whether this replica may write, `ask` has a worker asked to admit an original by its own queue.
+    """
 
     def __init__(
         self,
@@ -46,8 +49,10 @@ class OriginalController:
         metrics: RelayMetrics,
         *,
         leads: Callable[[], bool],
+        ask: Callable[[Object, str], None],
         grace: float,
     ) -> None:
+        self._ask = ask
         self._state, self._snapshots, self._dispatcher = state, snapshots, dispatcher
         self._client, self._recorder, self._metrics, self._leads = client, recorder, metrics, leads
         queue, clock = dispatcher.originals, state.clock
@@ -114,6 +119,8 @@ class OriginalController:
                     obj = written
                 case decisions.ProbeWorker(worker):
                     self._dispatcher.enqueue_probe(ref, worker)
+                case decisions.AskWorker(worker):
+                    self._ask(obj, worker)
         except NotFound:
             return None  # deleted: the watch will report it
         self._tell(obj, decision.events, snapshot)

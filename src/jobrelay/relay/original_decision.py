@@ -77,7 +77,16 @@ class ProbeWorker:
     worker: str
 
 
-Action: TypeAlias = CommitAssignment | RecordStart | DropAssignment | PatchOriginal | WriteStatus | ProbeWorker
+@dataclass(frozen=True, slots=True)
+class AskWorker:
+    """Have a worker asked to admit it by its own queue."""
+
+    worker: str
+
+
+Action: TypeAlias = (
+    CommitAssignment | RecordStart | DropAssignment | PatchOriginal | WriteStatus | ProbeWorker | AskWorker
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,15 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from jobrelay.kube.client import Propagation
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.dependencies.renaming import mirror_patch
 from jobrelay.relay.fencing import deadline, renewal
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads import MirrorParameters
+from jobrelay.workloads.metadata import is_queued, metadata_patch, queued_mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,13 @@ class CreateMirror:
     body: Mapping[str, Any]
     parameters: MirrorParameters
 
+    queued: bool = False
+    """Whether the worker's own queue lets it run, and not the relay."""
+
     @property
     def releases(self) -> bool:
-        """Whether it runs at once, and is not held back first."""
-        return not self.parameters.suspend
+        """Whether it runs without the relay's doing, and is not held back first."""
+        return self.queued or not self.parameters.suspend
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,8 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
         return NOTHING
     if mirror is not None and (snapshot.runs_on != worker or mirror.epoch < to.epoch):
         return MirrorDecision(DeleteMirror(mirror, f"run {to.epoch} is on {to.cluster}", "Foreground"))
+    if mirror is not None and snapshot.taken_back and mirror.facts.end is None and snapshot.workload.end is None:
+        return MirrorDecision(DeleteMirror(mirror, "its admission was taken back", "Foreground"))
     if mirror is not None:
         return _keep(snapshot, mirror, name)
     if snapshot.mirror is not None or snapshot.workload.end is not None:
@@ -117,6 +125,8 @@ def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
 def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
     if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
+    if snapshot.taken_back or snapshot.waits_for_resume:
+        return NOTHING  # it is placed anew when it is admitted again, or created when it is resumed
     facts = snapshot.workers[worker]
     if not facts.serves(snapshot.original.namespace) or not facts.connected or snapshot.kind in facts.unfit:
         return NOTHING
@@ -129,6 +139,10 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
     if snapshot.unproven:
         return NOTHING  # one of them may be a run of it
     parameters = mirror_parameters(snapshot, None, name, snapshot.proof(worker, name))
+    if prebuilt := snapshot.prebuilt_on(worker):
+        parameters = msgspec.structs.replace(parameters, suspend=True)
+        body = queued_mirror(snapshot.adapter.mirror(snapshot.original, parameters), prebuilt)
+        return MirrorDecision(CreateMirror(body, parameters, queued=True))
     body = snapshot.adapter.mirror(snapshot.original, parameters)
     return MirrorDecision(CreateMirror(body, parameters))
 
@@ -139,6 +153,9 @@ def _keep(snapshot: WorkloadSnapshot, mirror: Mirror, name: str) -> MirrorDecisi
     if snapshot.workload.end is not None:
         return MirrorDecision(DeleteMirror(mirror, "its original has ended"))
     parameters = mirror_parameters(snapshot, mirror, name, snapshot.proof(mirror.worker, name))
+    if is_queued(mirror.obj):
+        marks = metadata_patch(snapshot.original, mirror.obj, parameters)
+        return MirrorDecision(UpdateMirror(mirror, {"metadata": marks}) if marks else None)
     patch = mirror_patch(snapshot.adapter, snapshot.original, mirror.obj, parameters)
     if patch is not None:
         resumed = mirror.facts.suspended and not (parameters.suspend or snapshot.workload.suspended)

@@ -1,7 +1,7 @@
 """Decides the next step for one workload on the management cluster.
 
     takeover     is it delegated to the relay (`takeover.py`), and not suspended?
-    admission    may it run now? (for quotas; today every workload is admitted)
+    admission    may it be placed now, and where? (for quotas: see `admission`)
     placement    which worker?
     commit       write the assignment, with a new epoch
     return       write the mirror's status back
@@ -22,13 +22,14 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
-from jobrelay.relay.admission import NotAdmitted, admit
+from jobrelay.relay.admission import Admitted, NotAdmitted
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.assignment_recovery import adopt, jumped, refuse_epoch, remember, unproven
 from jobrelay.relay.fencing import stopped_by_lease
 from jobrelay.relay.lost_worker import describe_loss, wait_for
 from jobrelay.relay.model import State, WorkerFacts
 from jobrelay.relay.original_decision import (
+    AskWorker,
     CommitAssignment,
     OriginalDecision,
     ProbeWorker,
@@ -79,16 +80,32 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if wrong := invalid_epoch(snapshot.original):
         return refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
-    if snapshot.workload.suspended:
+    if isinstance(snapshot.admission, NotAdmitted) and snapshot.workload.suspended:
+        return _not_admitted(snapshot.admission)
+    if snapshot.workload.suspended and not snapshot.suspended_by_admission:
         status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
     if snapshot.unseen:
         return _unseen(snapshot)
-    answer = admit(snapshot)
-    if isinstance(answer, NotAdmitted):
-        return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
     return _place(snapshot, {}, Stage.PLACING, "")
+
+
+def _not_admitted(answer: NotAdmitted) -> OriginalDecision:
+    return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
+
+
+def _ended_admission(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    """The admission of its run was taken back: its mirror is removed, and it is placed anew when it is admitted."""
+    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now) if snapshot.workload.suspended else None
+    if status is not None and not snapshot.mirrors:
+        sentence = "Its admission was taken back, and nothing runs of it any more."
+        return OriginalDecision(Stage.ADMISSION, sentence, WriteStatus(status))
+    if isinstance(snapshot.admission, NotAdmitted):
+        return _not_admitted(snapshot.admission)
+    if snapshot.workload.suspended and not snapshot.suspended_by_admission:
+        return OriginalDecision(Stage.SUSPENDED, "It is suspended; a worker is chosen anew when it is resumed.")
+    return _place(snapshot, {}, Stage.PLACING, "It was admitted again.")
 
 
 def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -99,7 +116,15 @@ def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
 
 def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, why: str) -> OriginalDecision:
     """Choose a worker and commit to it; `why` says what happened to the previous run."""
+    if isinstance(snapshot.admission, NotAdmitted):
+        return _not_admitted(snapshot.admission)
+    admission = snapshot.admission
+    if admission.chosen and admission.chosen in snapshot.workers:
+        return _follow(snapshot, admission.chosen, avoid, stage, why)
     placement = snapshot.place(avoid)
+    if placement.chosen is not None and placement.chosen in admission.asked:
+        sentence = f"{placement.chosen} is asked to admit it by its own queue."
+        return OriginalDecision(Stage.ADMISSION, sentence, AskWorker(placement.chosen), placement=placement)
     lead = f"{why} " if why else ""
     sentence = f"{lead}{placement.sentence}"
     if placement.chosen is None:
@@ -116,20 +141,40 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     if not snapshot.accepted(placement.chosen) or snapshot.unanswered(placement.chosen):
         sentence = f"{lead}{placement.chosen} is asked whether it would accept it."
         return OriginalDecision(Stage.PROBING, sentence, ProbeWorker(placement.chosen), placement=placement)
+    return _commit(snapshot, placement.chosen, sentence, placement, again=bool(why))
+
+
+def _commit(
+    snapshot: WorkloadSnapshot, worker: str, sentence: str, placement: Placement | None, *, again: bool
+) -> OriginalDecision:
+    """Assign it to a worker, as a new run."""
     before = snapshot.assignment
     epoch = (before.epoch if before is not None else 0) + 1
     if epoch > MAX_EPOCH:
         return refuse_epoch(f"the epoch {MAX_EPOCH} in annotation {ASSIGNMENT} is the last one; remove it")
     new = Assignment(
-        placement.chosen,
+        worker,
         epoch,
         format_time(snapshot.now),
         before.cluster if before is not None else "",
-        snapshot.workers[placement.chosen].identity,
+        snapshot.workers[worker].identity,
         snapshot.next_held,
+        admission=snapshot.admission.id if isinstance(snapshot.admission, Admitted) else "",
     )
-    told = (EventNote("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
+    told = (EventNote("Redispatched" if again else "Placed", sentence, "Warning" if again else "Normal"),)
     return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
+
+
+def _follow(
+    snapshot: WorkloadSnapshot, chosen: str, avoid: Mapping[str, str], stage: Stage, why: str
+) -> OriginalDecision:
+    """Assign it to the worker that has let it in, unless it does not take the mirror."""
+    refused = avoid.get(chosen) or (found.message if (found := snapshot.refusal(chosen)) is not None else "")
+    if refused:
+        sentence = f"It was admitted on {chosen}, which does not take it: {refused}."
+        told = (EventNote("NotPlaced", sentence, "Warning"),)
+        return OriginalDecision(stage, sentence, events=told, requeue_after=_LOOK_AGAIN)
+    return _commit(snapshot, chosen, f"It was admitted on {chosen}.", None, again=bool(why))
 
 
 def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | None:
@@ -144,11 +189,14 @@ def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | No
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
+    if snapshot.taken_back and (mirror is None or mirror.facts.end is None):
+        return _ended_admission(snapshot)
     if worker is None and free_at is None:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
     if free_at is not None:
-        return wait_for(snapshot, to, (free_at - snapshot.now).total_seconds()) or _replace(snapshot, to)
+        waits = wait_for(snapshot, to, (free_at - snapshot.now).total_seconds())
+        return waits or _stopped_without_answer(snapshot, to) or _replace(snapshot, to)
     assert worker is not None
     if mirror is not None and mirror.facts.end is not None:
         if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
@@ -205,6 +253,15 @@ def _stopped(snapshot: WorkloadSnapshot, to: Assignment, mirror: Mirror) -> Orig
     return OriginalDecision(Stage.PLACING, sentence, events=told, requeue_after=left, lease_stops=stops)
 
 
+def _stopped_without_answer(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision | None:
+    """Whoever admits it has suspended it, and waits until nothing runs: the lost worker will not tell."""
+    if not snapshot.suspended_by_admission:
+        return None
+    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
+    sentence = f"{describe_loss(snapshot, to)}; what ran there is given up."
+    return OriginalDecision(Stage.WORKER_LOST, sentence, WriteStatus(status) if status is not None else None)
+
+
 def _replace(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     """The rule for lost workers lets its run go."""
     worker = snapshot.worker_of(to.run)
@@ -214,6 +271,8 @@ def _replace(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
 
 def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFacts) -> OriginalDecision:
     """Committed, and the mirror does not exist yet."""
+    if snapshot.waits_for_resume:
+        return OriginalDecision(Stage.ADMISSION, f"Its mirror is created on {worker.name} when it is resumed.")
     if worker.name in snapshot.mirrors:
         sentence = f"It starts on {worker.name} when the mirror of an earlier run there is gone."
         return OriginalDecision(Stage.MOVING, sentence)

@@ -15,12 +15,15 @@ from secrets import token_bytes
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
 from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
 from jobrelay.kube.resource import NAMESPACES
+from jobrelay.relay.admission import AdmissionGate, OpenGate
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
+from jobrelay.relay.multikueue.dispatching import Dispatching
+from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
@@ -30,6 +33,7 @@ from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
+from jobrelay.relay.workers.multikueue import WORKLOADS
 from jobrelay.relay.workers.proof_secret import ProofSecret
 from jobrelay.relay.workers.proving import Proofs
 from jobrelay.relay.workers.timing import DEFAULT_TIMING
@@ -58,7 +62,8 @@ class Relay:
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
     opens the transport to a worker, `bounds` limit what is held of each. `random` jitters pauses, `new_key` returns so
-    many bytes that nobody can guess.
+    many bytes that nobody can guess. `gate` says which workloads may be placed, and with `multikueue` Kueue does, where
+    it runs; all of them if there is neither.
     """
 
     def __init__(
@@ -78,6 +83,8 @@ class Relay:
         clock: Clock | None = None,
         random: Random | None = None,
         new_key: Callable[[int], bytes] = token_bytes,
+        gate: AdmissionGate | None = None,
+        multikueue: Dispatching | None = None,
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
@@ -92,12 +99,14 @@ class Relay:
         placer = Placer()
         policies = NamespacePolicies(namespaces, placer.parse, policy)
         self.kinds = FollowedKinds(adapters, client, clock=clock, random=random, silence=SILENCE)
+        if multikueue is not None:
+            self.kinds.in_use.update(WORKLOADS, sought=True, used=True)
         proofs = Proofs(settings.origin)
         secret = ProofSecret(client, namespace, proofs, clock=clock, writes=self.leads, random=random, new_key=new_key)
         self.registry = Registry(
             client,
             source,
-            resources=[adapter.resource for adapter in adapters],
+            resources=[*(adapter.resource for adapter in adapters), *([WORKLOADS] if multikueue is not None else [])],
             in_use=self.kinds.in_use,
             pod_owner=self.kinds.pod_owner,
             proofs=proofs,
@@ -111,15 +120,30 @@ class Relay:
             bounds=bounds,
             writes=self.leads,
         )
+        kueue = None
+        if multikueue is not None:
+            kueue = MultiKueueGate(
+                client, self.kinds.kinds, self.registry.workers, multikueue, clock=clock, random=random, silence=SILENCE
+            )
+        gate = gate or (kueue.gate if kueue is not None else OpenGate())
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
+        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, gate)
+        gate.subscribe(self.dispatcher.admission_changed)
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )
         grace = GRACE if election is None else min(GRACE, election.spare / 2)
         self.originals = OriginalController(
-            self.state, self.snapshots, self.dispatcher, client, recorder, metrics, leads=self.leads, grace=grace
+            self.state,
+            self.snapshots,
+            self.dispatcher,
+            client,
+            recorder,
+            metrics,
+            leads=self.leads,
+            ask=gate.ask,
+            grace=grace,
         )
         self.workers = WorkerControllers(
             self.state,
@@ -136,6 +160,13 @@ class Relay:
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
+        if kueue is not None:
+            checks = MultiKueue(
+                kueue, self.kinds.kinds.values(), self.registry, self.snapshots, client, recorder,
+                clock=clock, leads=self.leads, grace=grace,
+            )  # fmt: skip
+            self.dispatcher.subscribe(checks.worker_changed)
+            watches, writers = [*watches, kueue.objects], [*writers, *checks.runnables]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:

@@ -13,6 +13,7 @@ import msgspec
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import SERVICEACCOUNTS
+from jobrelay.relay.admission import ADMITTED, Admission, Admitted, NotAdmitted
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.dependencies.answers import MOST_ASKED, NO_ANSWERS, Answers, missing, unanswered
 from jobrelay.relay.dependencies.texts import lacks
@@ -92,6 +93,8 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """By worker: which of the objects that workloads name exist there."""
     definitions: Mapping[ObjectName, Object] = {}
     """Objects of the management cluster that name others in turn."""
+    admission: Admission = ADMITTED
+    """Whether it may be placed, and on which workers."""
 
     @property
     def kind(self) -> str:
@@ -109,11 +112,40 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def fenced(self) -> bool:
-        """Whether two mirrors of this workload must never run at the same time."""
-        if not self.adapter.enforces_deadline:
+        """Whether two mirrors of this workload must never run at the same time.
+
+        A worker's own queue decides about the spec of its mirrors, so there are no leases on such workers.
+        """
+        if not self.adapter.enforces_deadline or self.prebuilt_on(self.runs_on):
             return False
         own = self.original.metadata.annotations.get(FENCING) or self.namespace_annotations.get(FENCING)
         return own == "true" if own in ("true", "false") else self.settings.fencing
+
+    @property
+    def outdated(self) -> bool:
+        """Whether its assignment was made under an admission that is over, since it has another one by now."""
+        to, now = self.assignment, self.admission
+        return to is not None and isinstance(now, Admitted) and bool(to.admission and now.id) and to.admission != now.id
+
+    @property
+    def taken_back(self) -> bool:
+        """Whether the admission is over under which its assignment was made: that run has to end."""
+        return self.outdated or (isinstance(self.admission, NotAdmitted) and self.admission.taken_back)
+
+    @property
+    def suspended_by_admission(self) -> bool:
+        """Whether it is suspended by whoever admits it, who resumes it when a worker is chosen."""
+        return self.workload.suspended and isinstance(self.admission, Admitted) and self.admission.while_suspended
+
+    @property
+    def waits_for_resume(self) -> bool:
+        """Whether its mirror is created when it is resumed; a worker with its own queue holds mirrors back itself."""
+        return self.suspended_by_admission and not self.prebuilt_on(self.runs_on)
+
+    def prebuilt_on(self, worker: str) -> str:
+        """The name of the queued object that its mirror on a worker refers to; empty where the worker has no queues."""
+        now = self.admission
+        return now.prebuilt if isinstance(now, Admitted) and worker in now.asked else ""
 
     @property
     def lease(self) -> Lease | None:
@@ -385,6 +417,17 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     # Choosing
 
+    @property
+    def _not_allowed(self) -> dict[str, str]:
+        """By worker: why its admission does not allow it there."""
+        if not isinstance(self.admission, Admitted):
+            return {}
+        allowed, declined = self.admission.clusters, dict(self.admission.declined)
+        if allowed is None:
+            return declined
+        why = self.admission.why or "its admission does not name it"
+        return declined | {name: why for name in self.workers if name not in allowed}
+
     def place(self, avoid: Mapping[str, str] | None = None) -> Placement:
         """Place this workload; `avoid` names workers that are excluded, and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
@@ -392,7 +435,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         request = read_request(
             self.original.metadata.annotations,
             previous,
-            refused | dict(avoid or {}),
+            refused | self._not_allowed | dict(avoid or {}),
             seed=self.workload.uid,
             namespace=self.original.namespace,
             unfit={name: why for name in self.workers if (why := self.clock_problem(name))} if self.fenced else {},

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from jobrelay.kube import Object
+from jobrelay.relay.admission import AdmissionGate
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS
 from jobrelay.relay.model import Refusal, WorkerFacts
@@ -52,8 +53,15 @@ class SnapshotBuilder:
     """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
 
     def __init__(
-        self, state: RelayState, registry: Registry, placer: Placer, policies: Policies, backlog: Callable[[str], int]
+        self,
+        state: RelayState,
+        registry: Registry,
+        placer: Placer,
+        policies: Policies,
+        backlog: Callable[[str], int],
+        gate: AdmissionGate,
     ) -> None:
+        self._gate = gate
         self._state, self._registry, self._backlog = state, registry, backlog
         self._placer, self._policies = placer, policies
 
@@ -93,6 +101,7 @@ class SnapshotBuilder:
             kind.lookalikes.of(original.uid),
             state.dependencies.known,
             state.dependencies.definitions,
+            self._gate.admission(adapter, original),
         )
 
     def _mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> Mirror:

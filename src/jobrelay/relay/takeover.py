@@ -9,6 +9,7 @@ time. And since that controller leaves it alone now, nobody else removes its fin
 from __future__ import annotations
 
 from jobrelay.kube import EventNote, Resource
+from jobrelay.relay.admission import Admitted
 from jobrelay.relay.original_decision import DropAssignment, OriginalDecision, PatchOriginal, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workload_kind import is_built_in
@@ -91,5 +92,7 @@ def started_before(snapshot: WorkloadSnapshot) -> bool:
         return False
     if snapshot.mirrors or snapshot.remembered is not None:
         return False
+    if isinstance(snapshot.admission, Admitted) and snapshot.admission.chosen:
+        return False  # a worker runs it already, for another controller of its admission
     metadata, workload = snapshot.original.metadata, snapshot.workload
     return workload.started is not None or bool(own_finalizers(snapshot.adapter.resource, metadata.finalizers))

@@ -7,8 +7,18 @@ from typing import Any, Final
 
 from jobrelay.kube import Object
 from jobrelay.workloads.adapter import MirrorParameters
-from jobrelay.workloads.names import DOMAIN, EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID, PROOF
+from jobrelay.workloads.names import (
+    DOMAIN,
+    EPOCH,
+    KUEUE_ORIGIN,
+    ORIGIN,
+    ORIGIN_NAME,
+    ORIGIN_UID,
+    PREBUILT,
+    PROOF,
+)
 
+_LONGEST_LABEL: Final = 63
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -39,6 +49,24 @@ def metadata_patch(original: Object, mirror: Object, parameters: MirrorParameter
         for name, want, have in zip(("labels", "annotations"), _identity(original, parameters), found, strict=True)
         if any(have.get(key) != value for key, value in want.items())
     }
+
+
+def queued_mirror(body: dict[str, Any], workload: str) -> dict[str, Any]:
+    """The body of a mirror for a worker that runs Kueue: the Workload of this name queues it there."""
+    metadata = body["metadata"]
+    labels = {PREBUILT: workload} if len(workload) <= _LONGEST_LABEL else {}
+    marked = {"labels": metadata["labels"] | labels, "annotations": metadata["annotations"] | {PREBUILT: workload}}
+    return body | {"metadata": metadata | marked}
+
+
+def prebuilt_workload(mirror: Object) -> str:
+    """The name of the Workload that queues an object; empty if none does, or one that Kueue makes itself."""
+    return mirror.metadata.annotations.get(PREBUILT) or mirror.metadata.labels.get(PREBUILT, "")
+
+
+def is_queued(mirror: Object) -> bool:
+    """Whether Kueue on its worker decides when a mirror runs."""
+    return bool(prebuilt_workload(mirror))
 
 
 def _identity(original: Object, parameters: MirrorParameters) -> tuple[dict[str, str], dict[str, str]]:

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from jobrelay.kube import EventNote, Object
-from jobrelay.relay.mirrors.context import MirrorContext
+from jobrelay.kube import EventNote, Object, merge_patch
+from jobrelay.relay.mirrors.context import FIELD_MANAGER, MirrorContext
+from jobrelay.relay.reconcile_mirror import mirror_parameters
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.workload_kind import WorkloadRef
-from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
+from jobrelay.workloads.metadata import metadata_patch, prebuilt_workload
+from jobrelay.workloads.names import KUEUE_ORIGIN, ORIGIN, ORIGIN_UID
 
 
 async def examine(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, name: str) -> None:
     """The name is taken: by our own mirror, if the reply to its creation was lost, or by a foreign object."""
     found = await context.worker.client.get(snapshot.adapter.resource, name, ref.key.namespace)
+    if _is_multikueues(context, snapshot, found):
+        found = await _take_over(context, snapshot, found)
     judge(context, ref, snapshot, found)
+
+
+def _is_multikueues(context: MirrorContext, snapshot: WorkloadSnapshot, found: Object) -> bool:
+    """Whether Kueue's own MultiKueue controller has created an object, under our origin and for the same Workload."""
+    prebuilt, labels = snapshot.prebuilt_on(context.worker.name), found.metadata.labels
+    ours = labels.get(KUEUE_ORIGIN) == context.state.settings.origin and ORIGIN not in labels
+    return ours and bool(prebuilt) and prebuilt_workload(found) == prebuilt
+
+
+async def _take_over(context: MirrorContext, snapshot: WorkloadSnapshot, found: Object) -> Object:
+    """Make a mirror of it, as it runs: only our marks are added."""
+    worker, original = context.worker, snapshot.original
+    parameters = mirror_parameters(snapshot, None, found.name, snapshot.proof(worker.name, found.name))
+    marks = {"uid": found.uid, "resourceVersion": found.resource_version}
+    change = merge_patch({"metadata": marks | metadata_patch(original, found, parameters)})
+    resource = snapshot.adapter.resource
+    note = EventNote("TakenOver", f"{worker.name} runs it already, for Kueue; the relay takes that over")
+    context.recorder.record(original, [note])
+    return await worker.client.patch(resource, found.name, change, found.namespace, field_manager=FIELD_MANAGER)
 
 
 def judge(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:

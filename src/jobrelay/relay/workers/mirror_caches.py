@@ -19,6 +19,7 @@ from jobrelay.kube.object_budget import ObjectBudget
 from jobrelay.relay.signal import Changes
 from jobrelay.relay.workers.fitness import why_missing, why_unfit, why_unserved
 from jobrelay.relay.workers.kinds_in_use import KindsInUse
+from jobrelay.relay.workers.multikueue import WORKLOADS
 from jobrelay.relay.workers.part_watches import PartWatches
 from jobrelay.relay.workers.proving import MirrorProver, Proofs, Site
 from jobrelay.relay.workers.scoped_cache import ScopedCache
@@ -106,7 +107,15 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
 
     @property
     def _used(self) -> list[Resource]:
-        return [resource for resource in self if self._in_use.uses(resource)]
+        """The kinds of workloads in use: Kueue's own objects are there or not."""
+        return [resource for resource in self if resource != WORKLOADS and self._in_use.uses(resource)]
+
+    @property
+    def kueue(self) -> bool | None:
+        """Whether the worker runs Kueue, and what it queues for us has been read; None if that is not known."""
+        if WORKLOADS not in self or self._served.state(WORKLOADS) in (Serving.ABSENT, Serving.UNSERVED):
+            return False
+        return True if self._served.state(WORKLOADS) is Serving.SERVED and self[WORKLOADS].synced else None
 
     @property
     def unfit(self) -> Mapping[str, str]:

@@ -33,6 +33,8 @@ CLUSTERS = {
 CONFIGS = {
     version: Resource(GROUP, version, "multikueueconfigs", "MultiKueueConfig", namespaced=False) for version in VERSIONS
 }
+WORKLOADS = Resource(GROUP, "v1beta2", "workloads", "Workload")
+"""What Kueue queues: a worker that serves them runs Kueue."""
 KEY = "kubeconfig"
 
 
@@ -113,13 +115,15 @@ def selected_names(names: Sequence[str], config: Object | None, wanted: str | No
     """The registered workers in order: all by name, or those of the wanted MultiKueueConfig."""
     if wanted is None:
         return sorted(names)
-    if config is None:
-        return []
+    return [name for name in listed_clusters(config) if name in names] if config is not None else []
+
+
+def listed_clusters(config: Object) -> tuple[str, ...]:
+    """The workers that a MultiKueueConfig names, in its order, registered or not."""
     try:
-        listed = config.decode(_Config).spec.clusters
+        return tuple(dict.fromkeys(config.decode(_Config).spec.clusters))
     except ProtocolError:
-        return []
-    return [name for name in dict.fromkeys(listed) if name in names]
+        return ()
 
 
 def spec_of(cluster: Object, order: int, read: Callable[[KubeconfigLocation], Access]) -> WorkerSpec:

@@ -1,0 +1,1 @@
+"""The relay as the controller of MultiKueue checks."""
