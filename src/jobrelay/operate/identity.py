@@ -18,6 +18,7 @@ from jobrelay.operate.kinds import installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
 from jobrelay.operate.policy import policy, policy_binding
 from jobrelay.relay.copy_rules import CopyRules
+from jobrelay.relay.workers.multikueue import WORKLOADS
 
 __all__ = ["HOME", "IDENTITY", "WORKER", "RelayIdentity", "identity_manifests"]
 
@@ -67,7 +68,8 @@ def identity_manifests(identity: RelayIdentity) -> list[Manifest]:
     account = (identity.home, identity.name)
     made = [_account(identity)]
     if identity.guarded:
-        made.append(policy(identity.name, identity.username, identity.origin, identity.labels, identity.kinds))
+        kinds = (*identity.kinds, WORKLOADS)
+        made.append(policy(identity.name, identity.username, identity.origin, identity.labels, kinds))
         made.append(policy_binding(identity.name, identity.labels))
         made += copy_policy(identity.copies, identity.name, identity.username, identity.origin, identity.labels)
     granted = {
@@ -102,9 +104,11 @@ def _account(identity: RelayIdentity) -> Manifest:
 
 
 def _mirrors(kinds: Iterable[Resource]) -> list[Manifest]:
-    """The permissions in a namespace: mirrors, and read access to pods, logs and events; no Secrets."""
+    """The permissions in a namespace: mirrors, what queues them where the worker runs Kueue, and read access to pods,
+    logs and events; no Secrets."""
     return [
-        *kind_rules(kinds, "create get list watch patch delete"),
+        *kind_rules([*kinds, WORKLOADS], "create get list watch patch delete"),
+        *kind_rules([WORKLOADS], "patch", "status"),
         rule("", "pods", "get list watch"),
         rule("", "pods/log", "get"),
         rule("", "events", "list watch"),

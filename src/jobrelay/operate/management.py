@@ -78,15 +78,16 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
 
 def _cluster_rules() -> list[Manifest]:
     """Delegated workloads can be in any namespace. The relay never creates or deletes them, and reads no pods or
-    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has."""
+    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has. Where
+    Kueue admits, the relay tells it by the statuses of AdmissionChecks and Workloads which worker was chosen."""
     return [
         *_original_rules(installed_kinds()),
         *kind_rules([each for each in RESOURCES.values() if each.group], "get"),
         rule(CUSTOMRESOURCEDEFINITIONS.group, CUSTOMRESOURCEDEFINITIONS.plural, "get list watch"),
         rule("events.k8s.io", "events", "create patch"),
         rule("", "namespaces", "get list watch"),
-        rule(_KUEUE, "multikueueclusters multikueueconfigs", "get list watch"),
-        rule(_KUEUE, "multikueueclusters/status", "patch"),
+        rule(_KUEUE, "multikueueclusters multikueueconfigs admissionchecks workloads", "get list watch"),
+        rule(_KUEUE, "multikueueclusters/status admissionchecks/status workloads/status", "patch"),
     ]
 
 

@@ -33,6 +33,14 @@ from jobrelay.cli.relay.tuning import Tuning, tuning_options
     show_default=f"{SYSTEM_NAMESPACE}; in a pod: the pod's own",
     help="The namespace of the relay's Lease and the workers' Secrets.",
 )  # fmt: skip
+@click.option(
+    "--multikueue", type=click.Choice(["auto", "off"]), default="auto", show_default=True,
+    help="Where Kueue runs on the management cluster, be the controller of its MultiKueue checks.",
+)  # fmt: skip
+@click.option(
+    "--dispatcher", type=click.Choice(["placement", "all-at-once", "incremental"]), default="placement",
+    show_default=True, help="Which workers are asked to admit what Kueue queues: the best one, or as MultiKueue does.",
+)  # fmt: skip
 @click.option("--config", metavar="NAME", help="Use only the workers of this MultiKueueConfig, in its order.")
 @click.option(
     "--allow-exec", metavar="COMMAND", multiple=True,
@@ -59,6 +67,8 @@ def run(
     tuning: Tuning,
     origin: str | None,
     namespace: str | None,
+    multikueue: str,
+    dispatcher: str,
     config: str | None,
     allow_exec: tuple[str, ...],
     lease_name: str,
@@ -99,6 +109,7 @@ def run(
         tuning=tuning,
         origin=origin,
         namespace=namespace,
+        dispatcher=dispatcher if multikueue == "auto" else None,
         config=config,
         allow_exec=frozenset(allow_exec),
         lease_name=None if no_leader_election else lease_name,

@@ -39,6 +39,7 @@ from jobrelay.kube.leader_election import new_identity
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.logs import get_logger
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
+from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
 from jobrelay.relay.overview import WorkerView, worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.settings import Settings
@@ -62,6 +63,8 @@ class RelayPlan:
     tuning: Tuning
     origin: str | None
     namespace: str | None
+    dispatcher: str | None
+    """How workers are chosen for what Kueue queues; None not to be the controller of MultiKueue's checks."""
     config: str | None
     allow_exec: frozenset[str]
     lease_name: str | None
@@ -169,6 +172,7 @@ async def _candidacy(
         election=election,
         identity=identity,
         clock=clock,
+        multikueue=Dispatching(Dispatcher(plan.dispatcher)) if plan.dispatcher is not None else None,
     )
     endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None

@@ -1,0 +1,160 @@
+"""The relay as the controller of MultiKueue's checks, beside real Kueue on the management cluster and on workers."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+
+from jobrelay.kube import merge_patch
+from jobrelay.kube.resource import EVENTS, JOBS, Resource
+from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
+from jobrelay.relay.multikueue.views import CHECKS, WORKLOADS
+
+from . import programs
+from .kueues import Installation, installation, is_true, of, queued_job
+from .managers import load
+
+pytestmark = pytest.mark.adopters
+
+CLUSTER_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False)
+PRIORITIES = Resource("kueue.x-k8s.io", "v1beta2", "workloadpriorityclasses", "WorkloadPriorityClass", namespaced=False)
+
+
+@pytest.fixture(autouse=True)
+def needs_kueue() -> None:
+    if lacking := programs.lacking():
+        pytest.skip(lacking)
+    if missing := programs.missing(load("kueue"), programs.versions()):
+        pytest.skip(f"not built: {' '.join(missing)}")
+
+
+async def test_plain_workers_and_workers_with_kueue_serve_the_same_queue(tmp_path: pathlib.Path) -> None:
+    async with installation(tmp_path, ["plain"], ["queued"]) as it, it.kueue(multikueue=False):
+        await it.configure()
+        async with it.relay():
+            names = [f"job-{number}" for number in range(6)]
+            for name in names:
+                await it.submit(name)
+            places = {name: await it.admitted(name) for name in names}
+            assert set(places.values()) == {"plain", "queued"}
+            for name, worker in places.items():
+                end = await it.finished(name)
+                assert (end["reason"], end["message"]) == ("Succeeded", "Reached expected number of succeeded pods")
+                check = (await it.workload(name))["status"]["admissionChecks"][0]
+                assert (check["state"], check["message"]) == ("Ready", f'The workload was admitted on "{worker}"')
+                await it.gone(worker, name)
+            assert (await it.clients["queued"].list(WORKLOADS, "default")).items == ()
+
+
+@pytest.mark.parametrize("worker", ["plain", "queued"])
+async def test_a_job_that_is_preempted_on_the_management_cluster_runs_again_later(
+    tmp_path: pathlib.Path, worker: str
+) -> None:
+    workers = {"plain": ([worker], []), "queued": ([], [worker])}[worker]
+    async with installation(tmp_path, *workers) as it, it.kueue(multikueue=False):
+        await it.configure(cpu="1")
+        await it.home.create(PRIORITIES, of(PRIORITIES) | {"metadata": {"name": "high"}, "value": 100})
+        async with it.relay():
+            await it.submit("low", seconds=1000)
+            await it.runs("low")
+            before = await uids(it, worker, "low")
+            high = queued_job("high", seconds=2)
+            high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+            await it.home.create(JOBS, high)
+            await it.finished("high")
+            await it.runs("low")
+            assert await uids(it, worker, "low") != before
+            assert (await it.workload("low"))["status"]["schedulingStats"]["evictions"][0]["reason"] == "Preempted"
+
+
+async def test_a_job_that_is_evicted_on_its_worker_is_queued_again(tmp_path: pathlib.Path) -> None:
+    async with installation(tmp_path, [], ["one", "two"], cpu="1") as it, it.kueue(multikueue=False):
+        await it.configure()
+        async with it.relay():
+            await it.submit("job", seconds=1000)
+            first = await it.admitted("job")
+            await it.runs("job")
+            [remote] = (await it.clients[first].list(WORKLOADS, "default")).items
+            stop = merge_patch({"spec": {"stopPolicy": "HoldAndDrain"}})
+            await it.clients[first].patch(CLUSTER_QUEUES, "shared", stop)
+
+            async def moved() -> bool:
+                status = (await it.workload("job")).get("status", {})
+                return status.get("clusterName") not in (None, first) and bool(is_true(status, "Admitted"))
+
+            await it.until(moved)
+            await it.runs("job")
+            await it.gone(first, "job")
+            await it.gone(first, remote.name, WORKLOADS)
+
+
+async def test_the_first_of_two_workers_that_admits_it_wins(tmp_path: pathlib.Path) -> None:
+    async with installation(tmp_path, [], ["one", "two"]) as it, it.kueue(multikueue=False):
+        await it.configure()
+        await it.clients["one"].patch(CLUSTER_QUEUES, "shared", merge_patch({"spec": {"stopPolicy": "Hold"}}))
+        async with it.relay(Dispatching(Dispatcher.ALL_AT_ONCE)):
+            await it.submit("job", seconds=3)
+            assert await it.admitted("job") == "two"
+            await it.finished("job")
+            assert (await it.clients["one"].list(WORKLOADS, "default")).items == ()
+
+
+async def test_the_relay_stays_out_while_kueues_own_controller_is_at_work(tmp_path: pathlib.Path) -> None:
+    async with installation(tmp_path, [], ["queued"]) as it, it.kueue(multikueue=True):
+        await it.configure()
+        async with it.relay():
+            await it.until(lambda: told(it, "NotTheController"))
+            await it.submit("job", seconds=1)
+            assert await it.admitted("job") == "queued"
+            await it.finished("job")
+            active = (await it.home.get(CHECKS, "mk")).decode()["status"]["conditions"][0]
+            assert active["message"] == "The admission check is active"
+            assert "jobrelay.dev/assignment" not in (await it.job("job"))["metadata"].get("annotations", {})
+
+
+async def test_an_installation_is_taken_over_and_given_back_without_stopping_what_runs(tmp_path: pathlib.Path) -> None:
+    async with installation(tmp_path, ["plain"], ["queued"]) as it:
+        async with it.kueue(multikueue=True):
+            await it.configure()
+            await it.name_workers("queued")
+            await it.submit("first", seconds=30)
+            await it.submit("ends", seconds=15)
+            assert await it.admitted("first") == "queued"
+            await it.runs("first")
+        before = await uids(it, "queued", "first", "ends")
+        async with it.kueue(multikueue=False), it.relay():
+            await it.until(lambda: told(it, "TakenOver"))
+            await it.name_workers("queued", "plain")
+            await it.submit("second", seconds=1)
+            await it.finished("second")
+            await it.submit("third", seconds=25)
+            await it.finished("ends")
+            assert (await uids(it, "queued", "first")) == before[:1]
+            await it.home.patch(CLUSTER_QUEUES, "shared", merge_patch({"spec": {"stopPolicy": "Hold"}}))
+            await it.admitted("third")
+            where = await it.admitted("third")
+            await it.runs("third")
+            if where == "plain":  # it is run to its end before the worker is given back
+                await it.finished("third")
+        async with it.kueue(multikueue=True):
+            await it.name_workers("queued")
+            assert (await it.finished("first"))["reason"] == "Succeeded"
+            assert evictions(await it.workload("first")) == 0
+            assert (await it.finished("third"))["reason"] == "Succeeded"
+            await it.gone("queued", "first")
+
+
+async def uids(it: Installation, worker: str, *names: str) -> list[str]:
+    found = [await it.on(worker, name) for name in names]
+    return [each.uid for each in found if each is not None]
+
+
+def evictions(workload: dict[str, Any]) -> int:
+    return len(workload["status"].get("schedulingStats", {}).get("evictions", ()))
+
+
+async def told(it: Installation, reason: str) -> bool:
+    events = await it.home.list(EVENTS, "default")
+    return any(event.decode().get("reason") == reason for event in events.items)
