@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from jobrelay.cli import root
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
-from jobrelay.kube import Client
+from jobrelay.kube import Client, EventType
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from tests.conformance.test_recording import recorded, wrong_history
 from tests.conformance.test_workspace import crashed_run
@@ -70,6 +70,19 @@ async def test_a_run_prints_a_table_and_writes_files(tmp_path: pathlib.Path) -> 
     assert "2 of 2 scenarios passed" in result.stdout
     assert "2/2" in result.stderr
     assert len(ElementTree.parse(tmp_path / "j.xml").findall("testcase")) == 2
+
+
+async def test_jobs_get_the_labels_that_a_controller_needs() -> None:
+    async with Cluster() as cluster:
+        asked = ("run", "--only", "no-completions", "--label", "example.com/queue=main", "-n", "default")
+        running = asyncio.create_task(on(cluster, *asked))
+        async with asyncio.timeout(30), cluster.client().watch(JOBS, "default") as events:
+            async for event in events:
+                if event.type is EventType.ADDED:
+                    break
+        assert event.object.metadata.labels["example.com/queue"] == "main"
+        assert (await running).exit_code == 0
+    assert "is not a label" in conformance("run", "--label", "x").stderr
 
 
 async def test_a_failure_is_told_with_its_rule_and_its_story() -> None:

@@ -6,8 +6,8 @@ A scenario is a sequence of calls of this class. Each wait ends when a watch sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jobrelay.conformance.behaviour import PodBehaviour
@@ -54,7 +54,7 @@ class RunSettings:
     """What all Jobs of a run have in common.
 
     `managed_by` is the controller that is judged, `patience` how many seconds it has for each thing, `image` is that of
-    all pods.
+    all pods, `labels` are those that its Jobs need besides the run's own.
     """
 
     managed_by: str
@@ -62,6 +62,7 @@ class RunSettings:
     marks: RunMarks
     patience: float = 30.0
     image: str = "busybox"
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class JobUnderTest:
@@ -98,7 +99,8 @@ class JobUnderTest:
         manager = managed_by or self._settings.managed_by
         named = {} if manager == BUILT_IN_CONTROLLER else {"managedBy": manager}
         marks = self._settings.marks
-        metadata = {"name": self.name, "labels": marks.labels, "annotations": marks.annotations}
+        labels = {**self._settings.labels, **marks.labels}
+        metadata = {"name": self.name, "labels": labels, "annotations": marks.annotations}
         template = pods.template(self._settings.image, marks.labels)
         body = {"metadata": metadata, "spec": {**named, "template": template, **spec}}
         await self._client.create(JOBS, body, self._settings.namespace)
@@ -167,11 +169,11 @@ class JobUnderTest:
         given = next(each.get("reason", "") for each in self.status["conditions"] if each["type"] == wanted)
         if given != reason:
             raise Broken("R3", f"the reason of {wanted} is {given!r}, expected was {reason!r}")
-        for field, value in counts.items():
-            found = self.status.get(field) or (0 if isinstance(value, int) else "")
+        for name, value in counts.items():
+            found = self.status.get(name) or (0 if isinstance(value, int) else "")
             if found != value:
-                rule = "R5" if field.endswith("Indexes") else "R4"
-                raise Broken(rule, f"{field} is {found!r}, expected was {value!r}")
+                rule = "R5" if name.endswith("Indexes") else "R4"
+                raise Broken(rule, f"{name} is {found!r}, expected was {value!r}")
 
     async def has_no_pods_left(self) -> None:
         """If the Job has finished, none of its pods is active or held."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
@@ -40,6 +40,7 @@ class RunOptions:
     - `only`: names of scenarios; all of the level if it is empty.
     - `namespace`: one that exists, for a controller that does not serve new ones; None makes one.
     - `play_pods`: whether the run plays the pods itself; None means if the cluster has no nodes.
+    - `labels`: what the controller's Jobs have to be labelled with, such as the name of a queue.
     - `parallel`: how many scenarios at a time; `timeout`: seconds for all of them; `patience`: for each wait in one.
     """
 
@@ -52,6 +53,7 @@ class RunOptions:
     timeout: float = 600.0
     patience: float = 30.0
     image: str = "busybox"
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def scenarios(self) -> list[Scenario]:
@@ -89,7 +91,7 @@ class ConformanceRun:
                 names = [each.name for each in options.scenarios]
                 player = PodPlayer(self._client, place, marks.name, names, clock)
                 await stack.enter_async_context(player.running())
-            settings = RunSettings(options.managed_by, place, marks, options.patience, options.image)
+            settings = RunSettings(options.managed_by, place, marks, options.patience, options.image, options.labels)
             results = await self._play_all(observer, settings, began + options.timeout)
         seconds, whole = clock.monotonic() - began, not options.only
         return ConformanceReport(options.managed_by, options.level, results, seconds, whole, version.git_version)

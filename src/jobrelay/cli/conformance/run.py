@@ -38,6 +38,13 @@ def _complete_manager(ctx: click.Context, param: click.Parameter, incomplete: st
     return [CompletionItem(name) for name in (BUILT_IN_CONTROLLER, RELAY, MULTIKUEUE) if name.startswith(incomplete)]
 
 
+def _labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    if wrong := next((key for key, equals, _ in pairs if not key or not equals), None):
+        raise click.BadParameter(f"{wrong!r} is not a label; write KEY=VALUE.")
+    return {key: value for key, _, value in pairs}
+
+
 @click.command(short_help="Submit Jobs to a controller and judge what becomes of them.")
 @click.option(
     "--managed-by", metavar="VALUE", default="kubernetes.io/job-controller", show_default=True,
@@ -57,6 +64,10 @@ def _complete_manager(ctx: click.Context, param: click.Parameter, incomplete: st
     "--pods", type=click.Choice(list(_PODS)), default="auto", show_default=True,
     help="Whether the run plays the pods of its Jobs, or leaves them to the cluster's nodes; auto plays them if there "
     "are no nodes.",
+)  # fmt: skip
+@click.option(
+    "--label", "labels", metavar="KEY=VALUE", multiple=True, callback=_labels,
+    help="A label that the controller's Jobs need, such as the name of a queue; may be repeated.",
 )  # fmt: skip
 @click.option("--image", metavar="IMAGE", default="busybox", show_default=True, help="The image of pods; it has sh.")
 @click.option(
@@ -126,7 +137,7 @@ def _options(given: dict[str, Any]) -> RunOptions:
     level = max(Level[given["level"].upper()], *(each.level for each in SCENARIOS if each.name in only), Level.NONE)
     return RunOptions(
         manager, level, only, given["namespace"], _PODS[given["pods"]], given["parallel"], given["timeout"],
-        given["patience"], given["image"],
+        given["patience"], given["image"], given["labels"],
     )  # fmt: skip
 
 
