@@ -24,6 +24,7 @@ from .model import (
     Workload,
 )
 from .schedule import schedule
+from .scheduler import Scheduler
 from .snapshot import Snapshot
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Requeue",
     "Reservation",
     "ResourceGroup",
+    "Scheduler",
     "Snapshot",
     "WaitForPodsReady",
     "Workload",

@@ -106,8 +106,10 @@ class PodSetDecision(msgspec.Struct, frozen=True):
     requests: Mapping[str, int]
     """For all its pods."""
     attempts: tuple[FlavorAttempt, ...] = ()
-    missing: tuple[str, ...] = ()
-    """Resources that the queue does not cover."""
+    blamed: tuple[FlavorAttempt, ...] = ()
+    """The attempts that say why it does not fit."""
+    missing: str = ""
+    """A resource that the queue does not cover."""
     fits: bool = True
 
     @property
@@ -118,8 +120,10 @@ class PodSetDecision(msgspec.Struct, frozen=True):
 
     @property
     def reasons(self) -> list[str]:
-        found = [f"resource {each} unavailable in ClusterQueue" for each in self.missing]
-        for attempt in self.attempts:
+        if self.missing:
+            return [f"resource {self.missing} unavailable in ClusterQueue"]
+        found = []
+        for attempt in self.blamed:
             found += [attempt.mismatch] if attempt.mismatch else []
             found += [check.reason for check in attempt.checks if check.mode != Mode.FIT]
         return sorted(found)

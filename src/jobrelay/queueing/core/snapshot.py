@@ -43,7 +43,8 @@ class Snapshot:
         """Add or change a ClusterQueue; workloads that hold its quota keep it."""
         before, node = self.queues.get(spec.name), QueueNode(spec)
         if before is not None:
-            node.workloads, node.usage, node.generation = before.workloads, before.usage, before.generation
+            node.workloads, node.by_priority = before.workloads, before.by_priority
+            node.usage, node.generation = before.usage, before.generation
         self.queues[spec.name] = node
         if before is None:
             for each in [one for one in self._orphans.values() if one.cluster_queue == spec.name]:
@@ -95,7 +96,7 @@ class Snapshot:
         self.not_ready.discard(key)
         if node is None:
             return None
-        workload = node.workloads.pop(key)
+        workload = node.drop(key)
         self.take_back(node, workload.usage)
         node.generation += 1
         return workload
@@ -132,11 +133,8 @@ class Snapshot:
         if node is None:
             self._orphans[workload.key] = workload
             return None
-        node.workloads[workload.key] = workload
+        node.put(workload)
         self._queue_of[workload.key] = workload.cluster_queue
-        for each, amount in workload.usage.items():
-            if amount:
-                node.usage[each] = node.usage.get(each, 0) + amount
         return node
 
     def _link(self) -> None:

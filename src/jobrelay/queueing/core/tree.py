@@ -139,7 +139,11 @@ class Node:
 
     def within_nominal(self, needed: Iterable[FlavorResource]) -> bool:
         """Whether it borrows none of these."""
-        return not any(self.exceeds(each) for each in needed)
+        usage, subtree = self.usage, self.subtree
+        for each in needed:  # noqa: SIM110
+            if usage.get(each, 0) > subtree.get(each, 0):
+                return False
+        return True
 
     def ancestors(self) -> Iterator[CohortNode]:
         """From the parent up to the root."""
@@ -188,27 +192,59 @@ class CohortNode(Node):
 class QueueNode(Node):
     """A ClusterQueue, with the workloads that hold its quota."""
 
-    __slots__ = ("active", "generation", "group_of", "spec", "workloads")
+    __slots__ = ("active", "by_priority", "generation", "group_of", "spec", "workloads")
 
     def __init__(self, spec: ClusterQueueSpec) -> None:
         super().__init__(spec.name, quotas_of(spec.groups), spec.weight)
         self.spec = spec
         self.group_of = {resource: group for group in spec.groups for resource in group.resources}
         self.workloads: dict[str, AdmittedWorkload] = {}
+        self.by_priority: dict[int, dict[FlavorResource, int]] = {}
+        """What the workloads of each priority use."""
         self.active = spec.takes_workloads
         """Whether it gives quota: it may be stopped, lack something, or its cohorts may form a circle."""
         self.generation = 0
         """Grows when quota may have become free: the progress of searches is void then."""
 
+    def put(self, workload: AdmittedWorkload) -> None:
+        """A workload holds quota here; the cohorts above are not told."""
+        self.workloads[workload.key] = workload
+        used = self.by_priority.setdefault(workload.priority, {})
+        for each, amount in workload.usage.items():
+            if amount:
+                self.usage[each] = self.usage.get(each, 0) + amount
+                used[each] = used.get(each, 0) + amount
+
+    def drop(self, key: str) -> AdmittedWorkload:
+        """A workload holds no quota here any more; its usage is still counted."""
+        workload = self.workloads.pop(key)
+        used = self.by_priority[workload.priority]
+        for each, amount in workload.usage.items():
+            if amount and used[each] == amount:
+                del used[each]
+            elif amount:
+                used[each] -= amount
+        if not used:
+            del self.by_priority[workload.priority]
+        return workload
+
     def renew(self) -> None:
         self.measure(())
         self.generation += 1
+
+    def nominal(self, each: FlavorResource) -> int:
+        """Its own quota."""
+        return self.quotas.get(each, _NONE).nominal
+
+    def borrows(self, each: FlavorResource, more: int = 0) -> bool:
+        """Whether usage, with so much more, is beyond its own quota."""
+        return self.usage.get(each, 0) + more > self.nominal(each)
 
     def level(self, each: FlavorResource, amount: int) -> tuple[int, bool]:
         """How high the lowest subtree is whose quota holds an amount more, and whether there are nodes above it."""
         if self.parent is None:
             return 0, False
-        if self.usage.get(each, 0) + amount <= self.quotas.get(each, _NONE).nominal:
+        if not self.borrows(each, amount):
             return 0, True
         rest = amount - self.local_available(each)
         node: CohortNode = self.parent
