@@ -1,7 +1,8 @@
-"""Queues of workloads: who gets quota, and when, by the rules of Kueue 0.19.2.
+"""Queues with Kueue's API: quotas, admission and fair sharing without Kueue.
 
-`core/` decides, without I/O: admission is a pure function of a snapshot of quotas and usage, the pending workloads and
-the time.
+`core` decides, from values alone, which of the pending workloads get quota. Everything else here brings Kueue's objects
+to it, and its decisions to them: `definitions` are the kinds, `reading` turns objects into values, `jobs` has Workloads
+made of queued objects, `admitting` runs cycles of the core, `statuses` says what queues hold.
 """
 
 from __future__ import annotations
