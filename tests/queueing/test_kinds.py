@@ -9,8 +9,8 @@ from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.operate.crds import make_definitions as project_definitions
-from jobrelay.queueing.jobs.building import make_workload
-from jobrelay.queueing.jobs.podsets import pod_sets
+from jobrelay.queueing.integrations.building import make_workload
+from jobrelay.queueing.integrations.podsets import pod_sets
 from jobrelay.queueing.priorities import Priority
 from jobrelay.queueing.reading import read_pod_set
 from jobrelay.queueing.resources import CLUSTER_QUEUES
