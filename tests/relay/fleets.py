@@ -18,6 +18,7 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.gate import MakeGate
 from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
@@ -102,6 +103,8 @@ class Fleet:
         """The kinds of the relays that are started; those that are installed if it is None."""
         self.multikueue: Dispatching | None = None
         """How the relays that are started dispatch as controllers of MultiKueue's checks; None if they are not."""
+        self.gate: MakeGate | None = None
+        """What admits workloads in the relays that are started; they admit everything if it is None."""
         self.relay: Relay | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -124,6 +127,7 @@ class Fleet:
             timing=self.timing,
             adapters=self.adapters,
             multikueue=self.multikueue,
+            gate=self.gate,
         )
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)

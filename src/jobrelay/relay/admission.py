@@ -4,6 +4,11 @@ An `AdmissionGate` answers for one original from what it has watched; it does no
 `WorkloadSnapshot`, so that decisions stay pure functions of it. Each admission has an id. An assignment notes the id
 under which it was made: when the admission is taken back, or is another one by now, that run is over, its mirror is
 removed, and the workload is placed anew when it is admitted again.
+
+A gate that keeps quotas has to know when nothing of an evicted workload runs any more (`NotAdmitted.evicts`). Then the
+end of the run is written down: a new assignment is committed that `waiting` marks, nothing is created for it, and
+mirrors of earlier epochs are removed. When the last of them is proven gone, the runs that the assignment holds are
+written off, so that whoever reads the original can see that nothing of it runs (`has_runs`).
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from jobrelay.kube import Object
+from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter
 
@@ -49,10 +55,18 @@ class NotAdmitted:
     taken_back: bool = False
     """Whether it is known that it may not run any more either: its mirror is removed. Without that, what runs goes on:
     whoever admits may not have read everything yet."""
+    evicts: bool = False
+    """Whether a run of it is ended and that is written on the original, for a gate that reads it there."""
 
 
 Admission: TypeAlias = Admitted | NotAdmitted
 ADMITTED: Final = Admitted()
+
+
+def has_runs(original: Object) -> bool:
+    """Whether something of an original may run, or be about to, on a worker."""
+    to = assignment_of(original)
+    return to is not None and (not to.waiting or bool(to.held))
 
 
 class AdmissionGate(Protocol):
@@ -82,3 +96,20 @@ class OpenGate:
 
     def subscribe(self, changed: Callable[[WorkloadRef], None]) -> Callable[[], None]:
         return lambda: None
+
+
+class GateAfterQueues:
+    """Asks our own queues first, and what they admit the other gate."""
+
+    def __init__(self, queues: Callable[[Adapter, Object], Admission], other: AdmissionGate) -> None:
+        self._queues, self._other = queues, other
+
+    def admission(self, adapter: Adapter, original: Object) -> Admission:
+        answer = self._queues(adapter, original)
+        return answer if isinstance(answer, NotAdmitted) else self._other.admission(adapter, original)
+
+    def ask(self, original: Object, worker: str) -> None:
+        self._other.ask(original, worker)
+
+    def subscribe(self, changed: Callable[[WorkloadRef], None]) -> Callable[[], None]:
+        return self._other.subscribe(changed)

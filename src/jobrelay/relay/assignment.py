@@ -65,6 +65,9 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     itself; see `fencing`."""
     admission: str = ""
     """The id of the admission under which the worker was chosen; empty if there are no queues."""
+    waiting: bool = False
+    """Whether it waits for admission, after an earlier run: nothing is created for it, and a worker is chosen anew when
+    it is admitted."""
 
     @property
     def run(self) -> Run:

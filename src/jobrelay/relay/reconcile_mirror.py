@@ -125,7 +125,7 @@ def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
 def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
     if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
-    if snapshot.taken_back or snapshot.waits_for_resume:
+    if snapshot.taken_back or snapshot.waits_for_resume or to.waiting or snapshot.evicted:
         return NOTHING  # it is placed anew when it is admitted again, or created when it is resumed
     facts = snapshot.workers[worker]
     if not facts.serves(snapshot.original.namespace) or not facts.connected or snapshot.kind in facts.unfit:

@@ -1,7 +1,7 @@
 """Decides the next step for one workload on the management cluster.
 
     takeover     is it delegated to the relay (`takeover.py`), and not suspended?
-    admission    may it be placed now, and where? (for quotas: see `admission`)
+    admission    may it be placed now, and where? (queues: `admission.py`; without a queue it may)
     placement    which worker?
     commit       write the assignment, with a new epoch
     return       write the mirror's status back
@@ -80,32 +80,57 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if wrong := invalid_epoch(snapshot.original):
         return refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
-    if isinstance(snapshot.admission, NotAdmitted) and snapshot.workload.suspended:
-        return _not_admitted(snapshot.admission)
+    answer = snapshot.admission
+    if isinstance(answer, NotAdmitted) and (snapshot.workload.suspended or answer.evicts):
+        return _not_admitted(snapshot, answer)
     if snapshot.workload.suspended and not snapshot.suspended_by_admission:
-        status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
-        return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
+        return OriginalDecision(Stage.SUSPENDED, sentence, _suspended_status(snapshot))
     if snapshot.unseen:
         return _unseen(snapshot)
     return _place(snapshot, {}, Stage.PLACING, "")
 
 
-def _not_admitted(answer: NotAdmitted) -> OriginalDecision:
-    return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
+def _suspended_status(snapshot: WorkloadSnapshot) -> WriteStatus | None:
+    if not snapshot.workload.suspended:
+        return None
+    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
+    return WriteStatus(status) if status is not None else None
+
+
+def _not_admitted(snapshot: WorkloadSnapshot, answer: NotAdmitted) -> OriginalDecision:
+    status = _suspended_status(snapshot) if answer.evicts else None
+    return OriginalDecision(Stage.ADMISSION, answer.sentence, status, requeue_after=answer.requeue_after)
 
 
 def _ended_admission(snapshot: WorkloadSnapshot) -> OriginalDecision:
     """The admission of its run was taken back: its mirror is removed, and it is placed anew when it is admitted."""
-    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now) if snapshot.workload.suspended else None
+    status = _suspended_status(snapshot)
     if status is not None and not snapshot.mirrors:
         sentence = "Its admission was taken back, and nothing runs of it any more."
-        return OriginalDecision(Stage.ADMISSION, sentence, WriteStatus(status))
+        return OriginalDecision(Stage.ADMISSION, sentence, status)
     if isinstance(snapshot.admission, NotAdmitted):
-        return _not_admitted(snapshot.admission)
+        return _not_admitted(snapshot, snapshot.admission)
     if snapshot.workload.suspended and not snapshot.suspended_by_admission:
         return OriginalDecision(Stage.SUSPENDED, "It is suspended; a worker is chosen anew when it is resumed.")
     return _place(snapshot, {}, Stage.PLACING, "It was admitted again.")
+
+
+def _evicted(snapshot: WorkloadSnapshot, to: Assignment, answer: NotAdmitted) -> OriginalDecision:
+    """It was admitted before, and is not any more: its run is removed, and it waits for another admission."""
+    why = answer.sentence
+    if not to.waiting:
+        held, epoch = snapshot.next_held, min(to.epoch + 1, MAX_EPOCH)
+        since = format_time(snapshot.now)
+        new = Assignment(to.cluster, epoch, since, to.cluster, to.uid, held, waiting=True)
+        told = (EventNote("Evicted", f"Its run on {to.cluster} is removed: {why}", "Warning"),)
+        return OriginalDecision(Stage.ADMISSION, why, CommitAssignment(new), told)
+    if snapshot.mirrors or snapshot.held:
+        return OriginalDecision(Stage.ADMISSION, f"{why} Its earlier run is being removed.", requeue_after=_LOOK_AGAIN)
+    if to.held:
+        settled = CommitAssignment(msgspec.structs.replace(to, held=()), starts=False)
+        return OriginalDecision(Stage.ADMISSION, why, settled)
+    return OriginalDecision(Stage.ADMISSION, why, _suspended_status(snapshot))
 
 
 def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -117,7 +142,7 @@ def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, why: str) -> OriginalDecision:
     """Choose a worker and commit to it; `why` says what happened to the previous run."""
     if isinstance(snapshot.admission, NotAdmitted):
-        return _not_admitted(snapshot.admission)
+        return _not_admitted(snapshot, snapshot.admission)
     admission = snapshot.admission
     if admission.chosen and admission.chosen in snapshot.workers:
         return _follow(snapshot, admission.chosen, avoid, stage, why)
@@ -189,8 +214,13 @@ def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | No
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
-    if snapshot.taken_back and (mirror is None or mirror.facts.end is None):
+    ended = mirror is not None and mirror.facts.end is not None
+    if snapshot.taken_back and not ended:
         return _ended_admission(snapshot)
+    if isinstance(snapshot.admission, NotAdmitted) and snapshot.admission.evicts and not ended:
+        return _evicted(snapshot, to, snapshot.admission)
+    if to.waiting and not ended:
+        return _admitted_again(snapshot)
     if worker is None and free_at is None:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
@@ -221,6 +251,13 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     if mirror is None and refusal is not None:
         return _place(snapshot, {}, Stage.PLACING, f"{worker.name} refused it: {refusal.message}.")
     return return_status(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to, worker)
+
+
+def _admitted_again(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    if snapshot.workload.suspended:
+        sentence = "It is suspended; a worker is chosen when it is resumed."
+        return OriginalDecision(Stage.SUSPENDED, sentence, _suspended_status(snapshot))
+    return _place(snapshot, {}, Stage.PLACING, "")
 
 
 def _known_start(snapshot: WorkloadSnapshot, mirror: Mirror) -> bool:

@@ -13,13 +13,14 @@ from random import Random
 from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
-from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
+from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Object, Resource, SystemClock
 from jobrelay.kube.resource import NAMESPACES
-from jobrelay.relay.admission import AdmissionGate, OpenGate
+from jobrelay.relay.admission import AdmissionGate, GateAfterQueues, OpenGate
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
+from jobrelay.relay.gate import AdmissionParts, MakeGate, QueueGate
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.multikueue.dispatching import Dispatching
@@ -61,9 +62,9 @@ class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
-    opens the transport to a worker, `bounds` limit what is held of each. `random` jitters pauses, `new_key` returns so
-    many bytes that nobody can guess. `gate` says which workloads may be placed, and with `multikueue` Kueue does, where
-    it runs; all of them if there is neither.
+    opens the transport to a worker, `bounds` limit what is held of each. `gate` makes queues that admit workloads, and
+    with `multikueue` Kueue admits, where it runs; all are admitted if there is neither. `random` jitters pauses,
+    `new_key` returns so many bytes that nobody can guess.
     """
 
     def __init__(
@@ -78,12 +79,12 @@ class Relay:
         bounds: Bounds = DEFAULT_BOUNDS,
         adapters: Sequence[Adapter] | None = None,
         policy: str = DEFAULT_POLICY,
+        gate: MakeGate | None = None,
         election: LeaderElection | None = None,
         identity: str = "jobrelay",
         clock: Clock | None = None,
         random: Random | None = None,
         new_key: Callable[[int], bytes] = token_bytes,
-        gate: AdmissionGate | None = None,
         multikueue: Dispatching | None = None,
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
@@ -125,15 +126,24 @@ class Relay:
             kueue = MultiKueueGate(
                 client, self.kinds.kinds, self.registry.workers, multikueue, clock=clock, random=random, silence=SILENCE
             )
-        gate = gate or (kueue.gate if kueue is not None else OpenGate())
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, gate)
-        gate.subscribe(self.dispatcher.admission_changed)
+        grace = GRACE if election is None else min(GRACE, election.spare / 2)
+        answers: AdmissionGate = kueue.gate if kueue is not None else OpenGate()
+        self.gate: QueueGate | None = None
+        if gate is not None:
+            originals = {kind.adapter.resource: (kind.adapter, kind.originals) for kind in self.state.kinds.values()}
+            self.gate = gate(
+                AdmissionParts(
+                    client, originals, namespaces, self.leads, clock, random, self._verdict_changed, identity, grace
+                )
+            )
+            answers = GateAfterQueues(self.gate.verdict, answers)
+        answers.subscribe(self.dispatcher.admission_changed)
+        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, answers)
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )
-        grace = GRACE if election is None else min(GRACE, election.spare / 2)
         self.originals = OriginalController(
             self.state,
             self.snapshots,
@@ -142,7 +152,7 @@ class Relay:
             recorder,
             metrics,
             leads=self.leads,
-            ask=gate.ask,
+            ask=answers.ask,
             grace=grace,
         )
         self.workers = WorkerControllers(
@@ -168,6 +178,11 @@ class Relay:
             self.dispatcher.subscribe(checks.worker_changed)
             watches, writers = [*watches, kueue.objects], [*writers, *checks.runnables]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
+        if self.gate is not None:
+            watches += self.gate.watches()
+            writers += self.gate.writers()
+            for collector in self.gate.collectors():
+                metrics.registry.register(collector)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:
                 self.manager.add(runnable, group)
@@ -176,6 +191,10 @@ class Relay:
     def leads(self) -> bool:
         """Whether this replica may write at present."""
         return self._election is None or self._election.is_leader
+
+    def _verdict_changed(self, resource: Resource, original: Object) -> None:
+        """The gate may answer otherwise about an original."""
+        self.dispatcher.admission_changed(WorkloadRef(str(resource), original.key))
 
     async def run(self) -> None:
         """Run until cancelled; raises LeadershipLost when another replica has taken over."""
@@ -196,11 +215,17 @@ class Relay:
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
 
-    def explain(self, ref: WorkloadRef) -> Explanation | None:
-        """Why a workload is where it is; None if there is no such original."""
+    def explain(self, ref: WorkloadRef, changes: Sequence[str] = ()) -> Explanation | None:
+        """Why a workload is where it is; None if there is no such original.
+
+        Of one in a queue also its place there, with `changes` as it would be after them; raises ValueError for a change
+        that cannot be read.
+        """
         found = self.originals.decision(ref)
         if found is not None:
-            return explain(*found)
+            snapshot = found[0]
+            queue = self.gate.explain(snapshot.adapter, snapshot.original, changes) if self.gate is not None else None
+            return explain(*found, queue)
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)
         return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None

@@ -133,6 +133,11 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.outdated or (isinstance(self.admission, NotAdmitted) and self.admission.taken_back)
 
     @property
+    def evicted(self) -> bool:
+        """Whether it may not run, and the end of its run is written on the original."""
+        return isinstance(self.admission, NotAdmitted) and self.admission.evicts
+
+    @property
     def suspended_by_admission(self) -> bool:
         """Whether it is suspended by whoever admits it, who resumes it when a worker is chosen."""
         return self.workload.suspended and isinstance(self.admission, Admitted) and self.admission.while_suspended
