@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from jobrelay.cluster import Cluster
+from jobrelay.cluster.node import NodeSettings
 from jobrelay.conformance import ConformanceReport, ConformanceRun, Level, RunOptions
 from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER
-from jobrelay.kit import PodJobController
+from jobrelay.kit import ControllerRuntime, PodJobController
+from jobrelay.kit.tasks import LocalTasks, TaskController
 from jobrelay.kube import Client
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.workloads.names import RELAY
@@ -21,8 +25,8 @@ SECONDS = 60.0
 
 
 @asynccontextmanager
-async def pod_controller(client: Client) -> AsyncIterator[None]:
-    running = asyncio.create_task(PodJobController(client, FROM_SCRATCH).run())
+async def running_controller(controller: ControllerRuntime) -> AsyncIterator[None]:
+    running = asyncio.create_task(controller.run())
     try:
         yield
     finally:
@@ -51,7 +55,7 @@ async def test_the_built_in_controller_is_complete(any_cluster: AnyCluster) -> N
 
 
 async def test_the_controller_from_scratch_is_complete(any_cluster: AnyCluster) -> None:
-    async with pod_controller(any_cluster.client()):
+    async with running_controller(PodJobController(any_cluster.client(), FROM_SCRATCH)):
         report = await judged(any_cluster.client(), FROM_SCRATCH)
     assert problems(report) == {}
     assert report.level == Level.COMPLETE
@@ -73,3 +77,19 @@ async def test_the_relay_runs_jobs(fleet: MakeFleet) -> None:
     assert report.level == Level.RUNS
     assert {each.rule.name for result in report.results for each in result.violations} <= {"C1"}
     assert {each.scenario.name for each in report.results if each.skipped} == POD_SCENARIOS
+
+
+async def test_pods_that_are_processes_end_as_those_that_are_played() -> None:
+    only = frozenset({"plain", "no-retries", "suspension", "backoff-per-index", "replacement-policy"})
+    async with Cluster(nodes=NodeSettings(runtime="process")) as cluster:
+        report = await judged(cluster.client(), BUILT_IN_CONTROLLER, only=only)
+    assert problems(report) == {}
+
+
+async def test_a_controller_without_pods_runs_jobs(tmp_path: pathlib.Path) -> None:
+    async with Cluster() as cluster:
+        local = TaskController(cluster.client(), "example.com/local", LocalTasks(tmp_path))
+        async with running_controller(local):
+            report = await judged(cluster.client(), local.managed_by, level=Level.RUNS)
+    assert problems(report, Level.RUNS) == {}
+    assert {each.rule.name for result in report.results for each in result.violations} == {"C1"}

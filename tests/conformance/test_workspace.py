@@ -72,7 +72,7 @@ def test_the_marks_of_a_run_say_until_when_it_may_last() -> None:
 def test_a_pod_ends_the_same_way_by_its_command_and_by_its_script() -> None:
     template = PodBehaviour(seconds=2, failing=(0, 2), stop=3).template("busybox", {})
     assert template["spec"]["containers"][0]["command"][2] == (
-        'sleep 2; case "$JOB_COMPLETION_INDEX" in 0|2) exit 1;; esac; exit 0'
+        "trap 'sleep 3; exit 143' TERM; sleep 2 & wait $!; case \"$JOB_COMPLETION_INDEX\" in 0|2) exit 1;; esac; exit 0"
     )
     assert template["metadata"]["annotations"] == {
         "jobrelay.dev/run-seconds": "2", "jobrelay.dev/stop-seconds": "3", "jobrelay.dev/fail-indexes": "0,2",

@@ -41,7 +41,8 @@ class PodBehaviour:
     def _script(self) -> str:
         cases = "|".join(map(str, self.failing))
         choice = f'case "$JOB_COMPLETION_INDEX" in {cases}) exit 1;; esac; ' if cases else ""
-        return f"sleep {self.seconds}; {choice}exit {self.code}"
+        stopping = f"trap 'sleep {self.stop}; exit 143' TERM; "
+        return f"{stopping}sleep {self.seconds} & wait $!; {choice}exit {self.code}"
 
     def _annotations(self) -> dict[str, str]:
         script = {"run-seconds": str(self.seconds), "stop-seconds": str(self.stop)}

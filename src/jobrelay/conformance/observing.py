@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.conformance.rules import Violation
 from jobrelay.conformance.steps import judge_step
-from jobrelay.kube import Cache, Client, Clock, Forbidden, Object
+from jobrelay.kube import Cache, Client, Clock, Forbidden, Object, Unauthorized
 from jobrelay.kube.clock import deadline
 from jobrelay.kube.resource import JOBS, PODS
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["JobRecord", "RunObserver"]
 
 Obj = dict[str, Any]
+_FINAL: Final = (Forbidden, Unauthorized)
+"""Answers that no patience changes."""
 _KEPT: Final = 40
 """How many steps of a Job are kept for its story."""
 
@@ -72,8 +74,8 @@ class RunObserver:
 
     def __init__(self, client: Client, namespace: str, selector: str, clock: Clock) -> None:
         self._clock = clock
-        self._jobs = Cache(client, JOBS, namespace, clock=clock, label_selector=selector)
-        self._pods = Cache(client, PODS, namespace, clock=clock, terminal=(Forbidden,))
+        self._jobs = Cache(client, JOBS, namespace, clock=clock, terminal=_FINAL, label_selector=selector)
+        self._pods = Cache(client, PODS, namespace, clock=clock, terminal=_FINAL)
         self._records: dict[str, JobRecord] = {}
         self._names: dict[str, str] = {}
         self._changed = asyncio.Event()
@@ -85,18 +87,19 @@ class RunObserver:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Follow the Jobs while the block runs; pods only if they may be read."""
-        tasks = [asyncio.create_task(cache.run()) for cache in (self._jobs, self._pods)]
+        """Follow the Jobs while the block runs, pods only if they may be read; raises KubeError if Jobs may not."""
+        jobs, pods, synced = (
+            asyncio.create_task(work) for work in (self._jobs.run(), self._pods.run(), self._jobs.wait_synced())
+        )
         try:
-            synced = asyncio.create_task(self._jobs.wait_synced())
-            await asyncio.wait({tasks[0], synced}, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[0].done():
-                tasks[0].result()
+            await asyncio.wait({jobs, synced}, return_when=asyncio.FIRST_COMPLETED)
+            if jobs.done():
+                jobs.result()
             yield
         finally:
-            for task in (*tasks, synced):
+            for task in (jobs, pods, synced):
                 task.cancel()
-            await asyncio.wait({*tasks, synced})
+            await asyncio.gather(jobs, pods, synced, return_exceptions=True)
 
     async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Wait until something holds, which is looked at after each change; False if it did not in time."""

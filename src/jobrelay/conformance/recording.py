@@ -27,7 +27,8 @@ Kind = Literal["created", "changed", "deleted", "refused"]
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "resourceVersion")
 _EVENTS: Final[dict[str, Kind]] = {"ADDED": "changed", "MODIFIED": "changed", "DELETED": "deleted"}
 _INVALID: Final = 422
-_LONGEST: Final = 16 * 1024 * 1024
+_LONGEST: Final = 2 * 1024 * 1024
+"""Of a document in several lines; it is read again with each of them."""
 
 
 class RecordingError(Exception):

@@ -110,7 +110,7 @@ class ConformanceRun:
         finally:
             for play in plays:
                 play.cancel()
-            await asyncio.wait(plays)
+            await asyncio.gather(*plays, return_exceptions=True)
 
     async def _play(
         self, scenario: Scenario, observer: RunObserver, settings: RunSettings, until: float

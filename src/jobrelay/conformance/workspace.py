@@ -57,10 +57,11 @@ class RunMarks:
 async def workspace(client: Client, marks: RunMarks, namespace: str | None, clock: Clock) -> AsyncIterator[str]:
     """A namespace for a run, which is empty of it afterwards: also if the run is cancelled or fails."""
     made = namespace or f"{PREFIX}{marks.name}"
+    if namespace is None:
+        metadata = {"name": made, "labels": marks.labels, "annotations": marks.annotations}
+        await client.create(NAMESPACES, {"metadata": metadata})
     try:
         if namespace is None:
-            metadata = {"name": made, "labels": marks.labels, "annotations": marks.annotations}
-            await client.create(NAMESPACES, {"metadata": metadata})
             await _ready(client, made, clock)
         yield made
     finally:
@@ -78,14 +79,13 @@ async def _ready(client: Client, namespace: str, clock: Clock) -> None:
 
 async def left_behind(client: Client, now: datetime, *, running: bool = False) -> dict[str, set[str]]:
     """The namespaces with objects of earlier runs, by the name of the run; with `running` also of runs that may still
-    be going."""
+    be going. What may not be listed is not looked at."""
     found: dict[str, set[str]] = {}
-    for each in (await client.list(NAMESPACES, label_selector=RUN)).items:
-        if running or _over(each, now):
-            found.setdefault(each.metadata.labels[RUN], set()).add(each.name)
-    for each in (await client.list(JOBS, label_selector=RUN)).items:
-        if running or _over(each, now):
-            found.setdefault(each.metadata.labels[RUN], set()).add(each.namespace)
+    for resource in (NAMESPACES, JOBS):
+        with suppress(Forbidden):
+            for each in (await client.list(resource, label_selector=RUN)).items:
+                if running or _over(each, now):
+                    found.setdefault(each.metadata.labels[RUN], set()).add(each.namespace or each.name)
     return found
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import pathlib
 import sys
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -18,8 +19,9 @@ from jobrelay.cli.options import duration_seconds
 from jobrelay.cli.output import output_option
 
 if TYPE_CHECKING:
+    from jobrelay.cli.conformance.audit import JobAudit
     from jobrelay.conformance import AuditFinding, Auditor
-    from jobrelay.kube import Client, Object
+    from jobrelay.control.endpoint import Endpoint
 
 _FILE = click.Path(path_type=pathlib.Path, dir_okay=False, allow_dash=True)
 _STDIO = pathlib.Path("-")
@@ -82,7 +84,7 @@ def watch(
     if replay is not None:
         _replay(replay, auditor, output)
     else:
-        run_command(_watch(auditor, namespace, record, listen, seconds, output, kubeconfig, context))
+        run_command(_watch(auditor, _Watch(namespace, record, listen, seconds, output, kubeconfig, context)))
     _print_summary(auditor)
     if auditor.violations:
         raise click.exceptions.Exit(1)
@@ -102,95 +104,63 @@ def _replay(path: pathlib.Path, auditor: Auditor, output: str) -> None:
         raise Failure(f"{path}: {error}", "name a recording, watch events as JSON, or an audit log") from error
 
 
-async def _watch(
-    auditor: Auditor,
-    namespace: str | None,
-    record: pathlib.Path | None,
-    listen: tuple[str, int] | None,
-    seconds: float,
-    output: str,
-    kubeconfig: pathlib.Path | None,
-    context: str | None,
-) -> None:
-    from jobrelay.control.endpoint import Endpoint
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Watch:
+    """What to watch, for how long, and what to do besides."""
+
+    namespace: str | None
+    record: pathlib.Path | None
+    listen: tuple[str, int] | None
+    seconds: float
+    output: str
+    kubeconfig: pathlib.Path | None
+    context: str | None
+
+
+async def _watch(auditor: Auditor, asked: _Watch) -> None:
+    """Audit until the time is over or Ctrl-C."""
+    from jobrelay.cli.conformance.audit import JobAudit
     from jobrelay.kube import connect
-    from jobrelay.kube.metrics import exposition
 
     async with AsyncExitStack() as stack:
-        file = stack.enter_context(_opened(record)) if record is not None else None
-        client = await stack.enter_async_context(connect(kubeconfig, context, user_agent="jobrelay-conformance"))
-        audit = JobAudit(client, namespace, auditor, output, file)
+        file = stack.enter_context(_opened(asked.record)) if asked.record is not None else None
+        client = await stack.enter_async_context(
+            connect(asked.kubeconfig, asked.context, user_agent="jobrelay-conformance")
+        )
+        audit = JobAudit(client, asked.namespace, auditor, lambda found: _print_finding(found, asked.output), file)
         tasks = [asyncio.create_task(audit.run())]
-        if listen is not None:
-            ready = audit.synced.is_set
-            endpoint = Endpoint(*listen, ready=ready, metrics=lambda: exposition([auditor]))
-            tasks.append(asyncio.create_task(endpoint.run()))
-        try:
-            done, _ = await asyncio.wait(tasks, timeout=seconds or None, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        except OSError as error:
-            raise Failure(f"the address cannot be used: {error}", "choose another one with --listen") from error
-        except asyncio.CancelledError:
-            return  # Ctrl-C is how a watch ends
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+        if asked.listen is not None:
+            tasks.append(asyncio.create_task(_endpoint(asked.listen, audit, auditor).run()))
+        await _first_to_end(tasks, asked.seconds)
 
 
-def _opened(path: pathlib.Path) -> IO[bytes]:
+def _endpoint(listen: tuple[str, int], audit: JobAudit, auditor: Auditor) -> Endpoint:
+    from jobrelay.control.endpoint import Endpoint
+    from jobrelay.kube.metrics import exposition
+
+    return Endpoint(*listen, ready=audit.synced.is_set, metrics=lambda: exposition([auditor]))
+
+
+async def _first_to_end(tasks: list[asyncio.Task[None]], seconds: float) -> None:
     try:
-        return sys.stdout.buffer if path == _STDIO else path.open("wb")
+        done, _ = await asyncio.wait(tasks, timeout=seconds or None, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    except OSError as error:
+        raise Failure(f"the address cannot be used: {error}", "choose another one with --listen") from error
+    except asyncio.CancelledError:
+        return  # Ctrl-C is how a watch ends
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _opened(path: pathlib.Path) -> AbstractContextManager[IO[bytes]]:
+    try:
+        return nullcontext(sys.stdout.buffer) if path == _STDIO else path.open("wb")
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error}") from error
-
-
-class JobAudit:
-    """Feeds an auditor with the Jobs of a cluster, prints what it finds and records what it was shown."""
-
-    def __init__(
-        self, client: Client, namespace: str | None, auditor: Auditor, output: str, file: IO[bytes] | None
-    ) -> None:
-        from jobrelay.kube import Cache, Forbidden, Unauthorized
-        from jobrelay.kube.resource import JOBS
-
-        self._auditor, self._output, self._file = auditor, output, file
-        self._cache = Cache(client, JOBS, namespace, terminal=(Forbidden, Unauthorized))
-        self._cache.subscribe(self._changed)
-        self.synced = self._cache.synced
-
-    async def run(self) -> None:
-        """Audit until cancelled; raises KubeError if Jobs may not be read."""
-        running = asyncio.create_task(self._cache.run())
-        synced = asyncio.create_task(self.synced.wait())
-        try:
-            await asyncio.wait({running, synced}, return_when=asyncio.FIRST_COMPLETED)
-            if self.synced.is_set():
-                click.echo(f"watching {len(self._cache)} Jobs", err=True)
-            await running
-        finally:
-            for task in (running, synced):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-
-    def _changed(self, old: Object | None, new: Object | None) -> None:
-        from jobrelay.apimachinery.times import format_time
-        from jobrelay.conformance import record_line
-        from jobrelay.kube import SystemClock
-
-        seen = new or old
-        assert seen is not None
-        job, time = seen.decode(), format_time(SystemClock().now())
-        if self._file is not None:
-            word = "DELETED" if new is None else "ADDED" if old is None else "MODIFIED"
-            self._file.write(record_line(time, word, job))
-            self._file.flush()
-        for finding in self._auditor.seen(job, time, created=old is None and self.synced.is_set()):
-            _print_finding(finding, self._output)
-        if new is None:
-            self._auditor.gone(job)
 
 
 def _print_finding(finding: AuditFinding, output: str) -> None:
