@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from jobrelay.kube import NotFound, merge_patch
@@ -154,12 +155,11 @@ async def test_an_eviction_on_the_management_cluster_reaches_the_worker(fleet: M
     async with beside_kueue(fleet, 1) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         await running(it, kueue, played, "worker-1")
-        held = (await kueue.workload())["status"]["conditions"]
-        await kueue.write(conditions=[*held, condition("Evicted")])
+        eviction = asyncio.create_task(kueue.evict())
         told = await it.until(lambda: deactivated(it))
         assert told["reason"] == "EvictedOnManagerCluster"
         await played["worker-1"].suspend(suspend=True)
-        await kueue.evict()
+        await eviction
         await it.until(lambda: are(clones(it), []))
 
 
