@@ -29,7 +29,7 @@ from jobrelay.workloads.names import MULTIKUEUE
 
 from . import clusters, programs
 from .managers import Manager, load
-from .stage import resource_of
+from .stage import resource_of, serve_alike
 
 KUEUE: Final = "kueue-system"
 MULTIKUEUE_CLUSTERS: Final = CLUSTERS["v1beta2"]
@@ -236,9 +236,17 @@ def _environment(**values: str) -> Any:
 
 @asynccontextmanager
 async def installation(
-    folder: pathlib.Path, plain: Sequence[str] = (), queued: Sequence[str] = (), *, cpu: str = "4"
+    folder: pathlib.Path,
+    plain: Sequence[str] = (),
+    queued: Sequence[str] = (),
+    *,
+    cpu: str = "4",
+    others: Sequence[str] = (),
 ) -> AsyncIterator[Installation]:
-    """Embedded clusters, with Kueue at work on those of `queued`; on the management cluster it is not started yet."""
+    """Embedded clusters, with Kueue at work on those of `queued`; on the management cluster it is not started yet.
+
+    `others` are managers that run on all workers, and whose kinds the management cluster serves.
+    """
     manager = load("kueue")
     async with AsyncExitStack() as stack:
         kubeconfigs, clients = {}, {}
@@ -247,6 +255,11 @@ async def installation(
             kubeconfigs[name] = await stack.enter_async_context(clusters.embedded(folder / name))
             transport = NetworkTransport(find_connection(kubeconfigs[name]))
             clients[name] = Client(await stack.enter_async_context(transport))
+        for other in map(load, others):
+            everywhere = {kubeconfigs[name]: folder / name for name in (*plain, *queued)}
+            await stack.enter_async_context(programs.all_running(other, everywhere))
+        if others:
+            await serve_alike(clients[next(iter((*plain, *queued)))], clients["management"])
         where = {kubeconfigs[name]: folder / name for name in queued}
         await stack.enter_async_context(programs.all_running(manager, where))
         for name in queued:

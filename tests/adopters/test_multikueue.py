@@ -11,6 +11,7 @@ from jobrelay.kube import merge_patch
 from jobrelay.kube.resource import EVENTS, JOBS, Resource
 from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
 from jobrelay.relay.multikueue.views import CHECKS, WORKLOADS
+from jobrelay.workloads.names import MULTIKUEUE
 
 from . import programs
 from .kueues import Installation, installation, is_true, of, queued_job
@@ -19,6 +20,7 @@ from .managers import load
 pytestmark = pytest.mark.adopters
 
 CLUSTER_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False)
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 PRIORITIES = Resource("kueue.x-k8s.io", "v1beta2", "workloadpriorityclasses", "WorkloadPriorityClass", namespaced=False)
 
 
@@ -132,8 +134,6 @@ async def test_an_installation_is_taken_over_and_given_back_without_stopping_wha
             await it.submit("third", seconds=25)
             await it.finished("ends")
             assert (await uids(it, "queued", "first")) == before[:1]
-            await it.home.patch(CLUSTER_QUEUES, "shared", merge_patch({"spec": {"stopPolicy": "Hold"}}))
-            await it.admitted("third")
             where = await it.admitted("third")
             await it.runs("third")
             if where == "plain":  # it is run to its end before the worker is given back
@@ -144,6 +144,31 @@ async def test_an_installation_is_taken_over_and_given_back_without_stopping_wha
             assert evictions(await it.workload("first")) == 0
             assert (await it.finished("third"))["reason"] == "Succeeded"
             await it.gone("queued", "first")
+
+
+async def test_jobsets_run_on_plain_workers_and_on_workers_with_kueue(tmp_path: pathlib.Path) -> None:
+    if missing := programs.missing(load("jobset"), programs.versions()):
+        pytest.skip(f"not built: {' '.join(missing)}")
+    async with installation(tmp_path, ["plain"], ["queued"], others=["jobset"]) as it, it.kueue(multikueue=False):
+        await it.configure()
+        async with it.relay():
+            for worker in ("plain", "queued"):
+                await it.name_workers(worker)
+                await it.home.create(JOBSETS, jobset(f"on-{worker}"))
+                assert await it.admitted(f"on-{worker}", "JobSet") == worker
+                assert (await it.finished(f"on-{worker}", "JobSet"))["reason"] == "Succeeded"
+                status = (await it.home.get(JOBSETS, f"on-{worker}", "default")).decode()["status"]
+                assert status["terminalState"] == "Completed"
+                await it.gone(worker, f"on-{worker}", JOBSETS)
+
+
+def jobset(name: str) -> dict[str, Any]:
+    job = queued_job(name)
+    job["spec"]["template"]["spec"].pop("restartPolicy")
+    template = {"spec": {"parallelism": 1, "completions": 1, "template": job["spec"]["template"]}}
+    spec = {"managedBy": MULTIKUEUE, "suspend": True}
+    replicated = [{"name": "w", "replicas": 2, "template": template}]
+    return of(JOBSETS) | {"metadata": job["metadata"], "spec": {**spec, "replicatedJobs": replicated}}
 
 
 async def uids(it: Installation, worker: str, *names: str) -> list[str]:

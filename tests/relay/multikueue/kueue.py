@@ -81,14 +81,14 @@ class PlayedKueue:
     async def evict(self, name: str = "train") -> None:
         """Suspend the Job, wait until nothing runs, and take the quota back, as Kueue does."""
         held = (await self.workload(name))["status"]["conditions"]
-        await self.write(name, conditions=[*held, condition("Evicted")])
-        await self.suspend(name, suspend=True)
-        await self.fleet.until(lambda: self.idle(name))
+        stats = {"evictions": [{"reason": "Preempted", "count": 1}]}
         states = (await self.workload(name))["status"]["admissionChecks"]
         pending = [each | {"state": "Pending", "message": "Reset to Pending after eviction"} for each in states]
-        lost = [condition("QuotaReserved", "False"), condition("Evicted")]
-        stats = {"evictions": [{"reason": "Preempted", "count": 1}]}
-        await self.write(name, conditions=lost, admissionChecks=pending, schedulingStats=stats)
+        evicted = [*(one for one in held if one["type"] != "Evicted"), condition("Evicted")]
+        await self.write(name, conditions=evicted, admissionChecks=pending, schedulingStats=stats)
+        await self.suspend(name, suspend=True)
+        await self.fleet.until(lambda: self.idle(name))
+        await self.write(name, conditions=[condition("QuotaReserved", "False"), condition("Evicted")])
 
     async def idle(self, name: str) -> bool:
         return not (await self.fleet.job(name)).get("status", {}).get("active")

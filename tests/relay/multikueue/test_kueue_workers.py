@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from jobrelay.kube import NotFound, merge_patch
@@ -154,12 +155,11 @@ async def test_an_eviction_on_the_management_cluster_reaches_the_worker(fleet: M
     async with beside_kueue(fleet, 1) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         await running(it, kueue, played, "worker-1")
-        held = (await kueue.workload())["status"]["conditions"]
-        await kueue.write(conditions=[*held, condition("Evicted")])
+        eviction = asyncio.create_task(kueue.evict())
         told = await it.until(lambda: deactivated(it))
         assert told["reason"] == "EvictedOnManagerCluster"
         await played["worker-1"].suspend(suspend=True)
-        await kueue.evict()
+        await eviction
         await it.until(lambda: are(clones(it), []))
 
 
@@ -176,6 +176,32 @@ async def test_a_clone_that_is_deleted_on_the_worker_has_the_check_retried(fleet
         await it.on("worker-1").delete(WORKLOADS, "job-train", "default")
         message = 'Admitting remote no longer exists, Previously: "Ready"'
         assert (await kueue.state("Retry"))["message"] == message
+
+
+async def test_a_job_of_a_lost_worker_moves_and_what_is_left_there_is_removed_when_it_returns(fleet: MakeFleet) -> None:
+    async with beside_kueue(fleet, 3, lost_timeout=1.0, freeze_window=0.0) as (it, kueue):
+        played = await with_kueue(it, "worker-1", "worker-2", "worker-3")
+        await kueue.submit(seconds=1000)
+        await kueue.reserve()
+        [lost] = await it.until(lambda: clones(it))
+        await let_in(it, played[lost], lost)
+        await kueue.ready()
+        await kueue.admit()
+        await it.until(lambda: has_mirror(it, lost))
+        it.links[lost].partition()
+        assert (await kueue.state("Retry"))["message"] == 'Admitting remote lost, Previously: "Ready"'
+        await kueue.evict()
+        await kueue.reserve(at="2026-01-01T12:00:09Z")
+        [other] = await it.until(lambda: without(clones(it), lost))
+        await let_in(it, played[other], other)
+        assert await kueue.ready() == other
+        it.links[lost].heal()
+        await it.until(lambda: are(clones(it), [other]))
+        await it.until(lambda: are(mirrors(it), [other]))
+
+
+async def without(found: Any, name: str) -> list[str]:
+    return [each for each in await found if each != name]
 
 
 async def test_a_changed_priority_is_forwarded(fleet: MakeFleet) -> None:

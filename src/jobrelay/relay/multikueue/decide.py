@@ -70,7 +70,7 @@ def reconcile_workload(
         return None
     if not workload.reserved:
         return ClearCluster() if workload.cluster or workload.nominated else None
-    if own.state in (REJECTED, RETRY):
+    if own.state in (REJECTED, RETRY) or workload.evicted:
         return None
     if own.state == PENDING and workload.cluster:
         return ClearCluster()  # it is the worker of an earlier reservation

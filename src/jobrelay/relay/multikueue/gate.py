@@ -112,6 +112,9 @@ class KueueGate:
     def _checked(self, key: Key, workload: QueuedWorkload, own: CheckState) -> Admission:
         why = f"AdmissionCheck {own.name} does not allow it"
         queues = frozenset(name for name, worker in self._workers.items() if worker.mirrors.kueue is not False)
+        if workload.evicted:
+            why = "Kueue evicts it"
+            return Admitted(frozenset(), workload.id, True, why, queues, prebuilt=workload.name)
         if own.state not in (PENDING, READY):
             left = own.state if own.state != RETRY else "Retry, and Kueue evicts it"
             why = f"AdmissionCheck {own.name} is {left}"

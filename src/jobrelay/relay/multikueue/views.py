@@ -1,7 +1,8 @@
 """What decisions need of Kueue's objects: views of Workloads, AdmissionChecks and MultiKueueConfigs.
 
 The id of a reservation tells it from earlier and later ones of the same Workload. Times alone do not, since they have
-no fractions of seconds; Kueue counts the evictions between two reservations.
+no fractions of seconds; Kueue counts the evictions between two reservations. One that is under way is counted already,
+while the reservation is still that of the run that is being stopped.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ def _read(raw: bytes, name: str, uid: str) -> QueuedWorkload:
     reserved = conditions.get("QuotaReserved")
     reservation = ""
     if reserved is not None and reserved.status == "True":
-        evictions = sum(each.count for each in status.scheduling_stats.evictions)
+        evicted = conditions.get("Evicted")
+        under_way = evicted is not None and evicted.status == "True"
+        evictions = sum(each.count for each in status.scheduling_stats.evictions) - under_way
         reservation = f"{uid[:8]}.{reserved.last_transition_time}.{evictions}"
     return QueuedWorkload(
         name,
