@@ -29,6 +29,7 @@ from jobrelay.relay.workers.install import crds
 from jobrelay.relay.workers.loss import NAME as LOSSES
 from jobrelay.relay.workers.proof_secret import NAME as PROOF
 from jobrelay.workloads.kind_files import KIND_FILE
+from jobrelay.workloads.references import PRIORITYCLASSES
 
 __all__ = ["IMAGE", "NAME", "PORT", "Installation", "management_manifests"]
 
@@ -78,13 +79,15 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
 
 def _cluster_rules() -> list[Manifest]:
     """Delegated workloads can be in any namespace. The relay never creates or deletes them, and reads no pods or
-    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has."""
+    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has;
+    PriorityClasses, which of them comes first."""
     return [
         *_original_rules(installed_kinds()),
         *kind_rules([each for each in RESOURCES.values() if each.group], "get"),
         rule(CUSTOMRESOURCEDEFINITIONS.group, CUSTOMRESOURCEDEFINITIONS.plural, "get list watch"),
         rule("events.k8s.io", "events", "create patch"),
         rule("", "namespaces", "get list watch"),
+        rule(PRIORITYCLASSES.group, PRIORITYCLASSES.plural, "get list watch"),
         rule(_KUEUE, "multikueueclusters multikueueconfigs", "get list watch"),
         rule(_KUEUE, "multikueueclusters/status", "patch"),
     ]

@@ -25,6 +25,7 @@ from jobrelay.kube import EventNote
 from jobrelay.relay.admission import NotAdmitted, admit
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.assignment_recovery import adopt, jumped, refuse_epoch, remember, unproven
+from jobrelay.relay.claims import choose_claim
 from jobrelay.relay.fencing import stopped_by_lease
 from jobrelay.relay.lost_worker import describe_loss, wait_for
 from jobrelay.relay.model import State, WorkerFacts
@@ -36,6 +37,7 @@ from jobrelay.relay.original_decision import (
     Stage,
     WriteStatus,
 )
+from jobrelay.relay.pending import Turn
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.status_return import finished, return_status
@@ -99,8 +101,10 @@ def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
 
 def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, why: str) -> OriginalDecision:
     """Choose a worker and commit to it; `why` says what happened to the previous run."""
-    placement = snapshot.place(avoid)
     lead = f"{why} " if why else ""
+    if not snapshot.turn.now:
+        return _in_line(snapshot.turn, stage, lead)
+    placement = snapshot.place(avoid)
     sentence = f"{lead}{placement.sentence}"
     if placement.chosen is None:
         due = next(filter(snapshot.unanswered, placement.lacking), None)
@@ -112,10 +116,15 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
             told,
             _tried_again(snapshot, placement) if due is None else _LOOK_AGAIN,
             placement,
+            waits_in_line=True,
+            claim=_claim(snapshot.turn, placement),
         )
     if not snapshot.accepted(placement.chosen) or snapshot.unanswered(placement.chosen):
         sentence = f"{lead}{placement.chosen} is asked whether it would accept it."
-        return OriginalDecision(Stage.PROBING, sentence, ProbeWorker(placement.chosen), placement=placement)
+        probe = ProbeWorker(placement.chosen)
+        return OriginalDecision(
+            Stage.PROBING, sentence, probe, placement=placement, waits_in_line=True, claim=snapshot.turn.claimed
+        )
     before = snapshot.assignment
     epoch = (before.epoch if before is not None else 0) + 1
     if epoch > MAX_EPOCH:
@@ -130,6 +139,23 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     )
     told = (EventNote("Redispatched" if why else "Placed", sentence, "Warning" if why else "Normal"),)
     return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
+
+
+def _in_line(turn: Turn, stage: Stage, lead: str) -> OriginalDecision:
+    """It waits although there may be room, since others have waited for that longer or have a higher priority."""
+    if not turn.alike:
+        sentence = f"{lead}Waits for its turn: {turn.ahead} in line are tried before it."
+        return OriginalDecision(stage, sentence, waits_in_line=True, claim=turn.claimed)
+    sentence = f"{lead}Waits for its turn: {turn.ahead} are before it in line, {turn.alike} of them need the same."
+    told = (EventNote("NotPlaced", sentence, "Warning"),)
+    return OriginalDecision(stage, sentence, events=told, waits_in_line=True, claim=turn.claimed)
+
+
+def _claim(turn: Turn, placement: Placement) -> str:
+    """The worker that is to be kept free for it from now on."""
+    if not turn.may_claim and not turn.claimed:
+        return ""
+    return choose_claim(placement.trace.candidates, turn.claimed)
 
 
 def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | None:

@@ -19,10 +19,12 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.leader_transport import LeaderTransport
+from jobrelay.relay.line_view import LinePlace, line_places
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
+from jobrelay.relay.priorities import PriorityClasses
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
@@ -112,7 +114,16 @@ class Relay:
         )
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
+        priorities = PriorityClasses(client, clock=clock, random=random, silence=SILENCE)
+        self.snapshots = SnapshotBuilder(
+            self.state,
+            self.registry,
+            placer,
+            policies,
+            self.dispatcher.backlog,
+            self.dispatcher.pending,
+            priorities.value,
+        )
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )
@@ -133,7 +144,7 @@ class Relay:
             random=random,
         )
         self.manager = Manager(election=election, clock=clock)
-        watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
+        watches: list[Runnable] = [secret, self.kinds, namespaces, priorities, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
@@ -161,11 +172,15 @@ class Relay:
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
 
+    def line_places(self) -> dict[WorkloadRef, LinePlace]:
+        """The workloads that wait for a worker, in the order in which they are to start."""
+        return line_places(self.state, self.dispatcher.pending, self.snapshots.workers())
+
     def explain(self, ref: WorkloadRef) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original."""
         found = self.originals.decision(ref)
         if found is not None:
-            return explain(*found)
+            return explain(*found, self.line_places().get(ref))
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)
         return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None
