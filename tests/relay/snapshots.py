@@ -16,6 +16,7 @@ from jobrelay.relay.dependencies.answers import Answers
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import ClockReading, Refusal, State, WorkerFacts
+from jobrelay.relay.pending import FIRST, Turn
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.settings import Settings
@@ -146,6 +147,7 @@ def snapshot(
     stops: LeaseStops = NO_STOPS,
     led_since: datetime | None = None,
     answers: Mapping[str, Answers] | None = None,
+    turn: Turn = FIRST,
     **settings: Any,
 ) -> WorkloadSnapshot:
     """All that is known; every worker has taken such a Job before unless `accepted` is off.
@@ -182,6 +184,7 @@ def snapshot(
         keys=KEYS,
         lookalikes=lookalikes or {},
         answers=answers or {},
+        find_turn=lambda ref, group, rank: turn,
     )
 
 

@@ -41,6 +41,17 @@ def test_work_is_reserved_until_it_has_started_and_live_until_it_is_forgotten() 
     assert load.live("a") == 0
 
 
+def test_what_is_reserved_is_released_pod_by_pod() -> None:
+    load = WorkerLoad()
+    load.assign("u", "a", TWO_PODS, started=False)
+    load.assign("v", "a", TWO_PODS, started=False)
+    load.release_pod("u", {"pods": Fraction(1), "cpu": Fraction(3, 2)})
+    assert load.reserved("a") == {"pods": 3, "cpu": Fraction(9, 2)}
+    load.release_pod("u", {"pods": Fraction(1), "cpu": Fraction(9)})
+    load.release_pod("gone", {"pods": Fraction(1)})
+    assert load.reserved("a") == {"pods": 2, "cpu": 3}
+
+
 def test_work_that_is_assigned_anew_moves() -> None:
     load = WorkerLoad()
     load.assign("u", "a", TWO_PODS, started=False)

@@ -110,6 +110,15 @@ def choose_claim(candidates: Iterable[Candidate], claimed: str = "") -> str:
     """
     able = [one for one in candidates if one.rejected is None and one.fits_when_empty]
     best = min(
-        able, key=lambda one: (one.worker.name != claimed, -one.pods_fitting, one.load, one.position), default=None
+        able, key=lambda one: (one.worker.name != claimed, -one.pods_fitting, _lack(one), one.position), default=None
     )
     return best.worker.name if best is not None else ""
+
+
+def _lack(candidate: Candidate) -> float:
+    """The largest share of a resource on all nodes that a workload needs beyond what is free."""
+    resources, reserved = candidate.fit.resources if candidate.fit is not None else (), candidate.worker.reserved
+    return max(
+        ((one.requested - one.free + one.taken(reserved)) / one.allocatable for one in resources if one.allocatable),
+        default=0.0,
+    )
