@@ -9,6 +9,7 @@ import pytest
 
 from jobrelay.planning import SyntheticTrace, parse_synthetic, run_plan
 from jobrelay.planning.measures import jain
+from jobrelay.relay.claims import PATIENCE
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.placement import PlacementRequest, PolicyError, Rejection
 from jobrelay.workloads import WorkloadDemand
@@ -169,3 +170,17 @@ def test_namespaces_that_a_worker_does_not_serve_go_elsewhere() -> None:
     restricted = replace(it, workers=(replace(it.workers[0], namespaces=("x",)), it.workers[1]))
     found = plan(restricted, "0,10,1,y", policy="ordered", head="submit,duration,cpu,namespace")
     assert sum(found.workers["a"]) == 0
+
+
+def test_a_large_job_claims_a_worker_when_it_has_waited_long() -> None:
+    small = [f"{50 * number},100,2,1" for number in range(40)]
+    found = plan(fleet("a"), *small[:3], "101,10,4,1", *small[3:])
+    assert found.unfinished == 0
+    assert PATIENCE < found.waits[-1] < PATIENCE + 200
+
+
+def test_a_claim_moves_on_if_its_worker_is_lost() -> None:
+    outages = [{"worker": "a", "from": 650, "to": 9000}]
+    small = [f"{number},5000,2,1" for number in range(2)]
+    found = plan(fleet("a", outages=outages), *small, "3,10,4,1")
+    assert (found.unfinished, found.makespan > 9000) == (0, True)

@@ -17,6 +17,7 @@ from jobrelay.relay.dependencies.answers import Answers
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import ClockReading, Refusal, State, WorkerFacts
+from jobrelay.relay.pending import FIRST, Turn
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.settings import Settings
@@ -149,6 +150,7 @@ def snapshot(
     led_since: datetime | None = None,
     answers: Mapping[str, Answers] | None = None,
     admission: Admission = ADMITTED,
+    turn: Turn = FIRST,
     **settings: Any,
 ) -> WorkloadSnapshot:
     """All that is known; every worker has taken such a Job before unless `accepted` is off.
@@ -186,6 +188,7 @@ def snapshot(
         lookalikes=lookalikes or {},
         answers=answers or {},
         admission=admission,
+        find_turn=lambda ref, group, rank: turn,
     )
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from jobrelay.kube import Cache, Client, Conflict, FakeClock, KubeError, Object, Status
+from jobrelay.kube.objects import decode_object, encode
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.dispatcher import Dispatcher, MirrorQueue
+from jobrelay.relay.durations import DurationRange
 from jobrelay.relay.placement import CapacityTracker
+from jobrelay.relay.placement.capacity import POD_OWNER
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers.proving import MirrorProver, Site
@@ -227,3 +230,21 @@ async def test_a_mirror_that_is_removed_after_the_end_queues_nothing(world: Worl
     await world.queued()
     world.mirrors["a"].discard(mirror().key)
     assert await world.queued() == set()
+
+
+async def test_a_pod_that_is_bound_is_no_longer_reserved_at_that_moment(world: World) -> None:
+    world.originals.put(job(cluster="a"))
+    world.mirrors["a"].put(mirror())
+    assert world.state.reserved("a")["pods"] == 1
+    metadata = {"name": "p", "namespace": "team", "uid": "p", "labels": {POD_OWNER: "m1"}}
+    bound = {"metadata": metadata, "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Pending"}}
+    world.workers["a"].capacity.pod(None, decode_object(encode(bound)))
+    assert "pods" not in world.state.reserved("a")
+
+
+async def test_durations_of_runs_are_learnt_from_their_ends(world: World) -> None:
+    for number in range(3):
+        world.originals.put(job(cluster="a", uid=f"u{number}", version=f"{2 * number + 10}"))
+        world.originals.put(job(cluster="a", uid=f"u{number}", version=f"{2 * number + 11}", status=complete()))
+    shape = ADAPTER.demand(job()).shape
+    assert world.state.durations.of(shape) == DurationRange(60, 60)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.relay.fencing import LeaseStops
-from jobrelay.relay.model import State
+from jobrelay.relay.model import Capacity, NodeFacts, State
 from jobrelay.relay.original_decision import CommitAssignment, ProbeWorker, Stage, WriteStatus
+from jobrelay.relay.pending import Turn
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.workloads.names import ASSIGNMENT, MULTIKUEUE
 from tests.relay.snapshots import ago, complete, failed, job, mirror, refusal, running, snapshot, worker
@@ -233,3 +236,21 @@ def test_a_job_that_its_own_deadline_stopped_has_failed() -> None:
     original = job(cluster="a", status=running(360), annotations=FENCED, activeDeadlineSeconds=300)
     found = reconcile_original(snapshot(original, [A], {"a": mirror(status=failed("DeadlineExceeded", 60))}))
     assert isinstance(found.action, WriteStatus)
+
+
+FULL = Capacity(1, (NodeFacts("n", {}, (), {"pods": Fraction(1)}, {"pods": Fraction(1)}),))
+
+
+def test_whoever_is_not_on_turn_waits_in_line_although_there_is_room() -> None:
+    found = reconcile_original(snapshot(job(), [worker("a")], turn=Turn(now=False, ahead=3, alike=1)))
+    assert (found.stage, found.action, found.waits_in_line) == (Stage.PLACING, None, True)
+    assert found.sentence == "Waits for its turn: 3 are before it in line, 1 of them need the same."
+
+
+@pytest.mark.parametrize(
+    ("turn", "claim"),
+    [(Turn(True, 0, 0), ""), (Turn(True, 0, 0, may_claim=True), "a"), (Turn(True, 0, 0, claimed="b"), "b")],
+)
+def test_a_workload_without_room_claims_a_worker_if_it_may(turn: Turn, claim: str) -> None:
+    found = reconcile_original(snapshot(job(), [worker("a", capacity=FULL), worker("b", capacity=FULL)], turn=turn))
+    assert (found.waits_in_line, found.claim) == (True, claim)

@@ -6,12 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from jobrelay.kube import FakeClock
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.health import frozen
 from jobrelay.relay.model import State
-from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import PodSet, WorkloadDemand
@@ -41,6 +39,17 @@ def test_work_is_reserved_until_it_has_started_and_live_until_it_is_forgotten() 
     assert (load.live("a"), load.reserved("a")) == (1, {})
     load.forget("u")
     assert load.live("a") == 0
+
+
+def test_what_is_reserved_is_released_pod_by_pod() -> None:
+    load = WorkerLoad()
+    load.assign("u", "a", TWO_PODS, started=False)
+    load.assign("v", "a", TWO_PODS, started=False)
+    load.release_pod("u", {"pods": Fraction(1), "cpu": Fraction(3, 2)})
+    assert load.reserved("a") == {"pods": 3, "cpu": Fraction(9, 2)}
+    load.release_pod("u", {"pods": Fraction(1), "cpu": Fraction(9)})
+    load.release_pod("gone", {"pods": Fraction(1)})
+    assert load.reserved("a") == {"pods": 2, "cpu": 3}
 
 
 def test_work_that_is_assigned_anew_moves() -> None:
@@ -75,16 +84,3 @@ def test_a_mirror_has_the_name_of_its_original_except_at_home() -> None:
     assert len(at_home) == 63
     assert "-relay-" in at_home
     assert at_home != mirror_name(Key("other", "t" * 63), own_cluster=True)
-
-
-async def test_of_many_alike_only_a_few_are_tried_when_a_worker_changes() -> None:
-    clock, woken = FakeClock(), list[int]()
-    waiting: PendingWorkloads[int] = PendingWorkloads(clock, woken.append, few=2)
-    for number in range(5):
-        waiting.add(number, "shape")
-    waiting.retry_soon()
-    waiting.retry_soon()
-    await clock.advance(1)
-    assert woken == [0, 1]
-    waiting.placed(0)
-    assert woken == [0, 1, 1]

@@ -10,7 +10,7 @@ import click
 
 from jobrelay.cli.output import print_data
 
-__all__ = ["explanation_lines", "print_explanation"]
+__all__ = ["explanation_lines", "line_text", "print_explanation"]
 
 _WIDTH = 118
 
@@ -39,6 +39,8 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  cluster   {found['cluster']} (run {found.get('epoch', 0)})"
     if found.get("mirror"):
         yield f"  mirror    {found['mirror']}"
+    if line := line_text(found.get("line")):
+        yield f"  line      {line}"
     if found.get("fenced"):
         yield "  fenced    yes: it never runs on two workers at the same time"
     if found.get("unfenced"):
@@ -78,6 +80,15 @@ def _supposed(found: Mapping[str, Any]) -> str:
     preempts = found.get("preempts") or ()
     text = f"it would wait for the preemption of {', '.join(preempts)}" if preempts else "it would still wait"
     return f"{head}{text}: {found.get('why', '')}"
+
+
+def line_text(line: Mapping[str, Any] | None) -> str:
+    """`3 of 12, starts between 2026-01-01T12:00:00Z and 2026-01-01T12:05:00Z`; empty without a place in line."""
+    if not line:
+        return ""
+    starts = f", starts between {line['earliest']} and {line['latest']}" if line.get("earliest") else ""
+    claims = f"; {line['claims']} is kept free for it" if line.get("claims") else ""
+    return f"{line['place']} of {line['of']}{starts}{claims}"
 
 
 def _needed(dependency: Mapping[str, Any]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.explanation import line_text
 from jobrelay.cli.job_rows import job_row
 from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management
@@ -19,7 +20,7 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.operate.kinds import served_adapters
 from jobrelay.workloads import Adapter
 
-__all__ = ["Listing", "choose", "rows_of"]
+__all__ = ["Listing", "choose", "rows_of", "told_of"]
 
 Row = dict[str, Any]
 
@@ -86,9 +87,16 @@ async def rows_of(client: Client, management: Management, listing: Listing) -> t
 
 async def _rows(client: Client, listing: Listing, adapter: Adapter, reply: RelayReply) -> list[Row]:
     kind = adapter.resource.kind
-    told = {(each["namespace"], each["name"]): each["sentence"] for each in reply.value or () if each["kind"] == kind}
+    told = {(each["namespace"], each["name"]): told_of(each) for each in reply.value or () if each["kind"] == kind}
     found = await _objects(client, listing, adapter)
     return [listing.row(adapter, obj, told.get((obj.namespace, obj.name), "")) for obj in found]
+
+
+def told_of(view: Mapping[str, Any]) -> str:
+    """What the relay says about a workload: its place in line, if it is in line, and its sentence."""
+    line = line_text(view.get("line"))
+    sentence = str(view.get("sentence", ""))
+    return f"Place {line}. {sentence}" if line else sentence
 
 
 async def _objects(client: Client, listing: Listing, adapter: Adapter) -> list[Object]:

@@ -31,6 +31,7 @@ from jobrelay.relay.workers.install import crds
 from jobrelay.relay.workers.loss import NAME as LOSSES
 from jobrelay.relay.workers.proof_secret import NAME as PROOF
 from jobrelay.workloads.kind_files import KIND_FILE
+from jobrelay.workloads.references import PRIORITYCLASSES
 
 __all__ = ["IMAGE", "NAME", "PORT", "Installation", "management_manifests"]
 
@@ -86,14 +87,16 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
 
 def _cluster_rules() -> list[Manifest]:
     """Delegated workloads can be in any namespace. The relay never creates or deletes them, and reads no pods or
-    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has. Where
-    Kueue admits, the relay tells it by the statuses of AdmissionChecks and Workloads which worker was chosen."""
+    Secrets. Definitions tell it which kinds there are; runtimes, Pipelines and Tasks, which pods a workload has;
+    PriorityClasses, which of them comes first. Where Kueue admits, the relay tells it by the statuses of
+    AdmissionChecks and Workloads which worker was chosen."""
     return [
         *_original_rules(installed_kinds()),
         *kind_rules([each for each in RESOURCES.values() if each.group], "get"),
         rule(CUSTOMRESOURCEDEFINITIONS.group, CUSTOMRESOURCEDEFINITIONS.plural, "get list watch"),
         rule("events.k8s.io", "events", "create patch"),
         rule("", "namespaces", "get list watch"),
+        rule(PRIORITYCLASSES.group, PRIORITYCLASSES.plural, "get list watch"),
         rule(_KUEUE, "multikueueclusters multikueueconfigs admissionchecks workloads", "get list watch"),
         rule(_KUEUE, "multikueueclusters/status admissionchecks/status workloads/status", "patch"),
     ]
@@ -111,7 +114,6 @@ def _queue_rules() -> list[Manifest]:
         rule(_KUEUE, "clusterqueues/status localqueues/status cohorts/status admissionchecks/status", "patch"),
         rule(_KUEUE, "workloads", "get list watch create patch"),
         rule(_KUEUE, "workloads/status", "patch"),
-        rule("scheduling.k8s.io", "priorityclasses", "get list watch"),
         rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
         *kind_rules(installed_kinds(), "update", "finalizers"),
     ]

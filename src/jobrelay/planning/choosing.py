@@ -12,7 +12,8 @@ from typing import Final
 
 from jobrelay.planning.shapes import JobShape
 from jobrelay.planning.worker import PlannedWorker
-from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.claims import choose_claim
+from jobrelay.relay.model import Claimant, WorkerFacts
 from jobrelay.relay.placement import CandidatePool, PlacementRequest, Placer, PolicyPlugins
 
 _MOST_POOLS: Final = 512
@@ -30,12 +31,18 @@ class _KeptPool:
 
 
 class Chooser:
-    """Chooses workers for Jobs; `live` is the number of unfinished Jobs of a worker."""
+    """Chooses workers for Jobs; `live` is the number of unfinished Jobs of a worker, `kept_for` who has claimed it."""
 
-    def __init__(self, policy: str, workers: Sequence[PlannedWorker], live: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        policy: str,
+        workers: Sequence[PlannedWorker],
+        live: Callable[[str], int],
+        kept_for: Callable[[str], Claimant | None],
+    ) -> None:
         self._placer = Placer(PolicyPlugins(clock=lambda: 0.0))  # a plan depends on no real time
         self._policy = self._placer.parse(policy)
-        self._workers, self._live = workers, live
+        self._workers, self._live, self._kept_for = workers, live, kept_for
         self._restricted = any(worker.plan.namespaces for worker in workers)
         self._facts: list[WorkerFacts | None] = [None] * len(workers)
         self._change = 1
@@ -55,7 +62,7 @@ class Chooser:
         found = self._facts[position]
         if found is None:
             worker = self._workers[position]
-            found = self._facts[position] = worker.facts(self._live(worker.name))
+            found = self._facts[position] = worker.facts(self._live(worker.name), self._kept_for(worker.name))
         return found
 
     def place(self, shape: JobShape, seed: str, leaves: PlannedWorker | None = None, why: str = "") -> str | None:
@@ -68,6 +75,16 @@ class Chooser:
         if chosen is None:
             kept.refused_at = self._change
         return chosen
+
+    def has_room(self, shape: JobShape, seed: str, worker: PlannedWorker) -> bool:
+        """Whether a worker can take a Job now, which it may be kept free for."""
+        facts = self.facts(worker.position)
+        return self._placer.has_room(shape.demand, replace(shape.request, seed=seed), facts, self._policy)
+
+    def claim(self, shape: JobShape) -> str:
+        """The worker that a Job without room claims; empty if there is none."""
+        facts = [self.facts(position) for position in range(len(self._workers))]
+        return choose_claim(self._placer.place(shape.demand, shape.request, facts, self._policy).trace.candidates)
 
     def explain(self, shape: JobShape) -> str:
         """Why there is no worker for a Job."""

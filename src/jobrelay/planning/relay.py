@@ -16,9 +16,10 @@ from jobrelay.planning.measures import Measures
 from jobrelay.planning.runs import Batch, Run, Runs
 from jobrelay.planning.trace import TraceJob
 from jobrelay.planning.worker import PlannedWorker
+from jobrelay.relay.claims import Claims, LineRank
 from jobrelay.relay.health import frozen, lost_at
-from jobrelay.relay.model import State
-from jobrelay.relay.pending import PendingWorkloads
+from jobrelay.relay.model import Claimant, State
+from jobrelay.relay.pending import PendingWorkloads, Turn
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.worker_load import WorkerLoad
 
@@ -29,10 +30,11 @@ _FROZEN_AGAIN = 15.0
 class PlannedJob:
     """A Job on the management cluster."""
 
-    __slots__ = ("number", "run", "started", "trace")
+    __slots__ = ("number", "rank", "run", "started", "trace")
 
     def __init__(self, number: int, trace: TraceJob) -> None:
         self.number, self.trace = number, trace
+        self.rank = LineRank(0, trace.submit)
         self.run: Run | None = None
         """The current run; None until a worker is chosen."""
         self.started: float | None = None
@@ -46,15 +48,16 @@ class PlannedRelay:
     ) -> None:
         self._clock, self._workers, self._settings, self._measures = clock, workers, settings, measures
         self._load = WorkerLoad()
-        self._chooser = Chooser(policy, workers, self._load.live)
+        self._by_name = {worker.name: worker for worker in workers}
+        claims: Claims[PlannedJob] = Claims(lambda: len(workers), self._claim_changed)
+        self._chooser = Chooser(policy, workers, self._load.live, claims.on)
         self._runs = Runs(clock, workers, self, self._worker_changed)
         self._queue: dict[PlannedJob, None] = {}
-        self._pending: PendingWorkloads[PlannedJob] = PendingWorkloads(clock, self._enqueue)
+        self._pending: PendingWorkloads[PlannedJob] = PendingWorkloads(clock, self._enqueue, claims)
         self._jobs: dict[int, PlannedJob] = {}
         """The Jobs that have not ended, by number."""
         self._unreported: dict[PlannedWorker, list[Run]] = {}
         """Runs that completed while their worker was out of reach."""
-        self._by_name = {worker.name: worker for worker in workers}
         self._frozen: bool | None = None
         self._held: dict[PlannedJob, None] = {}
         """Jobs of lost workers that are not started elsewhere because most workers were lost at once."""
@@ -87,6 +90,9 @@ class PlannedRelay:
     def _worker_changed(self, worker: PlannedWorker) -> None:
         self._chooser.changed(worker)
 
+    def _claim_changed(self, worker: str) -> None:
+        self._worker_changed(self._by_name[worker])
+
     # Decisions
 
     def _reconcile(self, job: PlannedJob) -> None:
@@ -100,18 +106,18 @@ class PlannedRelay:
         if free_at is not None:
             self._lost(job, (free_at - self._clock.now()).total_seconds())
         elif worker.state is not State.DRAINING or not self._move(job, f"it is {worker.state}"):
-            self._pending.placed(job)
+            self._pending.discard(job)
 
     def _lost(self, job: PlannedJob, left: float) -> None:
         """The worker of a Job is lost; in `left` seconds it may be started elsewhere."""
         if left > 0:
-            self._pending.placed(job)
+            self._pending.discard(job)
             self._clock.call_later(left, partial(self._enqueue, job))
         elif self._is_frozen():
-            self._pending.placed(job)
+            self._pending.discard(job)
             self._held[job] = None
         elif not self._move(job, "it is lost"):
-            self._pending.add(job, job.trace.shape.demand.shape)
+            self._pending.add(job, _group(job), job.rank)
 
     def _is_frozen(self) -> bool:
         """Whether most workers were lost at once; that changes only when a worker is lost or returns."""
@@ -121,13 +127,24 @@ class PlannedRelay:
         return self._frozen
 
     def _place(self, job: PlannedJob) -> None:
-        shape = job.trace.shape
-        chosen = self._chooser.place(shape, str(job.number))
+        turn = self._pending.turn(job, _group(job), job.rank)
+        chosen = self._chooser.place(job.trace.shape, str(job.number)) if turn.now else None
+        if chosen is None and turn.now:
+            chosen = self._claimed(job, turn)
         if chosen is None:
-            self._pending.add(job, shape.demand.shape)
+            self._pending.add(job, _group(job), job.rank)
             return
         self._pending.placed(job)
         self._assign(job, self._by_name[chosen])
+
+    def _claimed(self, job: PlannedJob, turn: Turn) -> str | None:
+        """The worker that is kept free for a Job, if it has room by now; a Job that has waited long claims one."""
+        shape, seed, claimed = job.trace.shape, str(job.number), self._by_name.get(turn.claimed)
+        if claimed is not None and claimed.connected and claimed.state is State.OPEN:
+            return claimed.name if self._chooser.has_room(shape, seed, claimed) else None
+        if claimed is not None or turn.may_claim:
+            self._pending.claim(job, Claimant(seed, job.trace.name), self._chooser.claim(shape))
+        return None
 
     def _move(self, job: PlannedJob, why: str) -> bool:
         """Start a Job elsewhere; returns whether there is a worker for it."""
@@ -232,3 +249,9 @@ class PlannedRelay:
             if (job := self._job_of(run)) is not None:
                 self._enqueue(job)
         self._pending.retry_soon()
+
+
+def _group(job: PlannedJob) -> str:
+    """Equal for Jobs that find the same workers; one that moves does not go back."""
+    shape = job.trace.shape.demand.shape
+    return f"{shape} not on {job.run.worker.name}" if job.run is not None else shape

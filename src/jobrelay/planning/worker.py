@@ -14,7 +14,7 @@ from typing import Final
 
 from jobrelay.planning.fleet import WorkerPlan
 from jobrelay.planning.shapes import JobShape
-from jobrelay.relay.model import Capacity, NodeFacts, State, WorkerFacts
+from jobrelay.relay.model import Capacity, Claimant, NodeFacts, State, WorkerFacts
 from jobrelay.relay.placement.amounts import floor_milli
 
 Requests = tuple[tuple[str, int], ...]
@@ -100,7 +100,7 @@ class PlannedWorker:
                 best, chosen = score, index
         return chosen
 
-    def facts(self, live: int) -> WorkerFacts:
+    def facts(self, live: int, kept_for: Claimant | None = None) -> WorkerFacts:
         """The worker as placement sees it; `live` is the number of unfinished Jobs that are assigned to it."""
         if self._changed:
             self._capacity = Capacity(self._capacity.version + 1, self._node_facts())
@@ -119,6 +119,7 @@ class PlannedWorker:
             live=live,
             pending=self.pending,
             namespaces=plan.namespaces,
+            kept_for=kept_for,
         )
 
     def _node_facts(self) -> tuple[NodeFacts, ...]:

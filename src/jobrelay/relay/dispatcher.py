@@ -14,6 +14,7 @@ from jobrelay.control import LOW_PRIORITY, WorkQueue
 from jobrelay.kube import Clock, Object
 from jobrelay.logs import get_logger
 from jobrelay.relay.assignment import Assignment, Run, assignment_of
+from jobrelay.relay.claims import Claims
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.signal import Signal
 from jobrelay.relay.state import RelayState
@@ -82,9 +83,10 @@ class Dispatcher:
     def __init__(self, state: RelayState) -> None:
         self._state = state
         self.originals: WorkQueue[WorkloadRef] = WorkQueue(clock=state.clock, max_delay=30.0)
-        self.pending: PendingWorkloads[WorkloadRef] = PendingWorkloads(state.clock, self.originals.add)
         self._mirrors: dict[str, MirrorQueue] = {}
         self._workers: dict[str, WorkerConnection] = {}
+        claims: Claims[WorkloadRef] = Claims(lambda: len(self._workers))
+        self.pending: PendingWorkloads[WorkloadRef] = PendingWorkloads(state.clock, self.originals.add, claims)
         self._writing: set[WorkloadRef] = set()
         self._workers_changed: Signal[[]] = Signal()
         for kind in state.kinds.values():
@@ -191,6 +193,7 @@ class Dispatcher:
             worker.mirrors[kind.adapter.resource].unproven.subscribe(partial(self._lookalike_event, worker, kind))
             for kind in self._state.kinds.values()
         ]
+        subscriptions.append(worker.capacity.subscribe(partial(self._state.pod_bound, worker.name)))
 
         def remove() -> None:
             for unsubscribe in subscriptions:

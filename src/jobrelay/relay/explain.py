@@ -12,6 +12,7 @@ import msgspec
 
 from jobrelay.kube.objects import Key
 from jobrelay.relay.dependencies.views import DependencyView, dependency_views
+from jobrelay.relay.line_view import LinePlace
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
@@ -41,6 +42,8 @@ class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     cluster: str = ""
     epoch: int = 0
     mirror: str = ""
+    line: LinePlace | None = None
+    """Its place in line, while it waits for a worker."""
 
 
 class Explanation(WorkloadView, frozen=True):
@@ -56,7 +59,9 @@ class Explanation(WorkloadView, frozen=True):
     """Its place in a queue; None if it is in none."""
 
 
-def workload_view(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> WorkloadView:
+def workload_view(
+    snapshot: WorkloadSnapshot, decision: OriginalDecision, line: LinePlace | None = None
+) -> WorkloadView:
     """The entry of a list."""
     to, mirror = snapshot.assignment, snapshot.mirror
     return WorkloadView(
@@ -68,11 +73,15 @@ def workload_view(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Wor
         to.cluster if to is not None else "",
         to.epoch if to is not None else 0,
         mirror.obj.name if mirror is not None else "",
+        line,
     )
 
 
 def explain(
-    snapshot: WorkloadSnapshot, decision: OriginalDecision, queue: Mapping[str, Any] | None = None
+    snapshot: WorkloadSnapshot,
+    decision: OriginalDecision,
+    line: LinePlace | None = None,
+    queue: Mapping[str, Any] | None = None,
 ) -> Explanation:
     """The full explanation, with the verdicts of a placement at this moment."""
     verdicts: tuple[WorkerVerdict, ...] = ()
@@ -91,7 +100,7 @@ def explain(
             )
             for each in placement.verdicts
         )
-    view = msgspec.structs.asdict(workload_view(snapshot, decision))
+    view = msgspec.structs.asdict(workload_view(snapshot, decision, line))
     mirrors = {worker: mirror.obj for worker, mirror in snapshot.mirrors.items()}
     return Explanation(
         **view,

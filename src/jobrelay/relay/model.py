@@ -56,6 +56,15 @@ class ClockReading(msgspec.Struct, frozen=True):
     """For how many seconds it has not jumped."""
 
 
+class Claimant(msgspec.Struct, frozen=True):
+    """A workload that a worker is kept free for."""
+
+    uid: str
+    name: str
+    """For messages."""
+    priority: int = 0
+
+
 class WorkerFacts(msgspec.Struct, frozen=True):
     """One worker at one moment. A struct, since those of all workers are made for each placement."""
 
@@ -102,6 +111,9 @@ class WorkerFacts(msgspec.Struct, frozen=True):
     """By name of a kind: why no workload of it can run there."""
     unread: frozenset[str] = frozenset()
     """Kinds whose mirrors there have not been read since this process started."""
+
+    kept_for: Claimant | None = None
+    """Who it is kept free for; None if it is open to all."""
 
     def serves(self, namespace: str) -> bool:
         """Whether workloads of a namespace may run there."""

@@ -16,6 +16,7 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.model import Claimant
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
@@ -79,10 +80,7 @@ class OriginalController:
         if decision.stage is Stage.NOT_OURS and not decision.events:
             return None
         self._tell_lookalikes(ref, snapshot)
-        if decision.stage is Stage.PROBING or (decision.placement is not None and decision.placement.chosen is None):
-            self._dispatcher.pending.add(ref, snapshot.group)
-        else:
-            self._dispatcher.pending.placed(ref)
+        self._follow_line(ref, snapshot, decision)
         waits = decision.stage in (Stage.MOVING, Stage.MIRRORING, Stage.ADMISSION) and snapshot.mirror is None
         if waits and snapshot.assignment is not None:
             self._dispatcher.enqueue_runs(ref, snapshot.assignment, snapshot.held)  # what it waits for may be over
@@ -94,6 +92,19 @@ class OriginalController:
             return await self._carry_out(ref, snapshot, decision)
         except NotLeading:
             return NOT_LEADING
+
+    def _follow_line(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, decision: OriginalDecision) -> None:
+        line = self._dispatcher.pending
+        if decision.waits_in_line:
+            original = snapshot.original
+            line.claim(ref, Claimant(original.uid, str(original.key), snapshot.priority), decision.claim)
+            asking, placement = decision.stage is Stage.PROBING, decision.placement
+            stuck = not placement.waits_for_room if placement is not None else None
+            line.add(ref, snapshot.line_group, snapshot.rank, asking=asking, stuck=stuck)
+        elif isinstance(decision.action, decisions.CommitAssignment) and not decision.action.assignment.waiting:
+            line.placed(ref)
+        else:
+            line.discard(ref)
 
     async def _carry_out(
         self, ref: WorkloadRef, snapshot: WorkloadSnapshot, decision: OriginalDecision

@@ -104,3 +104,7 @@ class OriginalDecision:
     """Whether a new status is held back, to be written together with the next change."""
     lease_stops: LeaseStops | None = None
     """How often in a row its runs were stopped by their leases, if the last one just was."""
+    waits_in_line: bool = False
+    """Whether it is in line for a worker, and would be placed if it were its turn and there were room."""
+    claim: str = ""
+    """The worker that is to be kept free for it; empty if none is."""

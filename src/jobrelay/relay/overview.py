@@ -107,11 +107,13 @@ def _usage(capacity: Capacity, resource: str) -> ResourceUsage:
 
 async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[WorkloadView]:
     """All delegated workloads, or those of one namespace; lets other tasks run between batches."""
+    places = relay.line_places()
     for name, kind in relay.state.kinds.items():
         for number, obj in enumerate(list(kind.originals)):
             if number % _BATCH == _BATCH - 1:
                 await asyncio.sleep(0)
-            found = relay.originals.decision(WorkloadRef(name, obj.key)) if namespace in ("", obj.namespace) else None
+            ref = WorkloadRef(name, obj.key)
+            found = relay.originals.decision(ref) if namespace in ("", obj.namespace) else None
             if found is None or found[1].stage is Stage.NOT_OURS:
                 continue
-            yield workload_view(*found)
+            yield workload_view(*found, places.get(ref))

@@ -25,6 +25,7 @@ from jobrelay.kube import EventNote
 from jobrelay.relay.admission import Admitted, NotAdmitted
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.assignment_recovery import adopt, jumped, refuse_epoch, remember, unproven
+from jobrelay.relay.claims import choose_claim
 from jobrelay.relay.fencing import stopped_by_lease
 from jobrelay.relay.lost_worker import describe_loss, wait_for
 from jobrelay.relay.model import State, WorkerFacts
@@ -37,6 +38,7 @@ from jobrelay.relay.original_decision import (
     Stage,
     WriteStatus,
 )
+from jobrelay.relay.pending import Turn
 from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.status_return import finished, return_status
@@ -146,11 +148,13 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     admission = snapshot.admission
     if admission.chosen and admission.chosen in snapshot.workers:
         return _follow(snapshot, admission.chosen, avoid, stage, why)
+    lead = f"{why} " if why else ""
+    if not snapshot.turn.now:
+        return _in_line(snapshot.turn, stage, lead)
     placement = snapshot.place(avoid)
     if placement.chosen is not None and placement.chosen in admission.asked:
         sentence = f"{placement.chosen} is asked to admit it by its own queue."
         return OriginalDecision(Stage.ADMISSION, sentence, AskWorker(placement.chosen), placement=placement)
-    lead = f"{why} " if why else ""
     sentence = f"{lead}{placement.sentence}"
     if placement.chosen is None:
         due = next(filter(snapshot.unanswered, placement.lacking), None)
@@ -162,10 +166,15 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
             told,
             _tried_again(snapshot, placement) if due is None else _LOOK_AGAIN,
             placement,
+            waits_in_line=True,
+            claim=_claim(snapshot.turn, placement),
         )
     if not snapshot.accepted(placement.chosen) or snapshot.unanswered(placement.chosen):
         sentence = f"{lead}{placement.chosen} is asked whether it would accept it."
-        return OriginalDecision(Stage.PROBING, sentence, ProbeWorker(placement.chosen), placement=placement)
+        probe = ProbeWorker(placement.chosen)
+        return OriginalDecision(
+            Stage.PROBING, sentence, probe, placement=placement, waits_in_line=True, claim=snapshot.turn.claimed
+        )
     return _commit(snapshot, placement.chosen, sentence, placement, again=bool(why))
 
 
@@ -200,6 +209,23 @@ def _follow(
         told = (EventNote("NotPlaced", sentence, "Warning"),)
         return OriginalDecision(stage, sentence, events=told, requeue_after=_LOOK_AGAIN)
     return _commit(snapshot, chosen, f"It was admitted on {chosen}.", None, again=bool(why))
+
+
+def _in_line(turn: Turn, stage: Stage, lead: str) -> OriginalDecision:
+    """It waits although there may be room, since others have waited for that longer or have a higher priority."""
+    if not turn.alike:
+        sentence = f"{lead}Waits for its turn: {turn.ahead} in line are tried before it."
+        return OriginalDecision(stage, sentence, waits_in_line=True, claim=turn.claimed)
+    sentence = f"{lead}Waits for its turn: {turn.ahead} are before it in line, {turn.alike} of them need the same."
+    told = (EventNote("NotPlaced", sentence, "Warning"),)
+    return OriginalDecision(stage, sentence, events=told, waits_in_line=True, claim=turn.claimed)
+
+
+def _claim(turn: Turn, placement: Placement) -> str:
+    """The worker that is to be kept free for it from now on."""
+    if not turn.may_claim and not turn.claimed:
+        return ""
+    return choose_claim(placement.trace.candidates, turn.claimed)
 
 
 def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | None:

@@ -22,12 +22,14 @@ from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.gate import AdmissionParts, MakeGate, QueueGate
 from jobrelay.relay.leader_transport import LeaderTransport
+from jobrelay.relay.line_view import LinePlace, line_places
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.policies import NamespacePolicies
+from jobrelay.relay.priorities import PriorityClasses
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
@@ -140,7 +142,17 @@ class Relay:
             )
             answers = GateAfterQueues(self.gate.verdict, answers)
         answers.subscribe(self.dispatcher.admission_changed)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog, answers)
+        priorities = PriorityClasses(client, clock=clock, random=random, silence=SILENCE)
+        self.snapshots = SnapshotBuilder(
+            self.state,
+            self.registry,
+            placer,
+            policies,
+            self.dispatcher.backlog,
+            answers,
+            self.dispatcher.pending,
+            priorities.value,
+        )
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )
@@ -168,7 +180,7 @@ class Relay:
             random=random,
         )
         self.manager = Manager(election=election, clock=clock)
-        watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
+        watches: list[Runnable] = [secret, self.kinds, namespaces, priorities, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
         if kueue is not None:
             checks = MultiKueue(
@@ -215,6 +227,10 @@ class Relay:
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
 
+    def line_places(self) -> dict[WorkloadRef, LinePlace]:
+        """The workloads that wait for a worker, in the order in which they are to start."""
+        return line_places(self.state, self.dispatcher.pending, self.snapshots.workers())
+
     def explain(self, ref: WorkloadRef, changes: Sequence[str] = ()) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original.
 
@@ -225,7 +241,7 @@ class Relay:
         if found is not None:
             snapshot = found[0]
             queue = self.gate.explain(snapshot.adapter, snapshot.original, changes) if self.gate is not None else None
-            return explain(*found, queue)
+            return explain(*found, self.line_places().get(ref), queue)
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)
         return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None

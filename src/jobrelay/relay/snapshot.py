@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -15,6 +15,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import SERVICEACCOUNTS
 from jobrelay.relay.admission import ADMITTED, Admission, Admitted, NotAdmitted
 from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.claims import LineRank
 from jobrelay.relay.dependencies.answers import MOST_ASKED, NO_ANSWERS, Answers, missing, unanswered
 from jobrelay.relay.dependencies.texts import lacks
 from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
@@ -22,12 +23,14 @@ from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal, State, WorkerFacts
 from jobrelay.relay.names import FENCING
+from jobrelay.relay.pending import FIRST, Turn
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
 from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
 from jobrelay.relay.runs import NO_RUNS, RunHistory
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.workload_kind import mirror_name
+from jobrelay.relay.workload_kind import WorkloadRef, mirror_name
 from jobrelay.workloads import Adapter, ObjectName, Reference, Workload, WorkloadDemand, demand_of, references_of
+from jobrelay.workloads.priority import priority_class
 
 _LOOK_AGAIN: Final = 5.0
 """When to look again at a run that is due to be let go, in seconds: an operator or the freeze may hold it."""
@@ -95,6 +98,10 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Objects of the management cluster that name others in turn."""
     admission: Admission = ADMITTED
     """Whether it may be placed, and on which workers."""
+    priority_of: Callable[[str], int] = lambda name: 0
+    """From the name of a PriorityClass, which may be empty, to its value."""
+    find_turn: Callable[[WorkloadRef, str, LineRank], Turn] = lambda ref, group, rank: FIRST
+    """From a workload, its group and its rank to its turn in line."""
 
     @property
     def kind(self) -> str:
@@ -403,6 +410,27 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         names = "\n".join(sorted(str(each.target) for each in self.references))
         return f"{self.demand.shape} {sha256(names.encode()).hexdigest()[:32]}"
 
+    # Line
+
+    @cached_property
+    def priority(self) -> int:
+        return self.priority_of(priority_class(self.adapter, self.original))
+
+    @property
+    def rank(self) -> LineRank:
+        return LineRank(-self.priority, self.original.metadata.creation_timestamp or "")
+
+    @cached_property
+    def line_group(self) -> str:
+        """Equal for workloads that find the same workers: one that moves, or that was refused, is on its own."""
+        own = self.assignment is not None or bool(self.refusals)
+        return f"{self.group} {self.original.uid}" if own else self.group
+
+    @cached_property
+    def turn(self) -> Turn:
+        """Whether it may be placed now, and who is before it in line."""
+        return self.find_turn(WorkloadRef(self.kind, self.original.key), self.line_group, self.rank)
+
     def unanswered(self, worker: str) -> list[ObjectName]:
         """The dependencies about which a worker has to be asked, for the first time or again."""
         return unanswered(self.dependencies, self.answers.get(worker, NO_ANSWERS), self.now)
@@ -446,5 +474,6 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
             unfit={name: why for name in self.workers if (why := self.clock_problem(name))} if self.fenced else {},
             kind=self.kind,
             lacking=self.lacking,
+            priority=self.priority,
         )
         return self.placer.place(self.demand, request, tuple(self.workers.values()), self.policy)

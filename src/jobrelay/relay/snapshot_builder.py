@@ -12,12 +12,13 @@ from jobrelay.relay.admission import AdmissionGate
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS
 from jobrelay.relay.model import Refusal, WorkerFacts
+from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.runs import NO_RUNS
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers import Registry, WorkerConnection
-from jobrelay.relay.workload_kind import WorkloadKind
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 
 Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
 """From a namespace to its placement policy and its annotations."""
@@ -50,7 +51,10 @@ class _LazyFacts(Mapping[str, WorkerFacts]):
 
 
 class SnapshotBuilder:
-    """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
+    """Joins all that is known about one workload.
+
+    `backlog` says how many mirrors of a worker wait in its queue, `priority_of` what a PriorityClass is worth.
+    """
 
     def __init__(
         self,
@@ -60,10 +64,12 @@ class SnapshotBuilder:
         policies: Policies,
         backlog: Callable[[str], int],
         gate: AdmissionGate,
+        line: PendingWorkloads[WorkloadRef],
+        priority_of: Callable[[str], int],
     ) -> None:
         self._gate = gate
         self._state, self._registry, self._backlog = state, registry, backlog
-        self._placer, self._policies = placer, policies
+        self._placer, self._policies, self._line, self._priority_of = placer, policies, line, priority_of
 
     def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
         """Everything about one original, now."""
@@ -102,6 +108,8 @@ class SnapshotBuilder:
             state.dependencies.known,
             state.dependencies.definitions,
             self._gate.admission(adapter, original),
+            self._priority_of,
+            self._line.turn,
         )
 
     def _mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> Mirror:
@@ -121,4 +129,5 @@ class SnapshotBuilder:
 
     def _facts(self, worker: WorkerConnection) -> WorkerFacts:
         state, name = self._state, worker.name
-        return worker.facts(state.live(name), state.reserved(name), state.stale_mirrors(name), self._backlog(name))
+        stale, backlog, kept_for = state.stale_mirrors(name), self._backlog(name), self._line.claims.on(name)
+        return worker.facts(state.live(name), state.reserved(name), stale, backlog, kept_for)

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from jobrelay.kube import Clock, Object
 from jobrelay.relay.assignment import Run, assignment_of, epoch_of
 from jobrelay.relay.dependencies.answers import DependencyAnswers
+from jobrelay.relay.durations import RunDurations
+from jobrelay.relay.estimate import LineWork
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.placement import CapacityTracker
@@ -23,14 +25,14 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import WorkloadKind, origin_uid
 from jobrelay.relay.workload_record import WorkloadRecord
-from jobrelay.workloads import WorkloadDemand, demand_of
+from jobrelay.workloads import Workload, WorkloadDemand, demand_of
 
 
 class _Starting(NamedTuple):
-    """The original of a mirror that has started, and how many pods the mirror has."""
+    """The original of a mirror whose pods are not all bound yet, and how many pods it has; None before it starts."""
 
     origin_uid: str
-    pods: int
+    pods: int | None
 
 
 class RelayState:
@@ -56,6 +58,7 @@ class RelayState:
         """By worker and uid of a mirror that does not tell when it ended: when that was seen, in monotonic time."""
         self.shapes: Mapping[str, Mapping[str, Refusal | None]] = MappingProxyType(self._shapes)
         """By worker and shape of workloads: None if it accepted one, or why it refused one."""
+        self.durations = RunDurations()
         self.dependencies = DependencyAnswers(clock, settings.ask_missing, settings.ask_again)
 
     def started_leading(self) -> None:
@@ -88,6 +91,7 @@ class RelayState:
         """Count an original as work of its worker from its assignment to its end."""
         to, uid, facts = assignment_of(original), original.uid, kind.adapter.read(original)
         if to is None or facts.end is not None or facts.managed_by not in kind.adapter.managers:
+            self._learn_duration(uid, facts)
             self._load.forget(uid)
             return
         self.record(uid).found(to)
@@ -99,6 +103,20 @@ class RelayState:
             mirror = kind.mirrors(uid).get(worker)
             started = mirror is not None and kind.adapter.read(mirror).started is not None
             self._load.assign(uid, worker, self._demand(kind, original), started=started)
+
+    def _learn_duration(self, uid: str, facts: Workload) -> None:
+        shape, end = self._load.shape_of(uid), facts.end
+        if shape is not None and end is not None and end.at is not None and facts.started is not None:
+            self.durations.add(shape, (end.at - facts.started).total_seconds())
+
+    def running_work(self) -> list[LineWork]:
+        """All assigned workloads, with how much longer each takes."""
+        now, work = self.clock.now(), []
+        for shape, needs, started in self._load.running():
+            takes = self.durations.of(shape)
+            elapsed = (now - started).total_seconds() if started is not None else 0.0
+            work.append(LineWork(needs, takes.left(elapsed) if takes is not None else None))
+        return work
 
     def _demand(self, kind: WorkloadKind, original: Object) -> WorkloadDemand:
         return demand_of(kind.adapter, original, self.dependencies.definitions)
@@ -127,14 +145,15 @@ class RelayState:
         uid = origin_uid(new)
         if old is not None and self._load.worker_of(uid) is not None:
             self.record(uid).mirror_changed(self.clock.monotonic())
+        mirror = kind.adapter.read(new)
+        if mirror.started is not None:
+            self._load.started(uid, mirror.started)
         if self._load.is_reserved(uid):
-            mirror = kind.adapter.read(new)
-            if mirror.started is not None:
-                self._starting.setdefault(worker, {})[new.uid] = _Starting(uid, mirror.active)
-                self._release(worker, new.uid, capacity)
+            pods = mirror.active if mirror.started is not None else None
+            self._starting.setdefault(worker, {})[new.uid] = _Starting(uid, pods)
+            self._release(worker, new.uid, capacity)
         self.judge_mirror(kind, worker, new)
-        end = kind.adapter.read(new).end
-        if end is not None and end.at is None:
+        if mirror.end is not None and mirror.end.at is None:
             self._ended.setdefault(worker, {}).setdefault(new.uid, self.clock.monotonic())
 
     def ended_at(self, worker: str, mirror_uid: str) -> datetime | None:
@@ -216,6 +235,11 @@ class RelayState:
         for mirror_uid in list(self._starting.get(worker, ())):
             self._release(worker, mirror_uid, capacity)
 
+    def pod_bound(self, worker: str, mirror_uid: str, requests: Mapping[str, Fraction]) -> None:
+        """Release what is reserved for a pod that the worker's capacity includes from now on."""
+        if (found := self._starting.get(worker, {}).get(mirror_uid)) is not None:
+            self._load.release_pod(found.origin_uid, requests)
+
     def forget_worker(self, worker: str) -> None:
         """A worker is no longer registered."""
         for kind in self.kinds.values():
@@ -228,6 +252,8 @@ class RelayState:
         """A Job starts before its pods are bound, so their requests stay reserved until they are counted on nodes."""
         starting = self._starting[worker]
         uid, pods = starting[mirror_uid]
+        if pods is None:
+            return
         if not capacity.is_known or capacity.bound(mirror_uid) >= pods:
             del starting[mirror_uid]
             self._load.release(uid)

@@ -164,3 +164,14 @@ def test_the_sums_are_those_of_the_pods_that_are_left(steps: list[Object | str])
     bound = sum(1 for one in living if one["spec"]["nodeName"])
     assert used(tracker).get("cpu", 0) == bound == tracker.bound("j")
     assert tracker.pending() == len(living) - bound
+
+
+def test_each_pod_is_told_once_when_it_is_bound(tracker: CapacityTracker) -> None:
+    told: list[tuple[str, dict[str, Fraction]]] = []
+    tracker.subscribe(lambda owner, requests: told.append((owner, dict(requests))))
+    waiting, bound, running = pod(node="", phase="Pending"), pod(phase="Pending"), pod()
+    tracker.pod(None, waiting)
+    assert told == []
+    tracker.pod(waiting, bound)
+    tracker.pod(bound, running)
+    assert told == [("j", {"cpu": Fraction(1), "pods": Fraction(1)})]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from jobrelay.apimachinery.selectors import parse_label_selector
-from jobrelay.relay.model import State
+from jobrelay.relay.claims import choose_claim
+from jobrelay.relay.model import Claimant, State
 
 from .making import node, placed, pods, said, worker
 
@@ -83,3 +84,18 @@ def test_a_problem_is_what_it_waits_for() -> None:
 def test_many_refusals_are_counted() -> None:
     found = placed(pods(), *(worker(f"w{i}", connected=False) for i in range(50)))
     assert found.sentence.endswith("w2: it does not answer; and 47 more.")
+
+
+def test_a_worker_that_is_kept_free_takes_its_claimant_and_higher_priorities() -> None:
+    kept = worker("a", node(), kept_for=Claimant("u", "team/large", priority=5))
+    other, claimant = placed(pods(), kept, seed="v", priority=5), placed(pods(), kept, seed="u")
+    assert said(other, "a") == "it is kept free for team/large, which has waited long"
+    assert (other.chosen, claimant.chosen) == (None, "a")
+    assert placed(pods(), kept, seed="v", priority=6).chosen == "a"
+
+
+@pytest.mark.parametrize(("claimed", "expected"), [("", "b"), ("a", "a"), ("gone", "b")])
+def test_a_workload_claims_the_worker_that_lacks_least_and_stays_with_it(claimed: str, expected: str) -> None:
+    workers = [worker("a", node(used=4)), worker("b", node(used=1)), worker("small", node(cpu=2))]
+    found = placed(pods(cpu=4), *workers)
+    assert choose_claim(found.trace.candidates, claimed) == expected

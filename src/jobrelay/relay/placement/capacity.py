@@ -10,7 +10,7 @@ A pod's requests are read once and shared among equal pods; later events read on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -22,6 +22,7 @@ from jobrelay.kube import Object
 from jobrelay.kube.errors import ProtocolError
 from jobrelay.kube.objects import Key
 from jobrelay.relay.model import Capacity, NodeFacts
+from jobrelay.relay.signal import Signal
 from jobrelay.workloads.requests import pod_requests
 
 POD_OWNER: Final = "jobrelay.dev/mirror-uid"
@@ -83,6 +84,14 @@ class CapacityTracker:
         self._facts: dict[str, NodeFacts] = {}
         self._changed: dict[str, None] = {}
         self._last = Capacity(0, unknown=unknown)
+        self._pod_bound: Signal[[str, Mapping[str, Fraction]]] = Signal()
+
+    def subscribe(self, callback: Callable[[str, Mapping[str, Fraction]], None]) -> Callable[[], None]:
+        """Have `callback` called for each pod of a mirror that is counted on a node from now on; how to unsubscribe.
+
+        It gets the uid of the mirror and what the pod requests, `pods` included.
+        """
+        return self._pod_bound.subscribe(callback)
 
     def known(self, unknown: str = "") -> None:
         """Set whether nodes and pods have been read completely; if not, `unknown` says why."""
@@ -116,6 +125,8 @@ class CapacityTracker:
         if after != before:
             self._count(before, -1)
             self._count(after, 1)
+            if after is not None and after.node and after.owner and (before is None or not before.node):
+                self._pod_bound(after.owner, {**dict(after.requests), "pods": Fraction(1)})
 
     def snapshot(self) -> Capacity:
         """The capacity now; the same object as before if nothing changed."""

@@ -62,6 +62,17 @@ def _explain_unavailable(candidate: Candidate) -> Rejection:
     return Rejection(f"{what} to be stopped there first ({worker.stale} left)", "they are stopped")
 
 
+def _is_kept(candidate: Candidate) -> bool:
+    claimant, request = candidate.worker.kept_for, candidate.request
+    return claimant is not None and claimant.uid != request.seed and claimant.priority >= request.priority
+
+
+def _explain_kept(candidate: Candidate) -> Rejection:
+    claimant = candidate.worker.kept_for
+    name = claimant.name if claimant is not None else "another workload"
+    return Rejection(f"it is kept free for {name}, which has waited long", f"the start of {name}, or a higher priority")
+
+
 def _explain_kind(candidate: Candidate) -> Rejection:
     kind = candidate.request.kind
     return Rejection(candidate.worker.unfit[kind], f"{kind} being served there, and the right to use them")
@@ -140,6 +151,7 @@ FILTERS: Final = (
         lambda request: bool(request.namespace),
     ),
     Filter(_is_unavailable, _explain_unavailable),
+    Filter(_is_kept, _explain_kept),
     Filter(
         lambda candidate: candidate.request.kind in candidate.worker.unfit,
         _explain_kind,

@@ -46,6 +46,12 @@ class Placement:
         """The workers that are rejected only because they lack objects that the workload needs."""
         return tuple(one.worker.name for one in self.trace.candidates if one.rejected is DEPENDENCIES_FILTER)
 
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether some worker could take the workload if it had room."""
+        refused = self.trace.refused
+        return any(one.rejected is None and one.position not in refused for one in self.trace.candidates)
+
     @cached_property
     def verdicts(self) -> tuple[PlacementVerdict, ...]:
         """What was found about every worker, in their order."""
@@ -78,6 +84,17 @@ class Placer:
     ) -> Placement:
         """Choose the worker for a workload, or say why there is none."""
         self._fits.retain(workers)
+        return self._place_anew(demand, request, workers, policy)
+
+    def has_room(
+        self, demand: WorkloadDemand, request: PlacementRequest, worker: WorkerFacts, policy: PlacementPolicy
+    ) -> bool:
+        """Whether one of all workers can take a workload now."""
+        return self._place_anew(demand, request, (worker,), policy).chosen is not None
+
+    def _place_anew(
+        self, demand: WorkloadDemand, request: PlacementRequest, workers: Sequence[WorkerFacts], policy: PlacementPolicy
+    ) -> Placement:
         pool = CandidatePool(self._fits.requirements(demand), request, self._fits)
         for position, worker in enumerate(workers):
             pool.update(position, worker)

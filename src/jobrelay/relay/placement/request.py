@@ -42,6 +42,7 @@ class PlacementRequest:
     """Workers without objects that it needs, and what they lack, in words."""
     kind: str = ""
     """The name of its kind, which not every worker may serve."""
+    priority: int = 0
 
 
 def read_request(
@@ -54,6 +55,7 @@ def read_request(
     unfit: Mapping[str, str] | None = None,
     kind: str = "",
     lacking: Mapping[str, str] | None = None,
+    priority: int = 0,
 ) -> PlacementRequest:
     """Read the placement annotations of a workload."""
     problems: list[str] = []
@@ -80,6 +82,7 @@ def read_request(
         unfit or {},
         lacking or {},
         kind,
+        priority,
     )
 
 

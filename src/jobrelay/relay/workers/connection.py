@@ -33,7 +33,7 @@ from jobrelay.kube import (
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.logs import get_logger
-from jobrelay.relay.model import WorkerFacts
+from jobrelay.relay.model import Claimant, WorkerFacts
 from jobrelay.relay.placement.capacity import CapacityTracker
 from jobrelay.relay.signal import Signal
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
@@ -162,9 +162,14 @@ class WorkerConnection:
         return self._changed.subscribe(callback)
 
     def facts(
-        self, live: int = 0, reserved: Mapping[str, Fraction] | None = None, stale: int = 0, backlog: int = 0
+        self,
+        live: int = 0,
+        reserved: Mapping[str, Fraction] | None = None,
+        stale: int = 0,
+        backlog: int = 0,
+        kept_for: Claimant | None = None,
     ) -> WorkerFacts:
-        """This worker at this moment, together with the caller's own counts."""
+        """This worker at this moment, together with the caller's own counts and claims."""
         return WorkerFacts(
             name=self.name,
             connected=self.connected,
@@ -189,6 +194,7 @@ class WorkerConnection:
             returned_from=self._returned_from(),
             unfit=self.mirrors.unfit,
             unread=self.mirrors.unread,
+            kept_for=kept_for,
         )
 
     def _silence(self) -> datetime | None:
