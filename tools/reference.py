@@ -25,6 +25,7 @@ PACKAGES = (
     "jobrelay.kube",
     "jobrelay.control",
     "jobrelay.workloads",
+    "jobrelay.queueing.core",
     "jobrelay.relay",
     "jobrelay.relay.placement",
     "jobrelay.relay.workers",

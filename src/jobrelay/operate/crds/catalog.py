@@ -84,7 +84,7 @@ def _projects() -> Mapping[str, _Project]:
 
 
 def make_definitions(name: str) -> tuple[Manifest, ...]:
-    """The CustomResourceDefinitions of a project in `KNOWN`. Kueue's have whole schemas, since the relay acts on them."""
+    """The CustomResourceDefinitions of a project in `KNOWN`; Kueue's have whole schemas: the relay acts on them."""
     if name == "kueue":
         return (
             *queue_definitions(),

@@ -5,8 +5,22 @@
 
 from __future__ import annotations
 
+from .checks import CheckOutcome, CheckState, outcome
 from .config import Config, FairSharing, WaitForPodsReady
 from .decisions import Assignment, Decisions, Head, Mode, Preemption, Requeue, Reservation
+from .lifecycle import (
+    Backoff,
+    Deactivation,
+    Eviction,
+    Inadmissible,
+    execution_deadline,
+    execution_timeout,
+    order_timestamp,
+    pods_ready_deadline,
+    pods_ready_eviction,
+    requeue_after_timeout,
+    stopped,
+)
 from .model import (
     Admission,
     AdmissionCheckRule,
@@ -25,6 +39,7 @@ from .model import (
 )
 from .schedule import schedule
 from .scheduler import Scheduler
+from .shares import Share, share
 from .snapshot import Snapshot
 
 __all__ = [
@@ -32,15 +47,21 @@ __all__ = [
     "AdmissionCheckRule",
     "AdmittedWorkload",
     "Assignment",
+    "Backoff",
+    "CheckOutcome",
+    "CheckState",
     "ClusterQueueSpec",
     "CohortSpec",
     "Config",
+    "Deactivation",
     "Decisions",
+    "Eviction",
     "FairSharing",
     "FlavorFungibility",
     "FlavorQuotas",
     "FlavorSpec",
     "Head",
+    "Inadmissible",
     "Mode",
     "PodSet",
     "PodSetAssignment",
@@ -51,8 +72,18 @@ __all__ = [
     "Reservation",
     "ResourceGroup",
     "Scheduler",
+    "Share",
     "Snapshot",
     "WaitForPodsReady",
     "Workload",
+    "execution_deadline",
+    "execution_timeout",
+    "order_timestamp",
+    "outcome",
+    "pods_ready_deadline",
+    "pods_ready_eviction",
+    "requeue_after_timeout",
     "schedule",
+    "share",
+    "stopped",
 ]
