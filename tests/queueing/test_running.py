@@ -7,7 +7,7 @@ from typing import Any
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing.resources import CLUSTER_QUEUES, LOCAL_QUEUES, PRIORITY_CLASSES, RESOURCE_FLAVORS, WORKLOADS
-from tests.queueing.fleets import QueueFleet, queue_fleet, queued_job
+from tests.queueing.fleets import QUEUE, QueueFleet, queue_fleet, queued_job
 from tests.relay.fleets import Fleet
 
 LABELLED = {"nodeLabels": {"pool": "gpu"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
@@ -154,3 +154,29 @@ async def test_the_statuses_of_queues_show_what_is_pending_and_used() -> None:
         status = await it.it.until(counted)
         assert status["flavorsUsage"][0]["resources"] == [{"name": "cpu", "total": "1", "borrowed": "0"}]
         assert status["conditions"][0]["reason"] == "Ready"
+
+
+async def test_with_partial_admission_a_job_runs_with_fewer_pods_until_it_is_evicted() -> None:
+    async with queue_fleet() as it:
+        await it.make_queue(cpu=2)
+        least = {"kueue.x-k8s.io/job-min-parallelism": "1"}
+        more = {"parallelism": 4, "completions": 8, "annotations": least, "suspend": True, "seconds": 1000}
+        await it.client.create(JOBS, queued_job("train", managed_by=None, **more))
+        await it.it.until(lambda: _runs(it, "train"))
+        assert (await it.it.job("train"))["spec"]["parallelism"] == 2
+        await it.patch(CLUSTER_QUEUES, "cluster-queue", {"spec": {"stopPolicy": "HoldAndDrain"}})
+
+        async def restored() -> bool:
+            return bool((await it.it.job("train"))["spec"]["parallelism"] == 4)
+
+        await it.it.until(restored)
+
+
+async def test_a_job_that_was_queued_gives_its_quota_back_also_without_its_label() -> None:
+    async with queue_fleet() as it:
+        await it.make_queue(cpu=1)
+        await it.client.create(JOBS, queued_job("train", seconds=2))
+        await it.it.runs("train")
+        await it.patch(JOBS, "train", {"metadata": {"labels": {QUEUE: None}}}, "default")
+        await it.it.finished("train")
+        await it.until_condition("train", "Finished")

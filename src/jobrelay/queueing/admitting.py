@@ -110,8 +110,9 @@ class Admission:
                 await self._carry_out(workload, decision)
         except (Conflict, NotFound):
             self._metrics.conflicts += 1
-        self._decided.pop(key, None)
-        self._state.end(key)
+        if self._decided.get(key) is decision:  # otherwise another decision was made meanwhile, and is written next
+            del self._decided[key]
+            self._state.end(key)
         return None
 
     def _still_holds(self, workload: Object, decision: Decision) -> bool:

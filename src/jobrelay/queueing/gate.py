@@ -63,7 +63,7 @@ class QueueingGate:
             writer,
             self._recorder,
             clock,
-            queue_of=self.managed.queue_of,
+            queue_of=self._queue_of,
             has_runs=has_runs,
             flavors=lambda: self.state.scheduler.snapshot.flavors,
             copied=configuration.integrations.label_keys_to_copy,
@@ -92,7 +92,7 @@ class QueueingGate:
         return (QueueCollector(self.metrics, self._gauges),)
 
     def verdict(self, adapter: Adapter, original: Object) -> Answer:
-        queue = self.managed.queue_of(adapter, original)
+        queue = self._queue_of(adapter, original)
         if queue is None:
             return ADMITTED
         workload = self.objects.workload_of(original.uid)
@@ -112,6 +112,12 @@ class QueueingGate:
             ADMITTED if self._prepared(adapter, original, view) else _not_yet("It is admitted, and is being started.")
         )
 
+    def _queue_of(self, adapter: Adapter, obj: Object) -> str | None:
+        """The LocalQueue of an object. One that was queued stays so, also if its label is removed."""
+        queue = self.managed.queue_of(adapter, obj)
+        workload = self.objects.workload_of(obj.uid) if queue is None else None
+        return queue if workload is None else workload.decode(WorkloadView).spec.queue_name
+
     def _prepared(self, adapter: Adapter, original: Object, view: WorkloadView) -> bool:
         """Whether an admitted object has all that its flavors stand for."""
         if adapter.read(original).suspended:
@@ -124,7 +130,7 @@ class QueueingGate:
 
     def explain(self, adapter: Adapter, original: Object, changes: Sequence[str] = ()) -> Mapping[str, Any] | None:
         workload = self.objects.workload_of(original.uid)
-        if self.managed.queue_of(adapter, original) is None or workload is None:
+        if workload is None:
             return None
         return explain_workload(self.state, self.admission.why(workload.key), workload, changes)
 

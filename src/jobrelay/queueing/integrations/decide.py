@@ -227,7 +227,7 @@ def _start(queued: QueuedObject, injection: Injection | None) -> PatchObject | N
 
 def needs_injection(adapter: Adapter, obj: Object, injection: Injection | None) -> bool:
     """Whether a Job still has to get what its flavors stand for."""
-    if adapter.resource != JOBS or injection is None or injection.empty:
+    if adapter.resource != JOBS or injection is None or not injection.changes(obj):
         return False
     return adapter.read(obj).managed_by in adapter.managers and not is_injected(obj)
 

@@ -29,9 +29,10 @@ class Injection(msgspec.Struct, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
-    @property
-    def empty(self) -> bool:
-        return not (self.node_selector or self.tolerations or self.labels or self.annotations)
+    def changes(self, job: Object) -> bool:
+        """Whether a Job has to be changed to run with it."""
+        added = self.node_selector or self.tolerations or self.labels or self.annotations
+        return bool(added) or self.count < pods_at_once(job)
 
 
 class Clash(Exception):
@@ -84,20 +85,29 @@ def is_injected(job: Object) -> bool:
 
 def start_patch(job: Object, injection: Injection) -> dict[str, Any]:
     """A merge patch that starts a suspended Job with what its pods get; raises Clash."""
-    spec = job.decode()["spec"]
-    pod = spec["template"]["spec"]
+    pod = job.decode()["spec"]["template"]["spec"]
     selector = dict(pod.get("nodeSelector") or {})
     _merge(selector, injection.node_selector, "nodeSelector")
     change: dict[str, Any] = {"suspend": False}
-    if not injection.empty:
+    if injection.changes(job):
         change["template"] = _template(pod, injection, selector)
-    completions, parallelism = spec.get("completions"), spec.get("parallelism", 1)
-    count = parallelism if completions is None else min(parallelism, completions)
-    if injection.count < count:
-        change["parallelism"] = injection.count
-        if job.metadata.annotations.get(names.COMPLETIONS_EQUAL_PARALLELISM) == "true":
-            change["completions"] = injection.count
+    if injection.count < pods_at_once(job):
+        change |= _counts(job, injection.count)
     return {"spec": change}
+
+
+def pods_at_once(job: Object) -> int:
+    """How many pods of a Job run at the same time."""
+    spec = job.decode()["spec"]
+    completions, parallelism = spec.get("completions"), spec.get("parallelism", 1)
+    count: int = parallelism if completions is None else min(parallelism, completions)
+    return count
+
+
+def _counts(job: Object, count: int) -> dict[str, int]:
+    """The fields of a Job that has so many pods at the same time."""
+    both = job.metadata.annotations.get(names.COMPLETIONS_EQUAL_PARALLELISM) == "true"
+    return {"parallelism": count, **({"completions": count} if both else {})}
 
 
 def _template(pod: Mapping[str, Any], injection: Injection, selector: Mapping[str, str]) -> dict[str, Any]:
@@ -115,15 +125,13 @@ def _template(pod: Mapping[str, Any], injection: Injection, selector: Mapping[st
 
 def restore_patch(job: Object, view: WorkloadView) -> dict[str, Any] | None:
     """A merge patch that gives a stopped Job the template that it was queued with; None if it has that."""
+    if not is_injected(job):
+        return None
     before = view.spec.pod_sets[0]
-    spec = job.decode()["spec"]
-    change: dict[str, Any] = {}
-    if is_injected(job):
-        change["template"] = _restored(spec["template"], before.template)
-    completions, parallelism = spec.get("completions"), spec.get("parallelism", 1)
-    if (parallelism if completions is None else min(parallelism, completions)) < before.count:
-        change["parallelism"] = before.count
-    return {"spec": change} if change else None
+    change: dict[str, Any] = {"template": _restored(job.decode()["spec"]["template"], before.template)}
+    if pods_at_once(job) < before.count:
+        change |= _counts(job, before.count)
+    return {"spec": change}
 
 
 def _restored(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:

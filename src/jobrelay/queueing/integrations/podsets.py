@@ -14,6 +14,7 @@ from jobrelay.kube import Object
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing import names
 from jobrelay.queueing.core.amounts import format_amount
+from jobrelay.queueing.integrations.injecting import pods_at_once
 from jobrelay.workloads import Adapter, FieldPath, PodSet
 
 MAIN: Final = "main"
@@ -35,9 +36,7 @@ def pod_sets(adapter: Adapter, obj: Object) -> list[dict[str, Any]]:
 
 
 def _job(obj: Object) -> dict[str, Any]:
-    spec = obj.decode()["spec"]
-    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
-    count = parallelism if completions is None else min(parallelism, completions)
+    spec, count = obj.decode()["spec"], pods_at_once(obj)
     template = {"metadata": _user_metadata(spec["template"].get("metadata") or {}), "spec": spec["template"]["spec"]}
     made = {"name": MAIN, "count": count, "template": template}
     least = obj.metadata.annotations.get(names.MIN_PARALLELISM, "")
