@@ -18,6 +18,7 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.gate import MakeGate
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
@@ -99,6 +100,8 @@ class Fleet:
         self.links = {name: FaultyTransport(cluster.transport()) for name, cluster in workers.items()}
         self.adapters: Sequence[Adapter] | None = None
         """The kinds of the relays that are started; those that are installed if it is None."""
+        self.gate: MakeGate | None = None
+        """What admits workloads in the relays that are started; they admit everything if it is None."""
         self.relay: Relay | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -120,6 +123,7 @@ class Fleet:
             connect=self.connect,
             timing=self.timing,
             adapters=self.adapters,
+            gate=self.gate,
         )
         self._running = asyncio.create_task(self.relay.run())
         await self.relay.registry.wait_ready(10)

@@ -63,6 +63,9 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     started: str = ""
     """When the mirror of a fenced run started, by the worker's clock. While it is set, the run has a lease that ends by
     itself; see `fencing`."""
+    waiting: bool = False
+    """Whether it waits for admission, after an earlier run: nothing is created for it, and a worker is chosen anew when
+    it is admitted."""
 
     @property
     def run(self) -> Run:

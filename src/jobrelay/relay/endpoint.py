@@ -4,7 +4,8 @@
     /metrics                           Prometheus' text format
     /workers                           the workers, as JSON
     /workloads[?namespace=NS]          all delegated workloads, as JSON
-    /explain/NAMESPACE/KIND/NAME       why one workload is where it is, as JSON
+    /explain/NAMESPACE/KIND/NAME[?if=] why one workload is where it is, as JSON; `if` is a change of quotas to suppose
+    /queues                            the queues and what waits in them, as JSON
     /copies                            what is copied to workers, as JSON: rules as the option --copy has them
 
 It is read-only. It listens on the loopback device by default, and its address is written to the relay's Lease, so that
@@ -48,6 +49,7 @@ class Endpoint:
             "/workloads": self._workloads,
             "/copies": self._copies,
             "/explain/{namespace}/{kind}/{name}": self._explain,
+            "/queues": self._queues,
         }
         self.url = await self._stack.enter_async_context(serving(self._host, self._port, routes, self._advertise))
         return self
@@ -69,6 +71,10 @@ class Endpoint:
     async def _copies(self, request: web.Request) -> web.Response:
         return _json(self._ready_relay().state.settings.copies.texts())
 
+    async def _queues(self, request: web.Request) -> web.Response:
+        gate = self._ready_relay().gate
+        return _json(gate.overview()) if gate is not None else _error(404, "this relay does not admit workloads")
+
     async def _workloads(self, request: web.Request) -> web.Response:
         namespace = request.query.get("namespace", "")
         return _json([each async for each in workload_views(self._ready_relay(), namespace)])
@@ -83,7 +89,11 @@ class Endpoint:
         kind = kinds.get(asked["kind"].lower())
         if kind is None:
             return _error(404, f"the relay does not know the kind {asked['kind']!r}")
-        found = relay.explain(WorkloadRef(kind, Key(asked["namespace"], asked["name"])))
+        ref = WorkloadRef(kind, Key(asked["namespace"], asked["name"]))
+        try:
+            found = relay.explain(ref, request.query.getall("if", []))
+        except ValueError as error:
+            return _error(400, str(error))
         if found is None:
             return _error(404, f"there is no {asked['kind']} {asked['namespace']}/{asked['name']}")
         return _json(found)

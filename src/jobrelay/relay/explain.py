@@ -5,7 +5,7 @@ A `WorkloadView` is one entry of a list; an `Explanation` adds the verdicts on a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -52,6 +52,8 @@ class Explanation(WorkloadView, frozen=True):
     workers: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
     dependencies: tuple[DependencyView, ...] = ()
+    queue: Mapping[str, Any] | None = None
+    """Its place in a queue; None if it is in none."""
 
 
 def workload_view(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> WorkloadView:
@@ -69,7 +71,9 @@ def workload_view(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Wor
     )
 
 
-def explain(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Explanation:
+def explain(
+    snapshot: WorkloadSnapshot, decision: OriginalDecision, queue: Mapping[str, Any] | None = None
+) -> Explanation:
     """The full explanation, with the verdicts of a placement at this moment."""
     verdicts: tuple[WorkerVerdict, ...] = ()
     problems: tuple[str, ...] = ()
@@ -96,6 +100,7 @@ def explain(snapshot: WorkloadSnapshot, decision: OriginalDecision) -> Explanati
         workers=verdicts,
         problems=(*problems, *_lookalikes(snapshot)),
         dependencies=dependency_views(snapshot.references, snapshot.answers, mirrors),
+        queue=queue,
     )
 
 

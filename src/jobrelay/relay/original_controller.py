@@ -78,7 +78,7 @@ class OriginalController:
             self._dispatcher.pending.add(ref, snapshot.group)
         else:
             self._dispatcher.pending.placed(ref)
-        waits = decision.stage in (Stage.MOVING, Stage.MIRRORING) and snapshot.mirror is None
+        waits = decision.stage in (Stage.MOVING, Stage.MIRRORING, Stage.ADMISSION) and snapshot.mirror is None
         if waits and snapshot.assignment is not None:
             self._dispatcher.enqueue_runs(ref, snapshot.assignment, snapshot.held)  # what it waits for may be over
         if decision.lease_stops is not None:
@@ -122,7 +122,8 @@ class OriginalController:
     async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, action: decisions.CommitAssignment) -> Object:
         original, kind, assignment = snapshot.original, self._state.kinds[ref.kind], action.assignment
         record = self._state.record(original.uid)
-        self._state.reserve(original, assignment.cluster, snapshot.demand)
+        if not assignment.waiting:
+            self._state.reserve(original, assignment.cluster, snapshot.demand)
         record.committing = True
         try:
             new = await self._patch(ref, snapshot, _annotation(assignment))
@@ -132,7 +133,8 @@ class OriginalController:
             self._dispatcher.enqueue_run(ref)
             raise
         record.committed(assignment, starts=action.starts)
-        self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
+        if not assignment.waiting:
+            self._metrics.placed(assignment.cluster, again=snapshot.assignment is not None)
         if not action.starts:
             self._dispatcher.originals.add(ref)  # its mirror may have ended, and then nothing more happens there
         return new

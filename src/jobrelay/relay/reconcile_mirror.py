@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from jobrelay.kube.client import Propagation
+from jobrelay.relay.admission import NotAdmitted
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.dependencies.renaming import mirror_patch
 from jobrelay.relay.fencing import deadline, renewal
@@ -116,6 +117,8 @@ def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
 
 def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
     if snapshot.refusal(worker) is not None or snapshot.committing:
+        return NOTHING
+    if to.waiting or isinstance(snapshot.admission, NotAdmitted):
         return NOTHING
     facts = snapshot.workers[worker]
     if not facts.serves(snapshot.original.namespace) or not facts.connected or snapshot.kind in facts.unfit:

@@ -1,7 +1,7 @@
 """Decides the next step for one workload on the management cluster.
 
     takeover     is it delegated to the relay (`takeover.py`), and not suspended?
-    admission    may it run now? (for quotas; today every workload is admitted)
+    admission    may it run now? (queues: `admission.py`; without a queue it may)
     placement    which worker?
     commit       write the assignment, with a new epoch
     return       write the mirror's status back
@@ -22,7 +22,7 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
-from jobrelay.relay.admission import NotAdmitted, admit
+from jobrelay.relay.admission import NotAdmitted
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.assignment_recovery import adopt, jumped, refuse_epoch, remember, unproven
 from jobrelay.relay.fencing import stopped_by_lease
@@ -79,16 +79,37 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if wrong := invalid_epoch(snapshot.original):
         return refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
+    if isinstance(snapshot.admission, NotAdmitted):
+        return OriginalDecision(Stage.ADMISSION, snapshot.admission.sentence, _suspended_status(snapshot))
     if snapshot.workload.suspended:
-        status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
         sentence = "It is suspended; a worker is chosen when it is resumed."
-        return OriginalDecision(Stage.SUSPENDED, sentence, WriteStatus(status) if status is not None else None)
+        return OriginalDecision(Stage.SUSPENDED, sentence, _suspended_status(snapshot))
     if snapshot.unseen:
         return _unseen(snapshot)
-    answer = admit(snapshot)
-    if isinstance(answer, NotAdmitted):
-        return OriginalDecision(Stage.ADMISSION, answer.sentence, requeue_after=answer.requeue_after)
     return _place(snapshot, {}, Stage.PLACING, "")
+
+
+def _suspended_status(snapshot: WorkloadSnapshot) -> WriteStatus | None:
+    if not snapshot.workload.suspended:
+        return None
+    status = snapshot.adapter.suspended_status(snapshot.original, snapshot.now)
+    return WriteStatus(status) if status is not None else None
+
+
+def _not_admitted(snapshot: WorkloadSnapshot, to: Assignment, why: str) -> OriginalDecision:
+    """It was admitted before, and is not any more: its run is removed, and it waits for another admission."""
+    if not to.waiting:
+        held, epoch = snapshot.next_held, min(to.epoch + 1, MAX_EPOCH)
+        since = format_time(snapshot.now)
+        new = Assignment(to.cluster, epoch, since, to.cluster, to.uid, held, waiting=True)
+        told = (EventNote("Evicted", f"Its run on {to.cluster} is removed: {why}", "Warning"),)
+        return OriginalDecision(Stage.ADMISSION, why, CommitAssignment(new), told)
+    if snapshot.mirrors or snapshot.held:
+        return OriginalDecision(Stage.ADMISSION, f"{why} Its earlier run is being removed.", requeue_after=_LOOK_AGAIN)
+    if to.held:
+        settled = CommitAssignment(msgspec.structs.replace(to, held=()), starts=False)
+        return OriginalDecision(Stage.ADMISSION, why, settled)
+    return OriginalDecision(Stage.ADMISSION, why, _suspended_status(snapshot))
 
 
 def _unseen(snapshot: WorkloadSnapshot) -> OriginalDecision:
@@ -144,6 +165,11 @@ def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | No
 
 def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
+    ended = mirror is not None and mirror.facts.end is not None
+    if isinstance(snapshot.admission, NotAdmitted) and not ended:
+        return _not_admitted(snapshot, to, snapshot.admission.sentence)
+    if to.waiting and not ended:
+        return _admitted_again(snapshot)
     if worker is None and free_at is None:
         sentence = f"Its worker {to.cluster} is not registered (yet)."
         return OriginalDecision(Stage.WORKER_LOST, sentence, requeue_after=5.0)
@@ -173,6 +199,13 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     if mirror is None and refusal is not None:
         return _place(snapshot, {}, Stage.PLACING, f"{worker.name} refused it: {refusal.message}.")
     return return_status(snapshot, mirror) if mirror is not None else _without_mirror(snapshot, to, worker)
+
+
+def _admitted_again(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    if snapshot.workload.suspended:
+        sentence = "It is suspended; a worker is chosen when it is resumed."
+        return OriginalDecision(Stage.SUSPENDED, sentence, _suspended_status(snapshot))
+    return _place(snapshot, {}, Stage.PLACING, "")
 
 
 def _known_start(snapshot: WorkloadSnapshot, mirror: Mirror) -> bool:

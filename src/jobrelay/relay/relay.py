@@ -12,12 +12,13 @@ from random import Random
 from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
-from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
+from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Object, Resource, SystemClock
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
+from jobrelay.relay.gate import AdmissionGate, AdmissionParts, MakeGate
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.original_controller import OriginalController
@@ -56,8 +57,8 @@ class Relay:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
-    opens the transport to a worker, `bounds` limit what is held of each. `random` jitters pauses, `new_key` returns so
-    many bytes that nobody can guess.
+    opens the transport to a worker, `bounds` limit what is held of each. `gate` makes what admits workloads; without it
+    all are admitted. `random` jitters pauses, `new_key` returns so many bytes that nobody can guess.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Relay:
         bounds: Bounds = DEFAULT_BOUNDS,
         adapters: Sequence[Adapter] | None = None,
         policy: str = DEFAULT_POLICY,
+        gate: MakeGate | None = None,
         election: LeaderElection | None = None,
         identity: str = "jobrelay",
         clock: Clock | None = None,
@@ -112,11 +114,21 @@ class Relay:
         )
         self.state = RelayState(self.kinds.kinds, settings, clock, self.registry.owners)
         self.dispatcher = Dispatcher(self.state)
-        self.snapshots = SnapshotBuilder(self.state, self.registry, placer, policies, self.dispatcher.backlog)
+        grace = GRACE if election is None else min(GRACE, election.spare / 2)
+        self.gate: AdmissionGate | None = None
+        if gate is not None:
+            originals = {kind.adapter.resource: (kind.adapter, kind.originals) for kind in self.state.kinds.values()}
+            self.gate = gate(
+                AdmissionParts(
+                    client, originals, namespaces, self.leads, clock, random, self._verdict_changed, identity, grace
+                )
+            )
+        self.snapshots = SnapshotBuilder(
+            self.state, self.registry, placer, policies, self.dispatcher.backlog, self.gate
+        )
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
         )
-        grace = GRACE if election is None else min(GRACE, election.spare / 2)
         self.originals = OriginalController(
             self.state, self.snapshots, self.dispatcher, client, recorder, metrics, leads=self.leads, grace=grace
         )
@@ -136,6 +148,11 @@ class Relay:
         watches: list[Runnable] = [secret, self.kinds, namespaces, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
         writers += source.leader_runnables(client, self.registry.workers, metrics, self.leads)
+        if self.gate is not None:
+            watches += self.gate.watches()
+            writers += self.gate.writers()
+            for collector in self.gate.collectors():
+                metrics.registry.register(collector)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:
                 self.manager.add(runnable, group)
@@ -144,6 +161,12 @@ class Relay:
     def leads(self) -> bool:
         """Whether this replica may write at present."""
         return self._election is None or self._election.is_leader
+
+    def _verdict_changed(self, resource: Resource, original: Object) -> None:
+        """The gate may answer otherwise about an original."""
+        ref = WorkloadRef(str(resource), original.key)
+        self.dispatcher.originals.add(ref)
+        self.dispatcher.enqueue_run(ref)
 
     async def run(self) -> None:
         """Run until cancelled; raises LeadershipLost when another replica has taken over."""
@@ -161,11 +184,17 @@ class Relay:
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
 
-    def explain(self, ref: WorkloadRef) -> Explanation | None:
-        """Why a workload is where it is; None if there is no such original."""
+    def explain(self, ref: WorkloadRef, changes: Sequence[str] = ()) -> Explanation | None:
+        """Why a workload is where it is; None if there is no such original.
+
+        Of one in a queue also its place there, with `changes` as it would be after them; raises ValueError for a change
+        that cannot be read.
+        """
         found = self.originals.decision(ref)
         if found is not None:
-            return explain(*found)
+            snapshot = found[0]
+            queue = self.gate.explain(snapshot.adapter, snapshot.original, changes) if self.gate is not None else None
+            return explain(*found, queue)
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)
         return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None

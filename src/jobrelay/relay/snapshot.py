@@ -13,6 +13,7 @@ import msgspec
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import SERVICEACCOUNTS
+from jobrelay.relay.admission import ADMITTED, Verdict
 from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.dependencies.answers import MOST_ASKED, NO_ANSWERS, Answers, missing, unanswered
 from jobrelay.relay.dependencies.texts import lacks
@@ -92,6 +93,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """By worker: which of the objects that workloads name exist there."""
     definitions: Mapping[ObjectName, Object] = {}
     """Objects of the management cluster that name others in turn."""
+    admission: Verdict = ADMITTED
 
     @property
     def kind(self) -> str:

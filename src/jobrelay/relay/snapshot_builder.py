@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from jobrelay.kube import Object
+from jobrelay.relay.admission import ADMITTED
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS
+from jobrelay.relay.gate import AdmissionGate
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.runs import NO_RUNS
@@ -52,9 +54,15 @@ class SnapshotBuilder:
     """Joins all that is known about one workload; `backlog` says how many mirrors of a worker wait in its queue."""
 
     def __init__(
-        self, state: RelayState, registry: Registry, placer: Placer, policies: Policies, backlog: Callable[[str], int]
+        self,
+        state: RelayState,
+        registry: Registry,
+        placer: Placer,
+        policies: Policies,
+        backlog: Callable[[str], int],
+        gate: AdmissionGate | None = None,
     ) -> None:
-        self._state, self._registry, self._backlog = state, registry, backlog
+        self._state, self._registry, self._backlog, self._gate = state, registry, backlog, gate
         self._placer, self._policies = placer, policies
 
     def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
@@ -93,6 +101,7 @@ class SnapshotBuilder:
             kind.lookalikes.of(original.uid),
             state.dependencies.known,
             state.dependencies.definitions,
+            ADMITTED if self._gate is None else self._gate.verdict(adapter, original),
         )
 
     def _mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> Mirror:

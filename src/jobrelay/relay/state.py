@@ -91,6 +91,9 @@ class RelayState:
             self._load.forget(uid)
             return
         self.record(uid).found(to)
+        if to.waiting:
+            self._load.forget(uid)
+            return
         worker = self.worker_of(to.run)
         if self._load.worker_of(uid) != worker:
             mirror = kind.mirrors(uid).get(worker)

@@ -107,6 +107,15 @@ class DeclaredAdapter:
         paths.put(paths.plain(rule.path), patch, rule.running)
         return patch
 
+    def suspension_patch(self, *, suspend: bool) -> dict[str, Any] | None:
+        """A merge patch that suspends an object or lets it run; None if its kind cannot be suspended."""
+        rule = self._kind.suspension
+        if rule is None:
+            return None
+        patch: dict[str, Any] = {}
+        paths.put(paths.plain(rule.path), patch, rule.suspended if suspend else rule.running)
+        return patch
+
     def reduced_statuses(self, original: Object, mirror: Object) -> list[dict[str, Any]]:
         return status.reduced_status(self._kind, original, mirror)
 

@@ -1,0 +1,207 @@
+"""The owner of what changes: the snapshot, the pending workloads, and which trees have to be looked at.
+
+`settle` runs cycles until they bring nothing new. A cycle takes the first workload of each queue, lets `schedule`
+decide, and applies its decisions: whoever gets quota holds it from then on, whoever is preempted is marked as leaving,
+the rest goes back to its queue. Cohorts that have no root in common do not touch each other, so only trees in which
+something has changed are looked at: a push, quota given back, another quota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from .config import Config
+from .decisions import Decisions, Head, Reservation
+from .model import AdmittedWorkload, ClusterQueueSpec, CohortSpec, FlavorSpec, Workload
+from .pending import PendingQueue
+from .schedule import schedule
+from .snapshot import Snapshot
+from .tree import QueueNode
+
+
+class Scheduler:
+    """Admission over time. All its state follows from the calls so far: it has no clock and no tasks of its own."""
+
+    def __init__(self, snapshot: Snapshot | None = None, config: Config | None = None) -> None:
+        self.snapshot = snapshot or Snapshot()
+        self.config = config or Config()
+        self._queues = {name: PendingQueue(node.spec) for name, node in self.snapshot.queues.items()}
+        self._homeless: dict[str, Workload] = {}
+        """Pending workloads whose queue is not there."""
+        self._queue_of: dict[str, str] = {}
+        self._stirred: set[str] = set()
+        """Queues in whose trees something has changed since they were looked at."""
+        self._freed: set[str] = set()
+        """Queues that were given quota back since then."""
+        self._cycle = 0
+
+    def push(self, workload: Workload, now: float) -> None:
+        """A workload waits for quota, or waits in another way than before."""
+        if self._queue_of.get(workload.key, workload.cluster_queue) != workload.cluster_queue:
+            self.forget(workload.key)
+        queue = self._queues.get(workload.cluster_queue)
+        self._queue_of[workload.key] = workload.cluster_queue
+        if queue is None:
+            self._homeless[workload.key] = workload
+        elif queue.push(workload, now):
+            self._stirred.add(workload.cluster_queue)
+
+    def forget(self, key: str) -> None:
+        """A workload waits no more."""
+        self._homeless.pop(key, None)
+        queue = self._queues.get(name := self._queue_of.pop(key, ""))
+        if queue is not None and queue.remove(key) is not None:
+            self._stirred.add(name)
+
+    def hold(self, workload: AdmittedWorkload) -> None:
+        """A workload holds quota, or holds it in another way: with fewer pods, evicted, with its pods ready."""
+        before = self.snapshot.holder(workload.key)
+        self.forget(workload.key)
+        self.snapshot.hold(workload)
+        if before is not None and before.usage != workload.usage:
+            self._freed.add(workload.cluster_queue)
+        elif before is not None and before.pods_ready != workload.pods_ready:
+            self._stirred |= self._queues.keys()
+
+    def release(self, key: str) -> None:
+        """A workload gives its quota back."""
+        workload = self.snapshot.release(key)
+        if workload is not None:
+            self._freed.add(workload.cluster_queue)
+
+    def set_queue(self, spec: ClusterQueueSpec) -> None:
+        """Add or change a ClusterQueue."""
+        self.snapshot.set_queue(spec)
+        queue = self._queues.setdefault(spec.name, PendingQueue(spec))
+        queue.strict = spec.strategy == "StrictFIFO"
+        for workload in [one for one in self._homeless.values() if one.cluster_queue == spec.name]:
+            del self._homeless[workload.key]
+            queue.push(workload, float("-inf"))
+        self._wake_all()
+
+    def remove_queue(self, name: str) -> None:
+        """Forget a ClusterQueue; its workloads wait for it to come back."""
+        self.snapshot.remove_queue(name)
+        queue = self._queues.pop(name, None)
+        if queue is not None:
+            self._homeless |= {workload.key: workload for workload in queue.ordered()}
+        self._wake_all()
+
+    def set_cohort(self, spec: CohortSpec) -> None:
+        self.snapshot.set_cohort(spec)
+        self._wake_all()
+
+    def remove_cohort(self, name: str) -> None:
+        self.snapshot.remove_cohort(name)
+        self._wake_all()
+
+    def set_flavor(self, spec: FlavorSpec) -> None:
+        self.snapshot.set_flavor(spec)
+        self._wake_all()
+
+    def remove_flavor(self, name: str) -> None:
+        self.snapshot.remove_flavor(name)
+        self._wake_all()
+
+    def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
+        """The labels of a namespace; None if it is gone."""
+        if labels is None:
+            self.snapshot.namespaces.pop(name, None)
+        else:
+            self.snapshot.namespaces[name] = labels
+        self._wake_all()
+
+    def settle(self, now: float) -> Iterator[Decisions]:
+        """Run cycles until one repeats what was decided before; each cycle's decisions, as soon as they are applied."""
+        for name, queue in self._queues.items():
+            if queue.due(now):
+                self._stirred.add(name)
+        seen: set[frozenset[object]] = set()
+        queues: dict[str, PendingQueue] = {}
+        while True:
+            self._wake()
+            if self._stirred:
+                seen.clear()
+                queues |= self._trees(self._stirred)
+                self._stirred.clear()
+            heads = [head for queue in queues.values() if (head := queue.head()) is not None]
+            if not heads:
+                return
+            decisions = self._run(heads, now)
+            yield decisions
+            state = frozenset((one.workload.key, str(one.progress)) for one in decisions.requeues)
+            if state in seen and not self._stirred and not self._freed:
+                return
+            seen.add(state)
+
+    def next_due(self) -> float | None:
+        """When a back-off ends next: `settle` should be called then."""
+        return min((due for queue in self._queues.values() if (due := queue.next_due()) is not None), default=None)
+
+    def pending(self, queue: str) -> list[Workload]:
+        """The workloads that wait in a queue, in its order."""
+        found = self._queues.get(queue)
+        return [*found.ordered()] if found else [one for one in self._homeless.values() if one.cluster_queue == queue]
+
+    def counts(self, queue: str) -> tuple[int, int]:
+        """How many workloads of a queue are active, and how many are inadmissible for now."""
+        found = self._queues.get(queue)
+        return found.counts() if found else (0, len(self.pending(queue)))
+
+    def _run(self, heads: list[Head], now: float) -> Decisions:
+        self._cycle += 1
+        decisions = schedule(self.snapshot, heads, now, self.config, self._cycle)
+        for reservation in decisions.reservations:
+            self.forget(reservation.workload.key)
+            self.snapshot.hold(holding(reservation, now))
+        for preemption in decisions.preemptions:
+            self.snapshot.hold(replace(preemption.target, evicted=True))
+            self._stirred.add(preemption.preemptor.cluster_queue)
+        for requeue in decisions.requeues:
+            self._queues[requeue.workload.cluster_queue].requeue(requeue)
+        return decisions
+
+    def _wake(self) -> None:
+        """Wake what might fit, in all trees in which quota has become free."""
+        fair = self.config.fair_sharing is not None
+        for name, queue in self._trees(self._freed).items():
+            queue.wake(self.snapshot.queues[name], fair=fair)
+        self._stirred |= self._freed
+        self._freed.clear()
+
+    def _wake_all(self) -> None:
+        """Something has changed that anybody may have waited for."""
+        for name, node in self.snapshot.queues.items():
+            self._queues[name].wake(node, fair=True, all_of_them=True)
+        self._stirred |= self._queues.keys()
+
+    def _trees(self, names: Iterable[str]) -> dict[str, PendingQueue]:
+        """All queues of the trees that these belong to."""
+        found: dict[str, PendingQueue] = {}
+        for name in sorted(names):
+            node = self.snapshot.queues.get(name)
+            if node is not None and name not in found:
+                found |= {each.name: self._queues[each.name] for each in _tree(node)}
+        return found
+
+
+def holding(reservation: Reservation, now: float) -> AdmittedWorkload:
+    """The workload of a reservation, as one that holds quota since now."""
+    workload = reservation.workload
+    return AdmittedWorkload(
+        workload.key,
+        workload.uid,
+        reservation.admission.cluster_queue,
+        reservation.admission.usage(),
+        workload.priority,
+        workload.queued_at,
+        now,
+        pods_ready=False,
+    )
+
+
+def _tree(node: QueueNode) -> Iterable[QueueNode]:
+    root = next(reversed([*node.ancestors()]), None)
+    return (node,) if root is None else root.members()

@@ -1,0 +1,252 @@
+"""Decides the next step for one queued object and its Workload: at most one write.
+
+    create     the Workload of an object that has none
+    stop       an object that runs without being admitted, or was evicted
+    release    the quota of an evicted one, when nothing of it runs any more
+    restore    the pod template of a stopped Job
+    start      an admitted one, with what its flavors stand for
+    report     whether its pods are ready, which of them have ended, and its end
+
+A delegated object is run by the relay, which asks whether it is admitted. So it need not be suspended while it waits.
+It is suspended when its pod template has to be changed, since API servers accept that only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from jobrelay.kube import EventNote, Object
+from jobrelay.kube.resource import JOBS
+from jobrelay.queueing import changes, core, names
+from jobrelay.queueing.changes import Change
+from jobrelay.queueing.conditions import find, holds
+from jobrelay.queueing.jobs.building import make_workload, same_pods
+from jobrelay.queueing.jobs.injecting import Clash, Injection, injections, is_injected, restore_patch, start_patch
+from jobrelay.queueing.jobs.suspending import suspension_patch
+from jobrelay.queueing.priorities import Priority
+from jobrelay.queueing.views import NamedCount, WorkloadView
+from jobrelay.workloads import Adapter, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedObject:
+    """Everything that is known about one queued object at one moment."""
+
+    adapter: Adapter
+    obj: Object
+    queue: str
+    pod_sets: list[dict[str, Any]]
+    priority: Priority
+    now: datetime
+    workload: Object | None = None
+    flavors: Mapping[str, core.FlavorSpec] | None = None
+    has_runs: bool = False
+    """Whether something of it may run on a worker."""
+
+    @property
+    def facts(self) -> Workload:
+        return self.adapter.read(self.obj)
+
+    @property
+    def delegated(self) -> bool:
+        return self.facts.managed_by in self.adapter.managers
+
+    @property
+    def runs(self) -> bool:
+        """Whether pods of it may run somewhere."""
+        return self.has_runs if self.delegated else self.facts.active > 0
+
+    @property
+    def kind(self) -> str:
+        return self.adapter.resource.kind
+
+
+@dataclass(frozen=True, slots=True)
+class CreateWorkload:
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchWorkload:
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchWorkloadStatus:
+    status: Change
+
+
+@dataclass(frozen=True, slots=True)
+class PatchObject:
+    patch: dict[str, Any]
+    subresource: str | None = None
+
+
+ObjectAction: TypeAlias = CreateWorkload | PatchWorkload | PatchWorkloadStatus | PatchObject
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStep:
+    """At most one action, and what to tell about the object."""
+
+    action: ObjectAction | None = None
+    events: tuple[EventNote, ...] = ()
+
+
+NOTHING: Final = ObjectStep()
+_NOT_ADMITTED: Final = "Not admitted by cluster queue"
+
+
+def next_step(queued: QueuedObject) -> ObjectStep:
+    """The next step for a queued object."""
+    facts, workload = queued.facts, queued.workload
+    view = workload.decode(WorkloadView) if workload is not None else None
+    if facts.end is not None:
+        return _finish(queued, view)
+    if facts.deleting or (workload is not None and workload.deleting):
+        return NOTHING
+    if view is None:
+        return _stop(queued, _NOT_ADMITTED) or _create(queued)
+    if holds(view.status.conditions, names.FINISHED):
+        return NOTHING
+    if view.status.admission is None and (update := _update(queued, view)) is not None:
+        return ObjectStep(PatchWorkload(update))
+    evicted = find(view.status.conditions, names.EVICTED)
+    if evicted is not None and evicted.holds:
+        return _evict(queued, view, evicted.message)
+    if holds(view.status.conditions, names.ADMITTED):
+        return _admitted(queued, view)
+    return _stop(queued, _NOT_ADMITTED) or _restore(queued, view)
+
+
+def _create(queued: QueuedObject) -> ObjectStep:
+    body = make_workload(queued.adapter.resource, queued.obj, queued.queue, queued.pod_sets, queued.priority)
+    metadata = body["metadata"]
+    told = EventNote("CreatedWorkload", f"Created Workload: {metadata['namespace']}/{metadata['name']}")
+    return ObjectStep(CreateWorkload(body), (told,))
+
+
+def _finish(queued: QueuedObject, view: WorkloadView | None) -> ObjectStep:
+    end = queued.facts.end
+    if view is None or end is None or holds(view.status.conditions, names.FINISHED):
+        return NOTHING
+    assert queued.workload is not None
+    reason = "Succeeded" if end.succeeded else "Failed"
+    message = end.message or (f"{queued.kind} finished successfully" if end.succeeded else f"{queued.kind} failed")
+    told = EventNote("FinishedWorkload", f"Workload '{queued.workload.key}' is declared finished")
+    return ObjectStep(PatchWorkloadStatus(changes.finished(view.status, reason, message, queued.now)), (told,))
+
+
+def _update(queued: QueuedObject, view: WorkloadView) -> dict[str, Any] | None:
+    """What a waiting Workload has to take over from its object."""
+    assert queued.workload is not None
+    held: list[dict[str, Any]] = queued.workload.decode()["spec"].get("podSets") or []
+    change: dict[str, Any] = {}
+    same = len(held) == len(queued.pod_sets) and all(map(same_pods, held, queued.pod_sets))
+    if not same and not (queued.adapter.resource == JOBS and is_injected(queued.obj)):
+        change["podSets"] = queued.pod_sets
+    if view.spec.queue_name != queued.queue:
+        change["queueName"] = queued.queue
+    if view.spec.priority != queued.priority.value:
+        change["priority"] = queued.priority.value
+    return change or None
+
+
+def _stop(queued: QueuedObject, why: str) -> ObjectStep | None:
+    """Suspend an object that its own controller would run; None if there is no need or no way."""
+    if queued.delegated or queued.facts.suspended:
+        return None
+    patch = suspension_patch(queued.adapter, suspend=True)
+    if patch is None:
+        note = f"A {queued.kind} cannot be suspended, so it runs without waiting in queue {queued.queue}"
+        return ObjectStep(None, (EventNote("NotQueued", note, "Warning"),))
+    return ObjectStep(PatchObject(patch), (EventNote("Stopped", why),))
+
+
+def _evict(queued: QueuedObject, view: WorkloadView, why: str) -> ObjectStep:
+    """Stop it, then give its quota back, then restore it."""
+    if not queued.facts.suspended and view.status.admission is not None:
+        patch = suspension_patch(queued.adapter, suspend=True)
+        if patch is not None:
+            return ObjectStep(PatchObject(patch), (EventNote("Stopped", why),))
+    if view.status.admission is not None:
+        change = changes.released(view.status, queued.now)
+        return NOTHING if queued.runs else ObjectStep(PatchWorkloadStatus(change))
+    return _restore(queued, view)
+
+
+def _restore(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
+    if queued.adapter.resource != JOBS or not queued.facts.suspended or queued.runs:
+        return NOTHING
+    patch = restore_patch(queued.obj, view)
+    if patch is None:
+        return NOTHING
+    if queued.facts.started is not None:
+        return ObjectStep(PatchObject({"status": {"startTime": None}}, "status"))
+    return ObjectStep(PatchObject(patch))
+
+
+def _admitted(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
+    assert view.status.admission is not None
+    try:
+        wanted = injections(view, queued.flavors or {})
+        start = _start(queued, wanted[0] if wanted else None)
+    except Clash as error:
+        return ObjectStep(PatchWorkloadStatus(changes.finished(view.status, "FailedToStart", str(error), queued.now)))
+    if start is not None:
+        told = EventNote("Started", f"Admitted by clusterQueue {view.status.admission.cluster_queue}")
+        return ObjectStep(start, (told,))
+    return _report(queued, view)
+
+
+def _start(queued: QueuedObject, injection: Injection | None) -> PatchObject | None:
+    """The write that an admitted object needs to run; None if it may run as it is."""
+    if queued.facts.suspended:
+        if queued.adapter.resource == JOBS and injection is not None:
+            return PatchObject(start_patch(queued.obj, injection))
+        patch = suspension_patch(queued.adapter, suspend=False)
+        return PatchObject(patch) if patch is not None else None
+    if needs_injection(queued.adapter, queued.obj, injection) and not queued.has_runs:
+        return PatchObject({"spec": {"suspend": True}})
+    return None
+
+
+def needs_injection(adapter: Adapter, obj: Object, injection: Injection | None) -> bool:
+    """Whether a Job still has to get what its flavors stand for."""
+    if adapter.resource != JOBS or injection is None or injection.empty:
+        return False
+    return adapter.read(obj).managed_by in adapter.managers and not is_injected(obj)
+
+
+def _report(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
+    reclaimed = _reclaimable(queued, view)
+    if reclaimed is not None and reclaimed != view.status.reclaimable_pods:
+        return ObjectStep(PatchWorkloadStatus(changes.reclaimable(reclaimed)))
+    change = changes.pods_ready(view.status, _ready(queued, view), queued.now)
+    return ObjectStep(PatchWorkloadStatus(change)) if change is not None else NOTHING
+
+
+def _ready(queued: QueuedObject, view: WorkloadView) -> bool:
+    if queued.adapter.resource != JOBS:
+        return queued.facts.started is not None
+    assert view.status.admission is not None
+    status = queued.obj.decode().get("status") or {}
+    wanted = sum(each.count or 0 for each in view.status.admission.pod_set_assignments)
+    return int(status.get("ready") or 0) + int(status.get("succeeded") or 0) >= wanted
+
+
+def _reclaimable(queued: QueuedObject, view: WorkloadView) -> tuple[NamedCount, ...] | None:
+    """The pods of a Job that have succeeded and are not replaced; None if there are none."""
+    if queued.adapter.resource != JOBS:
+        return None
+    job = queued.obj.decode()
+    completions, parallelism = job["spec"].get("completions"), job["spec"].get("parallelism", 1)
+    succeeded = int((job.get("status") or {}).get("succeeded") or 0)
+    if completions is None or parallelism == 1 or succeeded == 0:
+        return None
+    remaining = completions - succeeded
+    pod_set = view.spec.pod_sets[0]
+    return (NamedCount(pod_set.name, pod_set.count - remaining),) if remaining < pod_set.count else None

@@ -1,0 +1,91 @@
+"""The pod sets of a queued object, as its Workload has them.
+
+A Job's only pod set has its whole pod template. Of other kinds the templates may be made by their own controllers, with
+containers that the object does not have; what an adapter counts as their demand is what quota is kept for, so the
+template of each pod set is one container that requests just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jobrelay.kube import Object
+from jobrelay.kube.resource import JOBS
+from jobrelay.queueing import names
+from jobrelay.queueing.core.amounts import format_amount
+from jobrelay.workloads import Adapter, FieldPath, PodSet
+
+MAIN: Final = "main"
+_LONGEST: Final = 63
+
+
+def pod_sets(adapter: Adapter, obj: Object) -> list[dict[str, Any]]:
+    """`spec.podSets` of the Workload of an object."""
+    if adapter.resource == JOBS:
+        return [_job(obj)]
+    sets = adapter.demand(obj).pod_sets
+    templates = adapter.pod_templates(obj)
+    known = [_name(obj.decode(), path) for path, _ in templates] if len(templates) == len(sets) else []
+    titles = known if len(set(known)) == len(sets) else [f"set-{index}" for index in range(len(sets))]
+    return [
+        {"name": title, "count": each.count, "template": _template(each)}
+        for title, each in zip(titles, sets, strict=True)
+    ]
+
+
+def _job(obj: Object) -> dict[str, Any]:
+    spec = obj.decode()["spec"]
+    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+    count = parallelism if completions is None else min(parallelism, completions)
+    template = {"metadata": _user_metadata(spec["template"].get("metadata") or {}), "spec": spec["template"]["spec"]}
+    made = {"name": MAIN, "count": count, "template": template}
+    least = obj.metadata.annotations.get(names.MIN_PARALLELISM, "")
+    return {**made, "minCount": int(least)} if least.isdecimal() and 0 < int(least) < count else made
+
+
+_GENERATED: Final = frozenset(
+    {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name", names.POD_SET}
+)
+
+
+def _user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key not in _GENERATED}
+    annotations = metadata.get("annotations") or {}
+    return {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
+
+
+def _template(pods: PodSet) -> dict[str, Any]:
+    requests = {
+        resource: format_amount(
+            resource, -(-amount.numerator * (1000 if resource == "cpu" else 1) // amount.denominator)
+        )
+        for resource, amount in pods.requests.items()
+    }
+    container = {"name": "pod", "image": "any", "resources": {"requests": requests}}
+    spec: dict[str, Any] = {"containers": [container]}
+    if pods.node_selector:
+        spec["nodeSelector"] = dict(pods.node_selector)
+    if pods.tolerations:
+        spec["tolerations"] = [dict(each) for each in pods.tolerations]
+    if pods.affinity:
+        spec["affinity"] = {"nodeAffinity": dict(pods.affinity)}
+    return {"spec": spec}
+
+
+def _name(whole: Mapping[str, Any], path: FieldPath) -> str:
+    """The name of the pods of a template by where it is: the name of the entry of a list, or the key of a role."""
+    at: Any = whole
+    found, before = "", ""
+    for part in path:
+        at = at[part]
+        if isinstance(part, int) and isinstance(at, dict):
+            found = str(at.get("name") or at.get("groupName") or part)
+        elif isinstance(part, str) and before.endswith("ReplicaSpecs"):
+            found = part
+        elif part == "headGroupSpec":
+            found = "head"
+        elif part == "submitterPodTemplate":
+            found = "submitter"
+        before = str(part)
+    return found.lower()[:_LONGEST] or MAIN

@@ -1,0 +1,36 @@
+"""The labels, annotations, finalizers, conditions and reasons that Kueue and its users know."""
+
+from __future__ import annotations
+
+from typing import Final
+
+QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS: Final = "kueue.x-k8s.io/priority-class"
+MAX_EXEC_TIME: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
+COMPLETIONS_EQUAL_PARALLELISM: Final = "kueue.x-k8s.io/job-completions-equal-parallelism"
+JOB_UID: Final = "kueue.x-k8s.io/job-uid"
+POD_SET: Final = "kueue.x-k8s.io/podset"
+IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
+"""Finalizer of queues and flavors that something uses."""
+KUEUE_LEASE: Final = "c1f6bfd2.kueue.x-k8s.io"
+"""The Lease of Kueue's own manager, in whichever namespace it runs."""
+
+MANAGER: Final = "jobrelay-queueing"
+"""The field manager of what is written here."""
+
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"
+REQUEUED: Final = "Requeued"
+FINISHED: Final = "Finished"
+PODS_READY: Final = "PodsReady"
+DEACTIVATION_TARGET: Final = "DeactivationTarget"
+
+PENDING: Final = "Pending"
+INADMISSIBLE: Final = "Inadmissible"
+NO_RESERVATION: Final = "NoReservation"
+DEACTIVATED: Final = "Deactivated"
+CLUSTER_QUEUE_STOPPED: Final = "ClusterQueueStopped"
+LOCAL_QUEUE_STOPPED: Final = "LocalQueueStopped"

@@ -1,0 +1,169 @@
+"""The caches of Kueue's objects on the management cluster, and what is looked up in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from jobrelay.kube import Cache, Client, Clock, Object, Resource
+from jobrelay.kube.objects import Key
+from jobrelay.queueing.lifecycle import QueueFacts
+from jobrelay.queueing.priorities import Priority
+from jobrelay.queueing.queue_conditions import QueueParts, inactive_reasons
+from jobrelay.queueing.resources import (
+    ADMISSION_CHECKS,
+    CLUSTER_QUEUES,
+    COHORTS,
+    GROUP,
+    LOCAL_QUEUES,
+    POD_PRIORITY_CLASSES,
+    PRIORITY_CLASSES,
+    RESOURCE_FLAVORS,
+    TOPOLOGIES,
+    WORKLOADS,
+)
+from jobrelay.queueing.views import (
+    CheckView,
+    ClusterQueueView,
+    FlavorView,
+    LocalQueueView,
+    PriorityClassRef,
+    PriorityClassView,
+    WorkloadView,
+)
+
+SILENCE: Final = 150.0
+"""How long a watch may be silent; it sends a bookmark about every minute."""
+_OWNER, _QUEUE, _HOLDER = "owner", "queue", "holder"
+
+
+class QueueObjects:
+    """All queues, flavors and Workloads."""
+
+    def __init__(self, client: Client, namespaces: Cache, clock: Clock, random: Random) -> None:
+        def cache(resource: Resource) -> Cache:
+            return Cache(client, resource, clock=clock, random=random, idle_timeout=SILENCE)
+
+        self.namespaces = namespaces
+        self.flavors, self.cluster_queues, self.cohorts = map(cache, (RESOURCE_FLAVORS, CLUSTER_QUEUES, COHORTS))
+        self.local_queues, self.workloads = map(cache, (LOCAL_QUEUES, WORKLOADS))
+        self.priority_classes, self.checks, self.topologies = map(
+            cache, (PRIORITY_CLASSES, ADMISSION_CHECKS, TOPOLOGIES)
+        )
+        self.pod_priority_classes = cache(POD_PRIORITY_CLASSES)
+        self.workloads.add_index(_OWNER, _owner)
+        self.workloads.add_index(_QUEUE, lambda obj: (f"{obj.namespace}/{obj.decode(WorkloadView).spec.queue_name}",))
+        self.workloads.add_index(_HOLDER, _held_queue)
+        self.local_queues.add_index(_QUEUE, lambda obj: (obj.decode(LocalQueueView).spec.cluster_queue,))
+
+    @property
+    def caches(self) -> tuple[Cache, ...]:
+        return (
+            self.flavors,
+            self.cluster_queues,
+            self.cohorts,
+            self.local_queues,
+            self.workloads,
+            self.priority_classes,
+            self.checks,
+            self.topologies,
+            self.pod_priority_classes,
+        )
+
+    def workload_of(self, uid: str) -> Object | None:
+        """The Workload of the object with this uid."""
+        return next(iter(self.workloads.by_index(_OWNER, uid)), None)
+
+    def workloads_in(self, local_queue: Key) -> tuple[Object, ...]:
+        """The Workloads that name a LocalQueue."""
+        return self.workloads.by_index(_QUEUE, str(local_queue))
+
+    def holders_of(self, cluster_queue: str) -> tuple[Object, ...]:
+        """The Workloads that hold quota of a ClusterQueue."""
+        return self.workloads.by_index(_HOLDER, cluster_queue)
+
+    def local_queues_of(self, cluster_queue: str) -> tuple[Object, ...]:
+        return self.local_queues.by_index(_QUEUE, cluster_queue)
+
+    def local_queue(self, namespace: str, name: str) -> Object | None:
+        return self.local_queues.get(Key(namespace, name)) if name else None
+
+    def cluster_queue(self, name: str) -> Object | None:
+        return self.cluster_queues.get(Key("", name))
+
+    def waiting_for(self, cluster_queue: str) -> Iterator[Object]:
+        """The Workloads whose LocalQueue sends to a ClusterQueue."""
+        for queue in self.local_queues_of(cluster_queue):
+            yield from self.workloads_in(queue.key)
+
+    def parts_of(self, queue: Object) -> QueueParts:
+        """What of the objects that a ClusterQueue names exists."""
+        spec = queue.decode(ClusterQueueView).spec
+        flavors = [each.name for group in spec.resource_groups for each in group.flavors]
+        found = {name: self.flavors.get(Key("", name)) for name in flavors}
+        checks = {each.name: self.checks.get(Key("", each.name)) for each in spec.checks}
+        topologies = [
+            topology
+            for flavor in found.values()
+            if flavor is not None and (topology := flavor.decode(FlavorView).spec.topology_name)
+        ]
+        return QueueParts(
+            tuple(name for name, flavor in found.items() if flavor is None),
+            tuple(name for name, check in checks.items() if check is None),
+            tuple(name for name, check in checks.items() if check is not None and not _active(check)),
+            tuple(name for name in topologies if Key("", name) not in self.topologies),
+        )
+
+    def facts_of(self, namespace: str, local_queue: str) -> QueueFacts:
+        """The queues of the Workloads of one LocalQueue."""
+        queue = self.local_queue(namespace, local_queue)
+        if queue is None:
+            return QueueFacts(local_queue)
+        spec = queue.decode(LocalQueueView).spec
+        target = self.cluster_queue(spec.cluster_queue)
+        stop = target.decode(ClusterQueueView).spec.stop_policy if target is not None else "None"
+        active = target is not None and not inactive_reasons(target, self.parts_of(target))
+        return QueueFacts(
+            local_queue,
+            spec.cluster_queue,
+            exists=target is not None,
+            active=active,
+            stop_policy=stop,
+            local_stop_policy=spec.stop_policy,
+        )
+
+    def priority(self, group: str, name: str) -> int | None:
+        """The value of a WorkloadPriorityClass, or of a PriorityClass of pods."""
+        classes = self.priority_classes if group == GROUP else self.pod_priority_classes
+        found = classes.get(Key("", name))
+        return found.decode(PriorityClassView).value if found is not None else None
+
+    def default_priority(self) -> Priority:
+        """The PriorityClass that pods without one get."""
+        for each in self.pod_priority_classes:
+            view = each.decode(PriorityClassView)
+            if view.global_default:
+                return Priority(view.value, PriorityClassRef("scheduling.k8s.io", "PriorityClass", each.name))
+        return Priority()
+
+
+def is_multikueue(check: Object) -> bool:
+    """Whether a check stands for sending workloads to other clusters, which the relay does after admission."""
+    return check.decode(CheckView).spec.controller_name == "kueue.x-k8s.io/multikueue"
+
+
+def _active(check: Object) -> bool:
+    if is_multikueue(check):
+        return True
+    return any(each.type == "Active" and each.holds for each in check.decode(CheckView).status.conditions)
+
+
+def _owner(workload: Object) -> tuple[str, ...]:
+    owner = workload.metadata.controller
+    return (owner.uid,) if owner is not None else ()
+
+
+def _held_queue(workload: Object) -> tuple[str, ...]:
+    admission = workload.decode(WorkloadView).status.admission
+    return (admission.cluster_queue,) if admission is not None else ()

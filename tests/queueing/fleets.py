@@ -1,0 +1,110 @@
+"""A fleet whose relay admits by queues, and the objects of queues."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from jobrelay.kube import NotFound, Object, Resource, SystemClock, merge_patch
+from jobrelay.queueing.conditions import Condition, find
+from jobrelay.queueing.configuration import Configuration
+from jobrelay.queueing.definitions import ensure_definitions
+from jobrelay.queueing.gate import QueueingGate
+from jobrelay.queueing.resources import CLUSTER_QUEUES, LOCAL_QUEUES, RESOURCE_FLAVORS, WORKLOADS
+from jobrelay.queueing.views import WorkloadView
+from tests.relay.fleets import Fleet, fleet, job
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def quota_queue(name: str = "cluster-queue", cpu: Any = 2, flavor: str = "default", **spec: Any) -> dict[str, Any]:
+    """A ClusterQueue with one flavor and some CPU."""
+    resources = [{"name": "cpu", "nominalQuota": cpu}]
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": flavor, "resources": resources}]}]
+    return {"metadata": {"name": name}, "spec": {"namespaceSelector": {}, "resourceGroups": groups, **spec}}
+
+
+def queued_job(
+    name: str, *, cpu: str = "1", queue: str = "main", labels: Mapping[str, str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """A Job in a queue whose pod requests some CPU."""
+    made = job(name, **more)
+    made["metadata"]["labels"] = {QUEUE: queue, **(labels or {})}
+    made["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    return made
+
+
+class QueueFleet:
+    """A fleet with one LocalQueue, `main`, of ClusterQueue `cluster-queue`."""
+
+    def __init__(self, it: Fleet) -> None:
+        self.it, self.client = it, it.client
+
+    @property
+    def gate(self) -> QueueingGate:
+        assert self.it.relay is not None
+        assert isinstance(self.it.relay.gate, QueueingGate)
+        return self.it.relay.gate
+
+    async def make_queue(self, cpu: Any = 2, flavor: Mapping[str, Any] | None = None, **spec: Any) -> None:
+        await self.create(RESOURCE_FLAVORS, {"metadata": {"name": "default"}, "spec": dict(flavor or {})})
+        await self.create(CLUSTER_QUEUES, quota_queue(cpu=cpu, **spec))
+        await self.local_queue("main")
+
+    async def local_queue(self, name: str, cluster_queue: str = "cluster-queue") -> None:
+        body = {"metadata": {"name": name, "namespace": "default"}, "spec": {"clusterQueue": cluster_queue}}
+        await self.create(LOCAL_QUEUES, body)
+
+    async def create(self, resource: Resource, body: Mapping[str, Any]) -> Object:
+        whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+        return await self.client.create(resource, whole)
+
+    async def workload(self, name: str) -> Object | None:
+        """The Workload of a Job."""
+        for each in (await self.client.list(WORKLOADS, "default")).items:
+            owner = each.metadata.controller
+            if owner is not None and owner.name == name:
+                return each
+        return None
+
+    async def condition(self, name: str, type_: str) -> Condition | None:
+        found = await self.workload(name)
+        return find(found.decode(WorkloadView).status.conditions, type_) if found is not None else None
+
+    async def until_condition(self, name: str, type_: str, status: bool = True, reason: str = "") -> Condition:
+        """Wait for a condition of the Workload of a Job."""
+
+        async def holds() -> Condition | None:
+            found = await self.condition(name, type_)
+            return found if found and found.holds == status and reason in ("", found.reason) else None
+
+        result: Condition = await self.it.until(holds)
+        return result
+
+    async def patch(
+        self, resource: Any, name: str, change: dict[str, Any], namespace: str | None = None, **more: Any
+    ) -> Object:
+        return await self.client.patch(resource, name, merge_patch(change), namespace, **more)
+
+    async def absent(self, resource: Any, name: str, namespace: str | None = None) -> None:
+        async def gone() -> bool:
+            try:
+                await self.client.get(resource, name, namespace)
+            except NotFound:
+                return True
+            return False
+
+        await self.it.until(gone)
+
+
+@asynccontextmanager
+async def queue_fleet(
+    workers: int = 1, configuration: Configuration | None = None, **settings: Any
+) -> AsyncIterator[QueueFleet]:
+    """A running fleet whose relay admits by queues."""
+    async with fleet(workers, start=False, **settings) as it:
+        await ensure_definitions(it.client, SystemClock())
+        it.gate = lambda parts: QueueingGate(parts, configuration)
+        await it.start()
+        yield QueueFleet(it)
