@@ -53,8 +53,8 @@ class Player:
             error = {"code": refusal.code, "message": str(refusal)}
         except LookupError as nothing:
             error = {"code": 404, "message": str(nothing)}
-        assert await self.stage.settled(self.names.slug), f"{self.script.name}: never at rest after {step}"
-        return picture(self.stage, self.names, error, self.stage.reserved(self.names.slug))
+        rest = {} if await self.stage.settled(self.names.slug) else {"rest": "never"}
+        return rest | picture(self.stage, self.names, error, self.stage.reserved(self.names.slug))
 
     # Queues and what they need.
 

@@ -8,12 +8,13 @@ them.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from jobrelay.kube import AlreadyExists, Cache, Client, Key
+from jobrelay.kube import AlreadyExists, Cache, Client, Key, KubeError
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.signal import Changes
 
@@ -22,6 +23,8 @@ from .objects import CLUSTERQUEUES, FLAVORS, LOCALQUEUES, Names, Obj
 
 NAMES: Final = Names("probing")
 QUEUE: Final = NAMES.named("q")
+LONGEST: Final = 30.0
+"""A round that takes longer is given up; the next one begins without its Job."""
 
 
 class Probe:
@@ -39,17 +42,19 @@ class Probe:
             number = 0
             while True:
                 number += 1
-                await self._round(f"probe-{number}")
+                with suppress(KubeError, TimeoutError):
+                    async with asyncio.timeout(LONGEST):
+                        await self._round(f"probe-{secrets.token_hex(3)}-{number}")
         finally:
             unsubscribe()
 
     async def _round(self, name: str) -> None:
         began = time.monotonic()
+        await self._client.delete_collection(JOBS, NAMES.namespace(), propagation="Background")
+        await self.changes.until(self._admitted(0))
         job = short.job(NAMES, name, {"queue": "q", "cpu": 1})
         await self._client.create(JOBS, short.typed(JOBS, job))
         await self.changes.until(self._admitted(1))
-        await self._client.delete(JOBS, name, NAMES.namespace(), propagation="Background")
-        await self.changes.until(self._admitted(0))
         self.begun = began
         self.changes.notify()
 
@@ -73,7 +78,6 @@ async def probing(client: Client, queues: Cache) -> AsyncIterator[Probe]:
     ):
         with suppress(AlreadyExists):
             await client.create(resource, short.typed(resource, body))
-    await client.delete_collection(JOBS, NAMES.namespace(), propagation="Background")
     probe = Probe(client, queues)
     task = asyncio.create_task(probe.run())
     try:

@@ -27,7 +27,7 @@ from .picture import Reservation
 from .probe import Probe, probing
 
 FOLLOWED: Final = (WORKLOADS, LOCALQUEUES, CLUSTERQUEUES, COHORTS, FLAVORS, CHECKS, JOBS, PODS)
-AT_MOST: Final = 180.0
+AT_MOST: Final = 90.0
 
 
 class Stage:
