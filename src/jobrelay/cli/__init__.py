@@ -22,6 +22,7 @@ __all__ = ["main"]
         "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
         "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
         "logs": ("jobrelay.cli.logs:logs", "Print the logs of a delegated Job from its worker."),
+        "queue": ("jobrelay.cli.queue:queue", "List, hold and resume queues."),
         "worker": ("jobrelay.cli.worker:worker", "Register, join, check, cordon and drain workers."),
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
         "install": ("jobrelay.cli.install:install", "Print or apply the manifests that the relay needs."),

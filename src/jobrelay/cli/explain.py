@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobrelay.cli.arguments import WORKLOAD, WorkloadName
+from jobrelay.cli.errors import Failure
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.output import output_option
@@ -19,28 +20,41 @@ if TYPE_CHECKING:
 @click.command(short_help="Explain why a delegated workload is where it is.")
 @WORKLOAD
 @NAMESPACE
+@click.option(
+    "--if", "changes", metavar="quota.RESOURCE=[+-]AMOUNT", multiple=True,
+    help="Say what would become of a queued workload with another quota of its ClusterQueue; can be repeated.",
+)  # fmt: skip
 @output_option("text", "json", "yaml")
 @kind_options
 @management_options
-def explain(workload: WorkloadName, namespace: str | None, output: str, kinds: Kinds, management: Management) -> None:
+def explain(
+    workload: WorkloadName,
+    namespace: str | None,
+    changes: tuple[str, ...],
+    output: str,
+    kinds: Kinds,
+    management: Management,
+) -> None:
     """Explain why a delegated workload is where it is: a sentence, its stage, and whether each worker could run it.
 
     The explanation comes from the relay, so it shows what the relay's decisions are based on. If the relay cannot be
-    reached, a note says so, and what the management cluster knows is shown instead.
+    reached, a note says so, and what the management cluster knows is shown instead. Of a queued workload it shows the
+    place in its queue and the quotas that were looked at, also if it is not delegated.
 
     \b
     jobrelay explain job/train
     jobrelay explain job/train -n research -o json
     jobrelay explain jobset/train
     jobrelay explain pipelinerun/build
+    jobrelay explain job/train --if quota.cpu=+10
     """
     from jobrelay.cli.explanation import print_explanation
 
-    print_explanation(run(_explain(workload, namespace, kinds, management)), output)
+    print_explanation(run(_explain(workload, namespace, changes, kinds, management)), output)
 
 
 async def _explain(
-    workload: WorkloadName, namespace: str | None, kinds: Kinds, management: Management
+    workload: WorkloadName, namespace: str | None, changes: tuple[str, ...], kinds: Kinds, management: Management
 ) -> dict[str, Any]:
     from jobrelay.cli.relay_api import try_query_relay
     from jobrelay.cli.workloads import find_adapter, get_workload
@@ -49,10 +63,17 @@ async def _explain(
         name, where = workload.name, management.namespace(namespace)
         adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
         obj = await get_workload(client, adapter, name, where)
-        reply = await try_query_relay(client, management, f"/explain/{where}/{adapter.resource}/{name}")
+        path, query = f"/explain/{where}/{adapter.resource}/{name}", {"if": list(changes)} if changes else None
+        reply = await try_query_relay(client, management, path, query)
         if reply.value is not None:
             found: dict[str, Any] = reply.value
+            if changes and not found.get("queue"):
+                raise Failure(
+                    "--if: it is in no queue of this relay", "label it kueue.x-k8s.io/queue-name, and see --queueing"
+                )
             return found
+        if changes and reply.problem:
+            raise Failure(f"--if: {reply.problem}", "write --if quota.cpu=+10, for a resource of its ClusterQueue")
         unseen = f"the relay has not seen this {adapter.resource.kind} yet"
         return await _without_relay(client, adapter, obj, reply.problem or unseen)
 

@@ -44,8 +44,37 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  problem   {problem}"
     for each in found.get("dependencies", ()):
         yield from textwrap.wrap(f"  needs     {_needed(each)}", _WIDTH, subsequent_indent=" " * 12)
+    yield from _queue(found.get("queue") or {})
     yield from _workers(found)
     yield from _events(found)
+
+
+def _queue(found: Mapping[str, Any]) -> Iterator[str]:
+    """Its place in a queue, the quotas that were looked at, and what would be with other ones."""
+    if not found:
+        return
+    place = f", place {found['position']} of {found['pending']}" if "position" in found else ""
+    shown = f"{found['localQueue']} of {found['clusterQueue'] or 'no ClusterQueue'}{place}"
+    yield f"  queue     {shown}, priority {found['priority']}{', admitted' if found['admitted'] else ''}"
+    if found.get("why"):
+        yield from textwrap.wrap(f"  waits     {found['why']}", _WIDTH, subsequent_indent=" " * 12)
+    for each in found.get("arithmetic", ()):
+        fits = "fits" if each["fits"] else "does not fit"
+        amounts = f"{each['requested']} requested, {each['available']} available"
+        yield f"  quota     {each['resource']} in {each['flavor']}: {amounts}: {fits}"
+    supposed = found.get("supposed")
+    if supposed:
+        yield from textwrap.wrap(f"  {_supposed(supposed)}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def _supposed(found: Mapping[str, Any]) -> str:
+    head = f"with {', '.join(found['changes'])}: "
+    if found["admitted"]:
+        after = found.get("after") or ()
+        return f"{head}it would be admitted" + (f", after {len(after)} others" if after else "")
+    preempts = found.get("preempts") or ()
+    text = f"it would wait for the preemption of {', '.join(preempts)}" if preempts else "it would still wait"
+    return f"{head}{text}: {found.get('why', '')}"
 
 
 def _needed(dependency: Mapping[str, Any]) -> str:

@@ -30,6 +30,9 @@ from jobrelay.cli.relay.tuning import Tuning
     "--copy", "copies", metavar="KIND[:NAMESPACE,...]", multiple=True,
     help="As of `jobrelay relay run`, with the permission to read these objects; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--queueing", is_flag=True, help="Define Kueue's kinds of queues too, so that the relay admits by their quotas."
+)
 @kind_options
 @output_option("yaml", "json")
 def install(
@@ -42,6 +45,7 @@ def install(
     replicas: int,
     options: tuple[str, ...],
     copies: tuple[str, ...],
+    queueing: bool,
     kinds: Kinds,
     output: str,
 ) -> None:
@@ -49,7 +53,8 @@ def install(
 
     They are the CRDs of workers, a namespace, a service account with minimal permissions, a Deployment of the relay, a
     PodDisruptionBudget and a Service for metrics. CRDs that the cluster already has, such as Kueue's, are not changed.
-    With --kind-file there is a ConfigMap with the descriptions, where the relay reads them, and a role for their kinds.
+    With --queueing there are the CRDs of queues too. With --kind-file there is a ConfigMap with the descriptions, where
+    the relay reads them, and a role for their kinds.
 
     \b
     jobrelay install --image registry.example/jobrelay:1 | kubectl apply --server-side -f -
@@ -60,7 +65,8 @@ def install(
     from jobrelay.operate.manifests import as_yaml
 
     rules = Tuning(copy=copies).copies
-    made = management_manifests(Installation(namespace, image or IMAGE, replicas, options, rules, kinds.texts()))
+    chosen = Installation(namespace, image or IMAGE, replicas, options, rules, kinds.texts(), queueing)
+    made = management_manifests(chosen)
     if not applied:
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         click.echo(json.dumps(listed, indent=2) if output == "json" else as_yaml(made), nl=output == "json")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import aiohttp
 import msgspec
@@ -24,6 +24,9 @@ __all__ = ["RelayReply", "RelayUnreachable", "query_relay", "try_query_relay"]
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10.0, connect=3.0)
 
 
+RelayQuery: TypeAlias = Mapping[str, str | list[str]]
+
+
 class RelayUnreachable(Exception):
     """The relay could not be queried; the message says why."""
 
@@ -37,7 +40,7 @@ class RelayReply:
 
 
 async def try_query_relay(
-    client: Client, management: Management, path: str, query: Mapping[str, str] | None = None
+    client: Client, management: Management, path: str, query: RelayQuery | None = None
 ) -> RelayReply:
     """Like `query_relay`, but returns the problem instead of raising it."""
     try:
@@ -46,7 +49,7 @@ async def try_query_relay(
         return RelayReply(problem=str(error))
 
 
-async def query_relay(client: Client, management: Management, path: str, query: Mapping[str, str] | None = None) -> Any:
+async def query_relay(client: Client, management: Management, path: str, query: RelayQuery | None = None) -> Any:
     """The relay's response as JSON values, None for 404; raises RelayUnreachable."""
     url = await _endpoint(client, management)
     try:
@@ -54,6 +57,8 @@ async def query_relay(client: Client, management: Management, path: str, query: 
             body = await reply.read()
             if reply.status == 404:
                 return None
+            if reply.status == 400:
+                raise RelayUnreachable(msgspec.json.decode(body)["error"])
             if reply.status != 200:
                 raise RelayUnreachable(
                     f"the relay at {url} answered {reply.status} {body[:200].decode(errors='replace')}"

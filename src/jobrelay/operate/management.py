@@ -23,6 +23,8 @@ from jobrelay.kube.resource import (
 from jobrelay.operate.copying import copy_arguments, source_manifests
 from jobrelay.operate.kinds import KindFile, installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
+from jobrelay.queueing.definitions import make_definitions
+from jobrelay.queueing.names import KUEUE_LEASE
 from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.dependencies.copies import RESOURCES
 from jobrelay.relay.workers.install import crds
@@ -38,6 +40,7 @@ PORT: Final = 8080
 USER: Final = 65532
 _SELECTOR: Final = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "relay"}
 _KUEUE: Final = "kueue.x-k8s.io"
+_QUEUES: Final = f"{NAME}-queues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Installation:
     """Which objects it may read to copy them to workers."""
     kinds: tuple[KindFile, ...] = ()
     """Descriptions of further kinds, which it is to follow."""
+    queues: bool = False
+    """Whether Kueue's kinds of queues are defined too."""
 
 
 def management_manifests(chosen: Installation) -> list[Manifest]:
@@ -62,12 +67,15 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
     budget = {"maxUnavailable": 1, "selector": {"matchLabels": dict(_SELECTOR)}}
     return [
         *crds(),
+        *(make_definitions() if chosen.queues else ()),
         manifest(NAMESPACES, chosen.namespace, labels={"pod-security.kubernetes.io/enforce": "restricted"}),
         manifest(SERVICEACCOUNTS, NAME, chosen.namespace),
         role(NAME, "", _cluster_rules()),
         binding(NAME, "", account),
         role(NAME, chosen.namespace, _namespace_rules()),
         binding(NAME, chosen.namespace, account),
+        role(_QUEUES, "", _queue_rules()),
+        binding(_QUEUES, "", account),
         *source_manifests(chosen.copies, f"{NAME}-copies", account),
         *_described_kinds(chosen.kinds, account),
         manifest(SERVICES, f"{NAME}-metrics", chosen.namespace, _SELECTOR, spec=service),
@@ -87,6 +95,24 @@ def _cluster_rules() -> list[Manifest]:
         rule("", "namespaces", "get list watch"),
         rule(_KUEUE, "multikueueclusters multikueueconfigs", "get list watch"),
         rule(_KUEUE, "multikueueclusters/status", "patch"),
+    ]
+
+
+def _queue_rules() -> list[Manifest]:
+    """What admission by queues needs, where their kinds are served. The Lease tells whether Kueue's manager leads.
+
+    Where owners are protected, the owner of a Workload may be named only by who may update its finalizers.
+    """
+    queues = "clusterqueues localqueues cohorts resourceflavors workloadpriorityclasses admissionchecks topologies"
+    return [
+        rule(_KUEUE, queues, "get list watch"),
+        rule(_KUEUE, "clusterqueues resourceflavors", "patch"),
+        rule(_KUEUE, "clusterqueues/status localqueues/status cohorts/status admissionchecks/status", "patch"),
+        rule(_KUEUE, "workloads", "get list watch create patch"),
+        rule(_KUEUE, "workloads/status", "patch"),
+        rule("scheduling.k8s.io", "priorityclasses", "get list watch"),
+        rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
+        *kind_rules(installed_kinds(), "update", "finalizers"),
     ]
 
 

@@ -18,9 +18,12 @@ from jobrelay.queueing import core, names
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.core.amounts import amount, format_amount
 from jobrelay.queueing.core.scheduler import Scheduler
+from jobrelay.queueing.objects_view import local_queue_row, why_waiting, workload_row
 from jobrelay.queueing.queue_conditions import cluster_queue_activity
+from jobrelay.queueing.reading import read_cluster_queue
 from jobrelay.queueing.state import QueueState
-from jobrelay.queueing.views import LocalQueueView, WorkloadView
+from jobrelay.queueing.statuses import quota_rows
+from jobrelay.queueing.views import WorkloadView
 
 _CHANGE: Final = re.compile(r"quota\.(?P<resource>[^=]+)=(?P<sign>[+-]?)(?P<amount>[0-9.]+[A-Za-z]*)")
 
@@ -36,59 +39,30 @@ def _name(obj: Object) -> str:
 
 def _queue(state: QueueState, queue: Object) -> dict[str, Any]:
     node = state.scheduler.snapshot.queues.get(queue.name)
+    spec = node.spec if node is not None else read_cluster_queue(queue)
     activity = cluster_queue_activity(queue, state.objects.parts_of(queue))
-    local = [
-        {"namespace": each.namespace, "name": each.name, "stopPolicy": each.decode(LocalQueueView).spec.stop_policy}
-        for each in sorted(state.objects.local_queues_of(queue.name), key=lambda one: one.key)
-    ]
-    quotas = []
-    if node is not None:
-        for (flavor, resource), quota in node.quotas.items():
-            used = node.usage.get((flavor, resource), 0)
-            quotas.append(
-                {
-                    "flavor": flavor,
-                    "resource": resource,
-                    "nominal": format_amount(resource, quota.nominal),
-                    "used": format_amount(resource, used),
-                    "borrowed": format_amount(resource, max(0, used - quota.nominal)),
-                }
-            )
+    local = sorted(state.objects.local_queues_of(queue.name), key=lambda one: one.key)
+    pending = enumerate(state.scheduler.pending(queue.name), start=1)
     return {
         "name": queue.name,
-        "cohort": (node.spec.cohort or "") if node is not None else "",
-        "strategy": node.spec.strategy if node is not None else "",
-        "stopPolicy": node.spec.stop_policy if node is not None else "None",
+        "cohort": spec.cohort or "",
+        "strategy": spec.strategy,
+        "stopPolicy": spec.stop_policy,
         "active": activity.active,
         "why": "" if activity.active else activity.message,
-        "localQueues": local,
-        "quotas": quotas,
-        "admitted": [_shown(state, each) for each in sorted(state.objects.holders_of(queue.name), key=_name)],
-        "pending": [
-            _pending(state, each, place) for place, each in enumerate(state.scheduler.pending(queue.name), start=1)
-        ],
-    }
-
-
-def _shown(state: QueueState, workload: Object) -> dict[str, Any]:
-    owner = workload.metadata.controller
-    view = workload.decode(WorkloadView)
-    return {
-        "namespace": workload.namespace,
-        "workload": workload.name,
-        "object": f"{owner.kind.lower()}/{owner.name}" if owner is not None else "",
-        "localQueue": view.spec.queue_name,
-        "priority": view.spec.priority,
-        "admitted": holds(view.status.conditions, names.ADMITTED),
+        "localQueues": [local_queue_row(each) for each in local],
+        "quotas": quota_rows(spec.groups, node.usage if node is not None else {}),
+        "admitted": [workload_row(each) for each in sorted(state.objects.holders_of(queue.name), key=_name)],
+        "pending": [_pending(state, each, place) for place, each in pending],
     }
 
 
 def _pending(state: QueueState, pending: core.Workload, place: int) -> dict[str, Any]:
     namespace, _, name = pending.key.partition("/")
     workload = state.objects.workloads.get(Key(namespace, name))
-    shown = _shown(state, workload) if workload is not None else {"namespace": namespace, "workload": name}
-    reserved = find(workload.decode(WorkloadView).status.conditions, names.QUOTA_RESERVED) if workload else None
-    return {"position": place, **shown, "why": reserved.message if reserved is not None else ""}
+    if workload is None:
+        return {"position": place, "namespace": namespace, "workload": name}
+    return {"position": place, **workload_row(workload), "why": why_waiting(workload)}
 
 
 def explain_workload(

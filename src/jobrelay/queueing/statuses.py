@@ -64,3 +64,19 @@ def shown_usage(
                 resources.append(entry)
             shown.append({"name": flavor.flavor, "resources": resources})
     return shown
+
+
+def quota_rows(groups: Iterable[core.ResourceGroup], used: Mapping[FlavorResource, int]) -> list[dict[str, str]]:
+    """What a queue has, uses and borrows of each resource in each flavor."""
+    return [
+        {
+            "flavor": flavor.flavor,
+            "resource": resource,
+            "nominal": format_amount(resource, quota.nominal),
+            "used": format_amount(resource, used.get((flavor.flavor, resource), 0)),
+            "borrowed": format_amount(resource, max(0, used.get((flavor.flavor, resource), 0) - quota.nominal)),
+        }
+        for group in groups
+        for flavor in group.flavors
+        for resource, quota in flavor.quotas.items()
+    ]

@@ -38,11 +38,13 @@ from jobrelay.kube.kubeconfig import default_paths
 from jobrelay.kube.leader_election import new_identity
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.logs import get_logger
+from jobrelay.queueing.presence import QueueingPresence
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.overview import WorkerView, worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
+from jobrelay.relay.workers.tasks import until_first
 
 __all__ = ["RelayPlan", "serve_relay"]
 
@@ -113,11 +115,13 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
         except OSError as error:
             raise Failure(f"--listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
         kinds = KindSource(client, namespace, plan.tuning.given_kinds(), identity)
-        following = asyncio.create_task(kinds.run())
+        queueing = QueueingPresence(client, plan.tuning.queueing, plan.tuning.queueing_config, SystemClock())
+        await queueing.prepare()
+        following = asyncio.create_task(until_first(kinds.run(), queueing.run()))
         try:
             first = True
             while True:
-                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, first=first)
+                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, queueing, first=first)
                 first = False
                 gc.collect()  # the old relay's objects form cycles and would stay in memory beside the new one's
         finally:
@@ -150,10 +154,11 @@ async def _candidacy(
     identity: str,
     endpoint: Endpoint,
     kinds: KindSource,
+    queueing: QueueingPresence,
     *,
     first: bool,
 ) -> None:
-    """Stands by, leads, and returns when the leadership is lost, or when there are other kinds."""
+    """Stands by, leads, and returns when the leadership is lost, or with other kinds, or when queues come or go."""
     clock = SystemClock()
     election = None
     if plan.lease_name is not None:
@@ -166,6 +171,7 @@ async def _candidacy(
         namespace=namespace,
         adapters=await kinds.adapters(),
         policy=plan.tuning.placement,
+        gate=await queueing.gate(),
         election=election,
         identity=identity,
         clock=clock,
@@ -173,7 +179,7 @@ async def _candidacy(
     endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:
-        await _run_until_changed(relay, kinds)
+        await _run_until_changed(relay, kinds, queueing)
     except LeadershipLost as error:
         log.warning("lost leadership; standing by", reason=str(error))
     finally:
@@ -183,17 +189,20 @@ async def _candidacy(
             await asyncio.wait({printing})
 
 
-async def _run_until_changed(relay: Relay, kinds: KindSource) -> None:
-    running, changed = asyncio.create_task(relay.run()), asyncio.create_task(kinds.changed.wait())
+async def _run_until_changed(relay: Relay, kinds: KindSource, queueing: QueueingPresence) -> None:
+    running, *changes = (
+        asyncio.create_task(each) for each in (relay.run(), kinds.changed.wait(), queueing.changed.wait())
+    )
+    tasks = {running, *changes}
     try:
-        await asyncio.wait({running, changed}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopped = not running.done()
-        for task in (running, changed):
+        for task in tasks:
             task.cancel()
-        await asyncio.wait({running, changed})
+        await asyncio.wait(tasks)
     if stopped:
-        log.info("workload kinds were described or removed; starting again with the new ones")
+        log.info("workload kinds or queues have come or gone; starting again with what there is now")
     else:
         running.result()
 

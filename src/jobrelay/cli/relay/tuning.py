@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -32,6 +32,8 @@ class Tuning:
     create_namespaces: bool = False
     kind_files: tuple[pathlib.Path, ...] = ()
     copy: tuple[str, ...] = ()
+    queueing: Literal["auto", "on", "off"] = "auto"
+    queueing_config: pathlib.Path | None = None
 
     @property
     def copies(self) -> CopyRules:
@@ -52,6 +54,8 @@ class Tuning:
             *(["--create-namespaces"] if self.create_namespaces else []),
             *(f"--kind-file={path.absolute()}" for path in self.kind_files),
             *(f"--copy={each}" for each in self.copy),
+            *([f"--queueing={self.queueing}"] if self.queueing != "auto" else []),
+            *([f"--queueing-config={self.queueing_config.absolute()}"] if self.queueing_config is not None else []),
         ]
 
     def check(self) -> None:
@@ -60,12 +64,23 @@ class Tuning:
         from jobrelay.workloads import load_adapters
 
         _ = self.copies
+        self._check_queueing()
         with conflicts():
             load_adapters(given=self.given_kinds())
         try:
             parse_policy(self.placement)
         except PolicyError as error:
             raise Failure(f"--placement: {error}", "docs/reference/placement.md lists the policies") from None
+
+    def _check_queueing(self) -> None:
+        if self.queueing_config is None:
+            return
+        from jobrelay.queueing.configuration import ConfigurationError, read_configuration
+
+        try:
+            read_configuration(self.queueing_config)
+        except ConfigurationError as error:
+            raise Failure(f"--queueing-config {error}", error.hint) from None
 
     def given_kinds(self) -> tuple[GivenKind, ...]:
         """The kinds that the files describe; raises Failure for one that cannot be used."""
@@ -106,5 +121,14 @@ tuning_options = option_group(
         "--copy", metavar="KIND[:NAMESPACE,...]", multiple=True, shell_complete=_complete_kind,
         help="Copy objects of this kind that Jobs name to workers that lack them; Secrets need namespaces. Can be "
         "repeated.",
+    ),
+    click.option(
+        "--queueing", type=click.Choice(["auto", "on", "off"]), default="auto", show_default=True,
+        help="Admit queued workloads by the quotas of Kueue's objects. auto: where they are served and Kueue's manager "
+        "does not run; on: install their definitions too.",
+    ),
+    click.option(
+        "--queueing-config", metavar="FILE", type=click.Path(path_type=pathlib.Path, dir_okay=False),
+        help="Settings of queueing, in the format of Kueue's Configuration.",
     ),
 )  # fmt: skip

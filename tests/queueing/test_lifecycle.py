@@ -1,0 +1,153 @@
+"""What happens to a Workload with time, by its checks, and when its queues are stopped."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from jobrelay.queueing import changes, core
+from jobrelay.queueing.conditions import find, with_condition
+from jobrelay.queueing.lifecycle import QueueFacts, Step, next_step
+from jobrelay.queueing.views import WorkloadView
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+QUEUES = QueueFacts("main", "cq")
+ADMISSION = core.Admission("cq", (core.PodSetAssignment("main", 1, {"cpu": "default"}, {"cpu": 1000}),))
+
+
+def patched(view: WorkloadView, change: dict[str, Any]) -> WorkloadView:
+    """A Workload with a merge patch of its status applied."""
+    status = {**msgspec.to_builtins(view.status), **change}
+    kept = {key: value for key, value in status.items() if value is not None}
+    return msgspec.convert({"spec": msgspec.to_builtins(view.spec), "status": kept}, WorkloadView)
+
+
+def admitted(checks: tuple[str, ...] = (), **spec: Any) -> WorkloadView:
+    view = msgspec.convert({"spec": {"queueName": "main", **spec}}, WorkloadView)
+    return patched(view, changes.reserved(view.status, ADMISSION, checks, "Quota reserved", START))
+
+
+def step(view: WorkloadView, after: float = 0.0, queues: QueueFacts = QUEUES, **config: Any) -> Step:
+    ready = core.WaitForPodsReady(**config)
+    return next_step(view, "default/w", queues, core.Config(None, ready), START + timedelta(seconds=after))
+
+
+def condition(found: Step, type_: str) -> tuple[str, str]:
+    assert found.status is not None
+    shown = msgspec.convert({"status": found.status}, WorkloadView).status
+    one = find(shown.conditions, type_)
+    assert one is not None
+    return one.status, one.reason
+
+
+def test_an_admitted_workload_is_left_alone_until_its_pods_should_be_ready() -> None:
+    found = step(admitted(), timeout=300)
+    assert found.status is None
+    assert found.requeue_after == 300
+
+
+def test_pods_that_are_not_ready_in_time_are_evicted_and_wait_longer_each_time() -> None:
+    late = step(admitted(), after=300, timeout=300)
+    assert condition(late, "Evicted") == ("True", "PodsReadyTimeout")
+    assert late.status is not None
+    assert late.status["requeueState"] == {"count": 1, "requeueAt": "2026-01-01T00:06:00Z"}
+
+
+def test_beyond_the_limit_of_requeues_it_is_deactivated() -> None:
+    late = step(admitted(), after=300, timeout=300, backoff_limit=0)
+    assert condition(late, "DeactivationTarget") == ("True", "RequeuingLimitExceeded")
+    assert late.status is not None
+    target = step(patched(admitted(), late.status))
+    assert target.spec == {"active": False}
+
+
+def test_the_cause_of_a_deactivation_is_in_the_reason_of_the_eviction() -> None:
+    view = admitted(maximumExecutionTimeSeconds=60)
+    over = step(view, after=60)
+    assert condition(over, "DeactivationTarget") == ("True", "MaximumExecutionTimeExceeded")
+    assert over.status is not None
+    inactive = msgspec.structs.replace(view.spec, active=False)
+    evicted = step(msgspec.structs.replace(patched(view, over.status), spec=inactive), after=60)
+    assert condition(evicted, "Evicted") == ("True", "DeactivatedDueToMaximumExecutionTimeExceeded")
+
+
+@pytest.mark.parametrize(
+    ("state", "type_", "reason"),
+    [
+        ("Ready", "Admitted", "Admitted"),
+        ("Retry", "Evicted", "AdmissionCheck"),
+        ("Rejected", "DeactivationTarget", "AdmissionCheck"),
+    ],
+)  # fmt: skip
+def test_checks_admit_evict_or_deactivate(state: str, type_: str, reason: str) -> None:
+    view = admitted(("provision",))
+    assert step(view).status is None
+    check = {"name": "provision", "state": state, "lastTransitionTime": "2026-01-01T00:00:00Z", "message": ""}
+    assert condition(step(patched(view, {"admissionChecks": [check]})), type_) == ("True", reason)
+
+
+@pytest.mark.parametrize(
+    ("queues", "reason"),
+    [
+        (QueueFacts("main", "cq", stop_policy="HoldAndDrain", active=False), "ClusterQueueStopped"),
+        (QueueFacts("main", "cq", local_stop_policy="HoldAndDrain"), "LocalQueueStopped"),
+    ],
+)
+def test_a_drained_queue_evicts_and_its_restart_requeues(queues: QueueFacts, reason: str) -> None:
+    evicted = step(admitted(), queues=queues)
+    assert condition(evicted, "Evicted") == ("True", reason)
+    assert evicted.status is not None
+    view = patched(admitted(), evicted.status)
+    view = patched(view, changes.released(view.status, START))
+    assert step(view, queues=queues).status is None
+    assert condition(step(view), "Requeued") == ("True", reason.replace("Stopped", "Restarted"))
+
+
+def test_a_held_queue_takes_quota_back_from_who_is_not_admitted_yet() -> None:
+    held = step(admitted(("provision",)), queues=QueueFacts("main", "cq", stop_policy="Hold", active=False))
+    assert condition(held, "QuotaReserved") == ("False", "Inadmissible")
+    assert held.status is not None
+    assert held.status["admission"] is None
+
+
+@pytest.mark.parametrize(
+    ("queues", "message"),
+    [
+        (QueueFacts("main"), "LocalQueue main doesn't exist"),
+        (QueueFacts("main", "cq", exists=False), "ClusterQueue cq doesn't exist"),
+        (QueueFacts("main", "cq", active=False), "ClusterQueue cq is inactive"),
+        (QueueFacts("main", "cq", stop_policy="Hold", active=False), "ClusterQueue cq is stopped"),
+    ],
+)
+def test_why_queues_take_nothing_is_written(queues: QueueFacts, message: str) -> None:
+    view = msgspec.convert({"spec": {"queueName": "main"}}, WorkloadView)
+    found = step(view, queues=queues)
+    assert found.status is not None
+    assert found.status["conditions"][0]["message"] == message
+    assert step(patched(view, found.status), queues=queues).status is None
+
+
+def test_after_a_back_off_a_workload_is_queued_again() -> None:
+    late = step(admitted(), after=300, timeout=300)
+    assert late.status is not None
+    view = patched(admitted(), late.status)
+    view = patched(view, changes.released(view.status, START))
+    assert step(view, after=301).requeue_after == 59
+    assert condition(step(view, after=360), "Requeued") == ("True", "BackoffFinished")
+
+
+def test_the_time_of_a_run_counts_after_an_eviction() -> None:
+    view = patched(admitted(), changes.evicted(admitted().status, "Preempted", "for another", START))
+    change = changes.released(view.status, START + timedelta(seconds=90))
+    assert change["accumulatedPastExecutionTimeSeconds"] == 90
+    assert change["admission"] is None
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    first = with_condition((), "Active", True, "Ready", "a", START)
+    later = with_condition(first, "Active", True, "Ready", "b", START + timedelta(hours=1))
+    assert later[0].last_transition_time == first[0].last_transition_time
+    assert with_condition(later, "Active", True, "Ready", "b", START) is later
