@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types tables deploy-files reference coverage bench bench-real kube-assets clean
+.PHONY: help demo test lint format types tables deploy-files reference coverage bench bench-queueing bench-real kube-assets clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make coverage      the tests, with the lines and branches of src that they do not reach'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
+	@echo 'make bench-queueing    admission alone: how fast it decides, and Kueue'"'"'s own loads on virtual time'
 	@echo 'make bench-real    the relay on real clusters, and embedded clusters beside real ones; needs kube-assets'
 	@echo 'make kube-assets   build a real etcd, kube-apiserver, kube-controller-manager and kubectl, once; needs Go'
 	@echo 'make clean    remove what the others have made'
@@ -77,6 +78,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
+
+bench-queueing: $(VENV)/.dev
+	$(BIN)/python -m bench --only queueing --only queueing-loads $(ARGS)
 
 bench-real: $(VENV)/.dev
 	$(BIN)/python -m bench.real $(ARGS)

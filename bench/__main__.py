@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import completions, kinds, others, placement, relay, scenarios, webhooks
+from bench import completions, kinds, others, placement, queueing, relay, scenarios, webhooks
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
@@ -22,6 +22,8 @@ SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "completions": completions.completions,
     "indexed": completions.indexed,
     "placement": placement.placement,
+    "queueing-loads": queueing.loads,
+    "queueing": queueing.decisions,
     "relay": relay.delegated,
     "relay-kinds": kinds.mixed,
     "relay-live": relay.live,

@@ -9,12 +9,19 @@ lower bound is all work divided by all quota. The processor's time for all decis
 from __future__ import annotations
 
 import heapq
+import math
+import pathlib
+import resource
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from bench.report import Figure
 from jobrelay.queueing.core import (
     ClusterQueueSpec,
+    Config,
+    FairSharing,
     FlavorQuotas,
     FlavorSpec,
     PodSet,
@@ -150,6 +157,70 @@ def play(load: Load) -> Run:
                 heapq.heappush(events, (now + runtimes[key], 0, key, run.decisions))
                 wait = now / 1000 - each.workload.queued_at
                 run.waits.setdefault(key.split("/")[1].split("-")[0], []).append(wait)
-        assert scheduler is not None
     run.cpu = time.process_time() - begin
     return run
+
+
+def many(count: int, waiting: int, *, fair: bool = False) -> tuple[float, float, int]:
+    """Decisions per second of the processor, seconds, and decisions: `count` queues with `waiting` workloads in all.
+
+    Ten cohorts; each queue has room for some four workloads, and each release makes room for one. Priorities and sizes
+    differ, so that there are many shapes in each queue.
+    """
+    groups = (ResourceGroup(("cpu",), (FlavorQuotas("default", {"cpu": Quota(4000, 8000)}),)),)
+    policy = PreemptionSpec("LowerPriority", "Any")
+    specs = [ClusterQueueSpec(f"q{each}", groups, f"cohort-{each % 10}", preemption=policy) for each in range(count)]
+    config = Config(fair_sharing=FairSharing() if fair else None)
+    scheduler = Scheduler(Snapshot(specs, flavors=[FlavorSpec("default")]), config)
+    shapes = [(PodSet("main", 1, {"cpu": 1000 + 100 * each}),) for each in range(5)]
+    begin = time.process_time()
+    for number in range(waiting):
+        key, of = f"ns/w{number}", f"q{number % count}"
+        scheduler.push(Workload(key, key, of, shapes[number // count % 5], number // count % 3, float(number)), 0.0)
+    decided = _settle(scheduler)
+    running = deque(sorted(each.key for each in scheduler.snapshot.holders()))
+    for _ in range(20):
+        for _ in range(min(len(running), count // 10)):
+            scheduler.release(running.popleft())
+        before = {each.key for each in scheduler.snapshot.holders()}
+        decided += _settle(scheduler)
+        running.extend(sorted({each.key for each in scheduler.snapshot.holders()} - before))
+    took = time.process_time() - begin
+    return decided / took, took, decided
+
+
+def _settle(scheduler: Scheduler) -> int:
+    decided = 0
+    for decisions in scheduler.settle(0.0):
+        decided += len(decisions.reservations) + len(decisions.requeues)
+        for each in decisions.preemptions:
+            scheduler.release(each.target.key)
+    return decided
+
+
+def loads(folder: pathlib.Path) -> list[Figure]:
+    """Kueue's loads, against their lower bounds."""
+    figures = []
+    for load, takes in ((BASELINE, 351), (LARGE, 1179)):
+        run = play(load)
+        what = f"{load.workloads:,} workloads, {load.cohorts * load.queues:,} queues"
+        figures += [
+            Figure(f"{what}: makespan", run.makespan, "s", load.lower_bound * 1.2, note=f"Kueue: {takes} s"),
+            Figure(f"{what}: CPU", run.cpu, "s", note=f"{run.decisions:,} decisions, {run.preempted:,} preemptions"),
+            Figure(f"{what}: memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MB at most"),
+        ]
+    return figures
+
+
+def decisions(folder: pathlib.Path) -> list[Figure]:
+    """The speed of decisions, and how it falls with the size."""
+    rate, _, _ = many(1000, 100_000)
+    fair, _, _ = many(1000, 100_000, fair=True)
+    (_, small, few), (_, large, more) = many(250, 25_000), many(1000, 100_000)
+    growth = (large / more) / (small / few)
+    allowed = math.log(100_000) / math.log(25_000)
+    return [
+        Figure("decisions, 1,000 queues, 100,000 pending", rate, "/s CPU", 2000, at_least=True),
+        Figure("the same with fair sharing", fair, "/s CPU", 2000, at_least=True),
+        Figure("CPU per decision, four times the size", growth, "times", allowed * 1.25, note="n log n, 25 % noise"),
+    ]

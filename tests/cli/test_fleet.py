@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pathlib
 import re
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import yaml
@@ -63,6 +64,12 @@ def eventually(what: Callable[[], bool], seconds: float = 60.0) -> None:
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+async def eventually_async(what: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not await what():
+            await asyncio.sleep(0.05)
 
 
 async def submit(folder: pathlib.Path, body: str) -> str:

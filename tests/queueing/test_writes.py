@@ -10,7 +10,7 @@ from jobrelay.kube import Request, Response, SystemClock, Transport
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing.definitions import ensure_definitions
 from jobrelay.queueing.gate import QueueingGate
-from jobrelay.queueing.jobs.building import workload_name
+from jobrelay.queueing.integrations.building import workload_name
 from jobrelay.queueing.resources import WORKLOADS
 from tests.queueing.fleets import QueueFleet, queue_fleet, queued_job
 from tests.relay.fleets import fleet

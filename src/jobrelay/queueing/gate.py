@@ -14,9 +14,9 @@ from jobrelay.queueing import names
 from jobrelay.queueing.admitting import Admission
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.configuration import Configuration
-from jobrelay.queueing.jobs.controller import QueuedObjectController
-from jobrelay.queueing.jobs.decide import needs_injection
-from jobrelay.queueing.jobs.injecting import Clash, injections
+from jobrelay.queueing.integrations.controller import QueuedObjectController
+from jobrelay.queueing.integrations.decide import needs_injection
+from jobrelay.queueing.integrations.injecting import Clash, injections
 from jobrelay.queueing.managed import ManagedObjects
 from jobrelay.queueing.metrics import Labels, QueueCollector, QueueMetrics
 from jobrelay.queueing.objects import QueueObjects
@@ -65,6 +65,7 @@ class QueueingGate:
             queue_of=self.managed.queue_of,
             has_runs=has_runs,
             flavors=lambda: self.state.scheduler.snapshot.flavors,
+            copied=configuration.integrations.label_keys_to_copy,
             leads=parts.leads,
             grace=parts.grace,
         )

@@ -160,7 +160,6 @@ class WorkloadSpecView(_View, frozen=True):
     active: bool = True
     queue_name: str = ""
     priority: int = 0
-    priority_class_ref: PriorityClassRef | None = None
     pod_sets: tuple[PodSetView, ...] = ()
     maximum_execution_time_seconds: int | None = None
 
@@ -191,7 +190,6 @@ class CheckStateView(_View, frozen=True):
     last_transition_time: str
     message: str
     requeue_after_seconds: int | None = None
-    retry_count: int | None = None
     pod_set_updates: tuple[PodSetUpdate, ...] = ()
 
 
@@ -212,7 +210,6 @@ class WorkloadStatusView(_View, frozen=True):
     reclaimable_pods: tuple[NamedCount, ...] = ()
     requeue_state: RequeueStateView | None = None
     accumulated_past_execution_time_seconds: int = 0
-    cluster_name: str | None = None
 
 
 class WorkloadView(_View, frozen=True):

@@ -122,7 +122,7 @@ class PendingQueue:
         woken = False
         for shape, line in self._lines.items():
             if line.parked and line.heap:
-                reserves = line.reserves and node.spec.preemption.reclaim_within_cohort != "Any"
+                reserves = line.reserves and node.reserves
                 first = self._workloads[line.heap[0][3]][0]
                 if all_of_them or reserves or may_fit(node, first, fair=fair):
                     line.parked = False

@@ -135,7 +135,7 @@ class _Cycle:
             entry.reason = "NoFit"
         elif mode != Mode.FIT and not entry.targets:
             entry.reason = "PreemptionNoCandidates"
-            if queue.spec.preemption.reclaim_within_cohort != "Any":
+            if queue.reserves:
                 self._add(queue, _reserved(entry))
         elif any(target.workload.key in self._preempted for target in entry.targets):
             entry.skip(_OVERLAP)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from .config import Config
-from .decisions import Decisions, Head, Reservation
+from .decisions import Decisions, Head, Requeue, Reservation
 from .model import AdmittedWorkload, ClusterQueueSpec, CohortSpec, FlavorSpec, Workload
 from .pending import PendingQueue
 from .schedule import schedule
@@ -118,7 +118,7 @@ class Scheduler:
         for name, queue in self._queues.items():
             if queue.due(now):
                 self._stirred.add(name)
-        seen: set[frozenset[object]] = set()
+        seen: set[frozenset[tuple[str, str]]] = set()
         queues: dict[str, PendingQueue] = {}
         while True:
             self._wake()
@@ -131,7 +131,7 @@ class Scheduler:
                 return
             decisions = self._run(heads, now)
             yield decisions
-            state = frozenset((one.workload.key, str(one.progress)) for one in decisions.requeues)
+            state = frozenset(map(_verdict, decisions.requeues))
             if state in seen and not self._stirred and not self._freed:
                 return
             seen.add(state)
@@ -185,6 +185,10 @@ class Scheduler:
             if node is not None and name not in found:
                 found |= {each.name: self._queues[each.name] for each in _tree(node)}
         return found
+
+
+def _verdict(requeue: Requeue) -> tuple[str, str]:
+    return requeue.workload.key, str(requeue.progress.tried) if requeue.progress else ""
 
 
 def holding(reservation: Reservation, now: float) -> AdmittedWorkload:

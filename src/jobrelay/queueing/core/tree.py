@@ -232,6 +232,14 @@ class QueueNode(Node):
         self.measure(())
         self.generation += 1
 
+    @property
+    def reserves(self) -> bool:
+        """Whether quota is kept from others of the cohort for a head that finds nobody to preempt.
+
+        One that can reclaim everything has no need of it.
+        """
+        return self.parent is not None and self.spec.preemption.reclaim_within_cohort != "Any"
+
     def nominal(self, each: FlavorResource) -> int:
         """Its own quota."""
         return self.quotas.get(each, _NONE).nominal

@@ -78,7 +78,7 @@ def _name(whole: Mapping[str, Any], path: FieldPath) -> str:
     at: Any = whole
     found, before = "", ""
     for part in path:
-        at = at[part]
+        at = _entry(at, part)
         if isinstance(part, int) and isinstance(at, dict):
             found = str(at.get("name") or at.get("groupName") or part)
         elif isinstance(part, str) and before.endswith("ReplicaSpecs"):
@@ -89,3 +89,10 @@ def _name(whole: Mapping[str, Any], path: FieldPath) -> str:
             found = "submitter"
         before = str(part)
     return found.lower()[:_LONGEST] or MAIN
+
+
+def _entry(value: Any, part: str | int) -> Any:
+    """A field or an entry; None if there is none, since a template may be one that the kind's controller makes up."""
+    if isinstance(value, dict):
+        return value.get(part)
+    return value[part] if isinstance(value, list) and isinstance(part, int) and part < len(value) else None

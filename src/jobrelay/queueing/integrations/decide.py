@@ -23,9 +23,16 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.changes import Change
 from jobrelay.queueing.conditions import find, holds
-from jobrelay.queueing.jobs.building import make_workload, same_pods
-from jobrelay.queueing.jobs.injecting import Clash, Injection, injections, is_injected, restore_patch, start_patch
-from jobrelay.queueing.jobs.suspending import suspension_patch
+from jobrelay.queueing.integrations.building import make_workload, same_pods
+from jobrelay.queueing.integrations.injecting import (
+    Clash,
+    Injection,
+    injections,
+    is_injected,
+    restore_patch,
+    start_patch,
+)
+from jobrelay.queueing.integrations.suspending import suspension_patch
 from jobrelay.queueing.priorities import Priority
 from jobrelay.queueing.views import NamedCount, WorkloadView
 from jobrelay.workloads import Adapter, Workload
@@ -45,6 +52,8 @@ class QueuedObject:
     flavors: Mapping[str, core.FlavorSpec] | None = None
     has_runs: bool = False
     """Whether something of it may run on a worker."""
+    copied: tuple[str, ...] = ()
+    """The labels that its Workload gets, too."""
 
     @property
     def facts(self) -> Workload:
@@ -123,7 +132,9 @@ def next_step(queued: QueuedObject) -> ObjectStep:
 
 
 def _create(queued: QueuedObject) -> ObjectStep:
-    body = make_workload(queued.adapter.resource, queued.obj, queued.queue, queued.pod_sets, queued.priority)
+    body = make_workload(
+        queued.adapter.resource, queued.obj, queued.queue, queued.pod_sets, queued.priority, queued.copied
+    )
     metadata = body["metadata"]
     told = EventNote("CreatedWorkload", f"Created Workload: {metadata['namespace']}/{metadata['name']}")
     return ObjectStep(CreateWorkload(body), (told,))

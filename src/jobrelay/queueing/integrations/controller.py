@@ -12,8 +12,8 @@ from jobrelay.kube.events import ObjectReference
 from jobrelay.kube.objects import Key
 from jobrelay.queueing import core, names
 from jobrelay.queueing.admitting import NOT_LEADING
-from jobrelay.queueing.jobs import decide
-from jobrelay.queueing.jobs.podsets import pod_sets
+from jobrelay.queueing.integrations import decide
+from jobrelay.queueing.integrations.podsets import pod_sets
 from jobrelay.queueing.objects import QueueObjects
 from jobrelay.queueing.priorities import find_priority
 from jobrelay.queueing.writing import WorkloadWriter
@@ -42,12 +42,13 @@ class QueuedObjectController:
         queue_of: QueueOf,
         has_runs: Callable[[Object], bool],
         flavors: Callable[[], Mapping[str, core.FlavorSpec]],
+        copied: tuple[str, ...],
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
         self._originals, self._objects, self._client, self._writer = originals, objects, client, writer
         self._recorder, self._clock, self._leads = recorder, clock, leads
-        self._queue_of, self._has_runs, self._flavors = queue_of, has_runs, flavors
+        self._queue_of, self._has_runs, self._flavors, self._copied = queue_of, has_runs, flavors, copied
         self._kinds = {(resource.api_version, resource.kind): resource for resource in originals}
         self.controller: Controller[ObjectKey] = Controller(
             "queued objects", self.reconcile, workers=_WORKERS, clock=clock, grace=grace
@@ -95,6 +96,7 @@ class QueuedObjectController:
             self._objects.workload_of(obj.uid),
             self._flavors(),
             self._has_runs(obj),
+            self._copied,
         )
 
     async def reconcile(self, key: ObjectKey) -> Result | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha1
 from typing import Any, Final
 
@@ -25,15 +25,21 @@ def workload_name(kind: str, group: str, name: str, uid: str) -> str:
 
 
 def make_workload(
-    resource: Resource, obj: Object, queue: str, pod_sets: list[dict[str, Any]], priority: Priority
+    resource: Resource,
+    obj: Object,
+    queue: str,
+    pod_sets: list[dict[str, Any]],
+    priority: Priority,
+    copied: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The Workload to create for an object."""
+    """The Workload to create for an object, with those of its labels that are to be `copied`."""
     spec: dict[str, Any] = {"active": True, "queueName": queue, "podSets": pod_sets, "priority": priority.value}
     if priority.ref is not None:
         spec["priorityClassRef"] = msgspec.to_builtins(priority.ref)
     seconds = obj.metadata.labels.get(names.MAX_EXEC_TIME, "")
     if seconds.isdecimal() and int(seconds) > 0:
         spec["maximumExecutionTimeSeconds"] = int(seconds)
+    own = {names.JOB_UID: obj.uid}
     owner = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -48,7 +54,7 @@ def make_workload(
         "metadata": {
             "name": workload_name(resource.kind, resource.group, obj.name, obj.uid),
             "namespace": obj.namespace,
-            "labels": {names.JOB_UID: obj.uid},
+            "labels": {**{key: obj.metadata.labels[key] for key in copied if key in obj.metadata.labels}, **own},
             "ownerReferences": [owner],
         },
         "spec": spec,

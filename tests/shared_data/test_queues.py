@@ -1,0 +1,54 @@
+"""Kueue's own manifests and definitions beside our definitions of its kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobrelay.apimachinery import yaml
+from jobrelay.cluster import Cluster
+from jobrelay.kube import SystemClock
+from jobrelay.queueing.definitions import ensure_definitions, make_definitions
+from jobrelay.queueing.resources import KINDS
+from tests.apimachinery.documents import documents
+
+SHARED = Path(__file__).parents[3] / "shared"
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared folder with CRDs and manifests beside the repository"),
+]
+REAL = sorted((SHARED / "crds/kueue").rglob("*.yaml"))
+
+
+async def test_kueues_manifests_apply_unchanged() -> None:
+    kinds = {each.kind: each for each in KINDS}
+    async with Cluster("m") as cluster:
+        client = cluster.client()
+        await ensure_definitions(client, SystemClock())
+        applied = 0
+        for path in sorted((SHARED / "examples/kueue").rglob("*.yaml")):
+            for body in documents(path.read_text()):
+                if body.get("kind") in kinds and "worker-setup" not in path.name:
+                    resource = kinds[body["kind"]]
+                    await client.apply(resource, body, field_manager="tests", force=True)
+                    applied += 1
+        assert applied >= 12
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_names_and_columns_are_those_of_kueues_definitions(path: Path) -> None:
+    real = yaml.load(path.read_bytes())["spec"]
+    own = {each["spec"]["names"]["plural"]: each["spec"] for each in make_definitions()}.get(real["names"]["plural"])
+    if own is None:
+        pytest.skip("not one of ours")
+    assert own["names"] == real["names"]
+    assert own["scope"] == real["scope"]
+    versions = {each["name"]: each for each in own["versions"]}
+    for each in real["versions"]:
+        shown = [(c["name"], c["jsonPath"], c["type"]) for c in each.get("additionalPrinterColumns", ())]
+        mine = [
+            (c["name"], c["jsonPath"], c["type"]) for c in versions[each["name"]].get("additionalPrinterColumns", ())
+        ]
+        assert mine == shown
+        assert versions[each["name"]]["storage"] == each["storage"]
