@@ -179,7 +179,7 @@ def many(count: int, waiting: int, *, fair: bool = False) -> tuple[float, float,
         scheduler.push(Workload(key, key, of, shapes[number // count % 5], number // count % 3, float(number)), 0.0)
     decided = _settle(scheduler)
     running = deque(sorted(each.key for each in scheduler.snapshot.holders()))
-    for _ in range(20):
+    for _ in range(4):
         for _ in range(min(len(running), count // 10)):
             scheduler.release(running.popleft())
         before = {each.key for each in scheduler.snapshot.holders()}

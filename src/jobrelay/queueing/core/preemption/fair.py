@@ -10,7 +10,7 @@ from __future__ import annotations
 from jobrelay.queueing.core.config import FairStrategy
 from jobrelay.queueing.core.decisions import Target
 from jobrelay.queueing.core.model import AdmittedWorkload
-from jobrelay.queueing.core.shares import Share, share
+from jobrelay.queueing.core.shares import Share
 from jobrelay.queueing.core.tree import QueueNode
 
 from .attempt import Attempt
@@ -62,14 +62,14 @@ def _first(
     while (node := ordering.next()) is not None:
         waiting = ordering.waiting[node.name]
         if node is attempt.queue:
-            attempt.take(waiting.popleft(), "InClusterQueue")
+            ordering.take(node, waiting.popleft(), "InClusterQueue")
         elif within_nominal:
-            attempt.take(waiting.popleft(), "InCohortReclamation")
+            ordering.take(node, waiting.popleft(), "InCohortReclamation")
         else:
             chosen = _choose(ordering, node, strategy, refused)
             if chosen is None:
                 continue
-            attempt.take(chosen, "InCohortFairSharing")
+            ordering.take(node, chosen, "InCohortFairSharing")
         if _has_room(attempt):
             return True, []
     return False, refused
@@ -80,8 +80,11 @@ def _choose(
 ) -> AdmittedWorkload | None:
     """The first candidate of a queue that a strategy allows; those before it are added to the refused ones."""
     mine, theirs = ordering.compared(node)
-    new, before = share(mine), share(theirs)
+    new, before = ordering.share(mine), ordering.share(theirs)
     waiting = ordering.waiting[node.name]
+    if before.key < new.key:  # no strategy allows any of them
+        refused += waiting
+        waiting.clear()
     while waiting:
         candidate = waiting.popleft()
         if _allows(strategy, new, before, ordering.share_without(node, theirs, candidate)):
@@ -97,8 +100,8 @@ def _second(attempt: Attempt, candidates: list[AdmittedWorkload]) -> bool:
         mine, theirs = ordering.compared(node)
         candidate = ordering.waiting[node.name].popleft()
         ordering.drop(node)
-        if share(mine).key < share(theirs).key:
-            attempt.take(candidate, "InCohortFairSharing")
+        if ordering.share(mine).key < ordering.share(theirs).key:
+            ordering.take(node, candidate, "InCohortFairSharing")
             if _has_room(attempt):
                 return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from jobrelay.queueing.core.decisions import PreemptionReason
 from jobrelay.queueing.core.model import AdmittedWorkload
 from jobrelay.queueing.core.shares import LEAST, Share, share
 from jobrelay.queueing.core.tree import CohortNode, Node, QueueNode
@@ -14,7 +15,10 @@ from .candidates import order
 
 
 class FairOrder:
-    """Queues with candidates, the next to give way first. Shares are those of the moment when it is asked."""
+    """Queues with candidates, the next to give way first. Shares are those of the moment when it is asked.
+
+    They are remembered until `take` changes them: those of the candidate's queue and of the cohorts above it.
+    """
 
     def __init__(self, attempt: Attempt, candidates: Iterable[AdmittedWorkload]) -> None:
         self._attempt = attempt
@@ -22,6 +26,7 @@ class FairOrder:
         self.waiting: dict[str, deque[AdmittedWorkload]] = {}
         """Candidates by queue, in their order."""
         self._done: set[Node] = set()
+        self._shares: dict[Node, Share] = {}
         for each in candidates:
             self.waiting.setdefault(each.cluster_queue, deque()).append(each)
 
@@ -36,6 +41,19 @@ class FairOrder:
             if found is not None:
                 return found
         return None
+
+    def share(self, node: Node) -> Share:
+        """The share of a node now."""
+        found = self._shares.get(node)
+        if found is None:
+            found = self._shares[node] = share(node)
+        return found
+
+    def take(self, node: QueueNode, candidate: AdmittedWorkload, reason: PreemptionReason) -> None:
+        """Suppose that a candidate of a queue is gone."""
+        self._attempt.take(candidate, reason)
+        for each in (node, *node.ancestors()):
+            self._shares.pop(each, None)
 
     def drop(self, node: QueueNode) -> None:
         """Leave a queue out from now on."""
@@ -69,7 +87,7 @@ class FairOrder:
         for node in cohort.queues:
             if node in self._done:
                 continue
-            found = share(node)
+            found = self.share(node)
             if (not found.borrowed and node is not self._attempt.queue) or not self.waiting.get(node.name):
                 self._done.add(node)
             elif best is None or found.key > best_share.key:
@@ -83,7 +101,7 @@ class FairOrder:
         for node in cohort.cohorts:
             if node in self._done:
                 continue
-            found = share(node)
+            found = self.share(node)
             if not found.borrowed and node not in self._ancestors:
                 self._done.add(node)
             elif found.key >= best_share.key:
