@@ -30,6 +30,7 @@ from jobrelay.operate.management import NAME, Installation, management_manifests
 from jobrelay.operate.manifests import resource_of
 from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.endpoint import ENDPOINT
+from jobrelay.relay.gate import MakeGate
 from jobrelay.relay.relay import Relay, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import ObjectSource, ensure_crds
@@ -111,14 +112,22 @@ async def take_back(it: Fleet, copies: CopyRules | None) -> None:
 
 
 @asynccontextmanager
-async def installed_relay(it: Fleet, **settings: Any) -> AsyncIterator[tuple[Relay, ObjectSource]]:
+async def installed_relay(
+    it: Fleet, gate: MakeGate | None = None, **settings: Any
+) -> AsyncIterator[tuple[Relay, ObjectSource]]:
     """A relay that runs as the one in the pods would."""
     async with connect(await install(it, settings.get("copies"))) as client:
         source = ObjectSource(client, namespace=NAMESPACE, clock=SystemClock())
         origin = await find_origin(client)
         election = LeaderElection(client, NAME, NAMESPACE, "tests", annotations={ENDPOINT: "http://127.0.0.1:1"})
         relay = Relay(
-            client, source, Settings(origin, **settings), namespace=NAMESPACE, timing=QUICK, election=election
+            client,
+            source,
+            Settings(origin, **settings),
+            namespace=NAMESPACE,
+            timing=QUICK,
+            gate=gate,
+            election=election,
         )
         running = asyncio.create_task(relay.run())
         try:

@@ -16,13 +16,15 @@ import msgspec
 import yaml
 
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
-from jobrelay.operate.manifests import Manifest, manifest
+from jobrelay.operate.manifests import LABELS, Manifest, manifest
+from jobrelay.queueing.definitions import make_definitions as queue_definitions
+from jobrelay.relay.workers.install import crds as registry_definitions
 
 __all__ = ["KNOWN", "make_definitions"]
 
 Schema = dict[str, Any]
 
-KNOWN: Final = ("jobset", "trainer", "training-operator", "mpi-operator", "kuberay", "appwrapper", "tekton")
+KNOWN: Final = ("jobset", "trainer", "training-operator", "mpi-operator", "kuberay", "appwrapper", "tekton", "kueue")
 """The names of the projects."""
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 
@@ -82,9 +84,18 @@ def _projects() -> Mapping[str, _Project]:
 
 
 def make_definitions(name: str) -> tuple[Manifest, ...]:
-    """The CustomResourceDefinitions of a project in `KNOWN`."""
+    """The CustomResourceDefinitions of a project in `KNOWN`. Kueue's have whole schemas, since the relay acts on them."""
+    if name == "kueue":
+        return (
+            *queue_definitions(),
+            *({**each, "metadata": _own(each["metadata"])} for each in registry_definitions()),
+        )
     project = _projects()[name]
     return tuple(_definition(project.group, kind) for kind in project.kinds)
+
+
+def _own(metadata: Manifest) -> Manifest:
+    return {**metadata, "labels": {**metadata.get("labels", {}), **LABELS}}
 
 
 def _definition(group: str, kind: _Kind) -> Manifest:

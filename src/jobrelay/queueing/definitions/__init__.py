@@ -22,7 +22,7 @@ from jobrelay.queueing.resources import GROUP, KINDS
 __all__ = ["ensure_definitions", "make_definitions"]
 
 _ATTEMPTS: Final = 50
-_LABELS: Final = {"app.kubernetes.io/part-of": "jobrelay"}
+_LABELS: Final = {"app.kubernetes.io/part-of": "jobrelay", "app.kubernetes.io/managed-by": "jobrelay"}
 
 
 class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

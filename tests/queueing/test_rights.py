@@ -1,0 +1,40 @@
+"""The rights that `jobrelay install` gives are enough to admit by queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobrelay.kube import SystemClock
+from jobrelay.kube.resource import JOBS
+from jobrelay.queueing.definitions import ensure_definitions
+from jobrelay.queueing.gate import QueueingGate
+from jobrelay.queueing.resources import CLUSTER_QUEUES, RESOURCE_FLAVORS
+from tests.operate.fleets import installed_relay, joined
+from tests.queueing.fleets import QueueFleet, queued_job
+from tests.relay.fleets import fleet
+
+
+async def test_an_installed_relay_admits_starts_and_stops_jobs_and_writes_statuses() -> None:
+    async with fleet(1, start=False) as base:
+        await base.open_namespace("team-a", "worker-1")
+        await ensure_definitions(base.client, SystemClock())
+        it = QueueFleet(base)
+        await it.make_queue(flavor={"nodeLabels": {"pool": "a"}})
+        async with joined(base), installed_relay(base, QueueingGate):
+            await it.client.create(JOBS, queued_job("train", managed_by=None, suspend=True))
+            await it.until_condition("train", "Admitted")
+            await base.until(lambda: _counted(it))
+            await it.patch(CLUSTER_QUEUES, "cluster-queue", {"spec": {"stopPolicy": "HoldAndDrain"}})
+            await it.until_condition("train", "QuotaReserved", status=False)
+            await base.until(lambda: _restored(it))
+            assert (await it.client.get(RESOURCE_FLAVORS, "default")).metadata.finalizers
+
+
+async def _counted(it: QueueFleet) -> bool:
+    status: dict[str, Any] = (await it.client.get(CLUSTER_QUEUES, "cluster-queue")).decode().get("status", {})
+    return status.get("admittedWorkloads") == 1
+
+
+async def _restored(it: QueueFleet) -> bool:
+    spec = (await it.it.job("train"))["spec"]
+    return bool(spec["suspend"]) and "nodeSelector" not in spec["template"]["spec"]
