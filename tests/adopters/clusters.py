@@ -49,3 +49,10 @@ async def real(folder: pathlib.Path) -> AsyncIterator[pathlib.Path]:
         kubeconfig = planes["adopters"].kubeconfig
         async with nodes(find_connection(kubeconfig), NODES):
             yield kubeconfig
+
+
+@asynccontextmanager
+async def bare(folder: pathlib.Path) -> AsyncIterator[pathlib.Path]:
+    """A real control plane without nodes; yields its kubeconfig."""
+    with control_planes(["bare"], programs(), folder) as planes:
+        yield planes["bare"].kubeconfig

@@ -140,7 +140,9 @@ class Admission:
             self._recorder.event(about, "Normal", "EvictedDueToPreempted", decision.message)
             self._recorder.event(about, "Normal", names.PREEMPTED, decision.message)
             return
-        change = changes.reserved(view.status, decision.admission, decision.checks, decision.message, now)
+        change = changes.reserved(
+            view.status, decision.admission, decision.checks, decision.message, now, owned=view.owned
+        )
         await self._writer.patch_status(workload, change)
         waited = (now - created_at(workload)).total_seconds()
         queue = decision.admission.cluster_queue
@@ -161,7 +163,8 @@ class Admission:
         view = workload.decode(WorkloadView)
         if view.status.admission is not None or not view.spec.active:
             return
-        change = changes.pending(view.status, requeue.condition_reason, requeue.message, self._clock.now())
+        why, message = requeue.condition_reason, requeue.message
+        change = changes.pending(view.status, why, message, self._clock.now(), owned=view.owned)
         if change is not None:
             first = find(view.status.conditions, names.QUOTA_RESERVED) is None
             await self._writer.patch_status(workload, change)

@@ -29,9 +29,15 @@ READY: Final = "All pods reached readiness and the workload is running"
 
 
 def reserved(
-    status: WorkloadStatusView, admission: core.Admission, checks: Iterable[str], message: str, now: datetime
+    status: WorkloadStatusView,
+    admission: core.Admission,
+    checks: Iterable[str],
+    message: str,
+    now: datetime,
+    *,
+    owned: bool = True,
 ) -> Change:
-    """It gets quota, and without checks it is admitted at once."""
+    """It gets quota, and without checks it is admitted at once; one that is `owned` has pods that are not ready yet."""
     conditions = with_condition(status.conditions, names.QUOTA_RESERVED, True, names.QUOTA_RESERVED, message, now)
     for type_ in (names.EVICTED, names.PREEMPTED):
         before = find(conditions, type_)
@@ -41,7 +47,8 @@ def reserved(
     states = tuple(_pending(each, now) for each in checks)
     if not states:
         conditions = _admitted(conditions, now)
-    conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+    if owned:
+        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
     change: Change = {"admission": _admission(admission), "conditions": _encoded(conditions)}
     if states or status.admission_checks:
         change["admissionChecks"] = _encoded(states)
@@ -76,9 +83,13 @@ def admitted(status: WorkloadStatusView, now: datetime) -> Change:
     return {"conditions": _encoded(_admitted(status.conditions, now))}
 
 
-def pending(status: WorkloadStatusView, reason: str, message: str, now: datetime) -> Change | None:
-    """It gets no quota now, and why; None if that is written already."""
+def pending(
+    status: WorkloadStatusView, reason: str, message: str, now: datetime, *, owned: bool = True
+) -> Change | None:
+    """It gets no quota now, and why; None if that is written already. Pods of one that is `owned` are not ready yet."""
     conditions = with_condition(status.conditions, names.QUOTA_RESERVED, False, reason, message, now)
+    if owned and find(conditions, names.PODS_READY) is None:
+        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
     return {"conditions": _encoded(conditions)} if conditions is not status.conditions else None
 
 

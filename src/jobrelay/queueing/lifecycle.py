@@ -137,7 +137,7 @@ def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
     if requeued is not None and not requeued.holds:
         return _requeue(view, requeued.reason, queues, now)
     if queues.problem:
-        return Step(status=changes.pending(status, names.INADMISSIBLE, queues.problem, now))
+        return Step(status=changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned))
     return NOTHING
 
 

@@ -212,6 +212,16 @@ class WorkloadStatusView(_View, frozen=True):
     accumulated_past_execution_time_seconds: int = 0
 
 
+class OwnedView(_View, frozen=True):
+    owner_references: tuple[dict[str, Any], ...] = ()
+
+
 class WorkloadView(_View, frozen=True):
     spec: WorkloadSpecView = WorkloadSpecView()
     status: WorkloadStatusView = WorkloadStatusView()
+    metadata: OwnedView = OwnedView()
+
+    @property
+    def owned(self) -> bool:
+        """Whether it stands for an object, which is said to be ready or not."""
+        return bool(self.metadata.owner_references)

@@ -106,6 +106,8 @@ class ObjectStep:
 
 
 NOTHING: Final = ObjectStep()
+_FORGET_START: Final = PatchObject({"status": {"startTime": None}}, "status")
+"""The template of a Job that has ever been started may not be changed."""
 _NOT_ADMITTED: Final = "Not admitted by cluster queue"
 
 
@@ -196,7 +198,7 @@ def _restore(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
     if patch is None:
         return NOTHING
     if queued.facts.started is not None:
-        return ObjectStep(PatchObject({"status": {"startTime": None}}, "status"))
+        return ObjectStep(_FORGET_START)
     return ObjectStep(PatchObject(patch))
 
 
@@ -207,6 +209,8 @@ def _admitted(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
         start = _start(queued, wanted[0] if wanted else None)
     except Clash as error:
         return ObjectStep(PatchWorkloadStatus(changes.finished(view.status, "FailedToStart", str(error), queued.now)))
+    if start is _FORGET_START:
+        return ObjectStep(start)
     if start is not None:
         told = EventNote("Started", f"Admitted by clusterQueue {view.status.admission.cluster_queue}")
         return ObjectStep(start, (told,))
@@ -217,6 +221,8 @@ def _start(queued: QueuedObject, injection: Injection | None) -> PatchObject | N
     """The write that an admitted object needs to run; None if it may run as it is."""
     if queued.facts.suspended:
         if queued.adapter.resource == JOBS and injection is not None:
+            if queued.facts.started is not None:
+                return _FORGET_START
             return PatchObject(start_patch(queued.obj, injection))
         patch = suspension_patch(queued.adapter, suspend=False)
         return PatchObject(patch) if patch is not None else None

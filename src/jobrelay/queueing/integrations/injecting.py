@@ -1,8 +1,9 @@
 """What the pods of a Job get when it starts, and how that is taken away when it is stopped.
 
 The flavors that a pod set got stand for nodes: their labels become its node selector, their tolerations its own. What
-admission checks ask for comes on top. The label `kueue.x-k8s.io/podset` marks a template that was changed. What it was
-before is in the Workload, whose pod sets are never changed while it holds quota.
+admission checks ask for comes on top. Labels tell the pod set and its queues; they alone are no reason to suspend a Job
+that runs. The label `kueue.x-k8s.io/podset` marks a template that was changed. What it was before is in the Workload,
+whose pod sets are never changed while it holds quota.
 
 API servers accept these changes only for a suspended Job that has no start time.
 """
@@ -10,13 +11,15 @@ API servers accept these changes only for a suspended Job that has no start time
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from jobrelay.kube import Object
 from jobrelay.queueing import core, names
 from jobrelay.queueing.views import AssignmentView, PodSetUpdate, WorkloadView
+
+_LONGEST_LABEL: Final = 63
 
 
 class Injection(msgspec.Struct, frozen=True):
@@ -28,6 +31,8 @@ class Injection(msgspec.Struct, frozen=True):
     tolerations: tuple[Mapping[str, Any], ...] = ()
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    queues: dict[str, str] = {}
+    """The labels that name its queues."""
 
     def changes(self, job: Object) -> bool:
         """Whether a Job has to be changed to run with it."""
@@ -44,14 +49,25 @@ def injections(view: WorkloadView, flavors: Mapping[str, core.FlavorSpec]) -> li
     assert view.status.admission is not None
     updates = [each for check in view.status.admission_checks for each in check.pod_set_updates]
     counts = {each.name: each.count for each in view.spec.pod_sets}
+    queues = _queues(view.status.admission.cluster_queue, view.spec.queue_name)
     return [
-        _injection(each, counts.get(each.name, 1), flavors, [one for one in updates if one.name == each.name])
+        _injection(each, counts.get(each.name, 1), flavors, [one for one in updates if one.name == each.name], queues)
         for each in view.status.admission.pod_set_assignments
     ]
 
 
+def _queues(cluster_queue: str, local_queue: str) -> dict[str, str]:
+    """Labels for names that labels can have."""
+    both = {names.CLUSTER_QUEUE_LABEL: cluster_queue, names.LOCAL_QUEUE_LABEL: local_queue}
+    return {label: name for label, name in both.items() if len(name) <= _LONGEST_LABEL}
+
+
 def _injection(
-    to: AssignmentView, count: int, flavors: Mapping[str, core.FlavorSpec], updates: Iterable[PodSetUpdate]
+    to: AssignmentView,
+    count: int,
+    flavors: Mapping[str, core.FlavorSpec],
+    updates: Iterable[PodSetUpdate],
+    queues: dict[str, str],
 ) -> Injection:
     selector: dict[str, str] = {}
     tolerations: list[Mapping[str, Any]] = []
@@ -68,7 +84,7 @@ def _injection(
         _merge(annotations, update.annotations, "annotations")
         tolerations += [each for each in update.tolerations if each not in tolerations]
     admitted = to.count if to.count is not None else count
-    return Injection(to.name, admitted, selector, tuple(tolerations), labels, annotations)
+    return Injection(to.name, admitted, selector, tuple(tolerations), labels, annotations, queues)
 
 
 def _merge(into: dict[str, str], more: Mapping[str, str], where: str) -> None:
@@ -88,9 +104,7 @@ def start_patch(job: Object, injection: Injection) -> dict[str, Any]:
     pod = job.decode()["spec"]["template"]["spec"]
     selector = dict(pod.get("nodeSelector") or {})
     _merge(selector, injection.node_selector, "nodeSelector")
-    change: dict[str, Any] = {"suspend": False}
-    if injection.changes(job):
-        change["template"] = _template(pod, injection, selector)
+    change: dict[str, Any] = {"suspend": False, "template": _template(pod, injection, selector)}
     if injection.count < pods_at_once(job):
         change |= _counts(job, injection.count)
     return {"spec": change}
@@ -117,7 +131,7 @@ def _template(pod: Mapping[str, Any], injection: Injection, selector: Mapping[st
     if injection.tolerations:
         given = list(pod.get("tolerations") or ())
         inner["tolerations"] = [*given, *(dict(each) for each in injection.tolerations if each not in given)]
-    metadata: dict[str, Any] = {"labels": {**injection.labels, names.POD_SET: injection.pod_set}}
+    metadata: dict[str, Any] = {"labels": {**injection.labels, **injection.queues, names.POD_SET: injection.pod_set}}
     if injection.annotations:
         metadata["annotations"] = injection.annotations
     return {"metadata": metadata, **({"spec": inner} if inner else {})}
