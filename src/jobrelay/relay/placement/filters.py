@@ -63,8 +63,10 @@ def _explain_unavailable(candidate: Candidate) -> Rejection:
 
 
 def _is_kept(candidate: Candidate) -> bool:
-    claimant, request = candidate.worker.kept_for, candidate.request
-    return claimant is not None and claimant.uid != request.seed and claimant.priority >= request.priority
+    claimant = candidate.worker.kept_for
+    if claimant is None:
+        return False
+    return claimant.uid != candidate.request.seed and claimant.priority >= candidate.request.priority
 
 
 def _explain_kept(candidate: Candidate) -> Rejection:
