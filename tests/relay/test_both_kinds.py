@@ -17,10 +17,14 @@ FAKE_TIME = "time is the test's own, and a real cluster's is not"
 RESTARTED = "its clusters are stopped and started again; tests/real/test_outages.py does that to real ones"
 TWO_FLEETS = "it needs two management clusters at the same time, and there is one real one"
 SCRIPTED = "a test writes the statuses of its kinds; tests/adopters runs real controllers of them"
+PLAYED = "a test plays Kueue, with definitions of its own; tests/adopters/test_multikueue.py runs the real one"
 RIGHTS = "the relay of the real fleet may not look for what Jobs name; in tests/operate/test_copying.py it may"
 COUNTED = "it counts requests to definitions of our own; real clusters have none of them"
 EMBEDDED_ONLY = {
     "kinds.test_unused": COUNTED,
+    "multikueue.test_checks": PLAYED,
+    "multikueue.test_kueue_workers": PLAYED,
+    "multikueue.test_plain_workers": PLAYED,
     "test_declared_kinds": SCRIPTED,
     "test_dependencies": RIGHTS,
     "test_dependencies_copied": RIGHTS,
@@ -64,7 +68,7 @@ def _uses_embedded_clusters(module: ModuleType) -> bool:
     """By its own functions or by helpers beside it."""
     functions = [each for each in vars(module).values() if inspect.isfunction(each)]
     texts = [inspect.getsource(each) for each in functions if each.__module__.startswith("tests.relay")]
-    return any(" Cluster(" in text or "(Cluster(" in text for text in texts)
+    return any(" Cluster(" in text or "(Cluster(" in text or "beside_kueue(" in text for text in texts)
 
 
 def test_all_tests_on_clusters_run_on_both_kinds_but_these() -> None:

@@ -11,7 +11,7 @@ from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, JOBS
 from jobrelay.relay.multikueue.dispatching import DEFAULT_DISPATCHING, Dispatching
 from jobrelay.relay.multikueue.views import CHECKS, CONFIGS, CONTROLLER, QUEUE_NAME, WORKLOADS
 from jobrelay.workloads.names import MULTIKUEUE
-from tests.relay.fleets import Fleet, MakeFleet, job
+from tests.relay.fleets import Fleet, fleet, job
 
 AT = "2026-01-01T12:00:00Z"
 
@@ -145,7 +145,7 @@ async def found(client: Client, name: str, namespace: str = "default") -> Object
 
 @asynccontextmanager
 async def beside_kueue(
-    fleet: MakeFleet, workers: int = 2, how: Dispatching = DEFAULT_DISPATCHING, **settings: Any
+    workers: int = 2, how: Dispatching = DEFAULT_DISPATCHING, **settings: Any
 ) -> AsyncIterator[tuple[Fleet, PlayedKueue]]:
     """A fleet whose management cluster has Kueue's objects, with a check for all workers, and a relay."""
     async with fleet(workers, start=False, **settings) as it:

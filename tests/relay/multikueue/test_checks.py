@@ -10,7 +10,6 @@ from jobrelay.kube.resource import EVENTS
 from jobrelay.relay.multikueue.checks import active_condition
 from jobrelay.relay.multikueue.claims import MARK, SETTLE, CheckClaims
 from jobrelay.relay.multikueue.views import CHECKS
-from tests.relay.fleets import MakeFleet
 from tests.relay.multikueue.kueue import PlayedKueue, beside_kueue
 
 KUEUES = {
@@ -62,8 +61,8 @@ def test_a_check_that_was_ours_before_a_restart_is_ours_at_once() -> None:
     assert claims.is_ours("mk")
 
 
-async def test_the_condition_of_a_check_is_written(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_the_condition_of_a_check_is_written() -> None:
+    async with beside_kueue() as (it, kueue):
 
         async def active() -> bool:
             return (await kueue.active())["reason"] == "Active"
@@ -72,8 +71,8 @@ async def test_the_condition_of_a_check_is_written(fleet: MakeFleet) -> None:
         assert (await kueue.active())["message"] == f"The admission check is active; {MARK}"
 
 
-async def test_nothing_is_placed_while_kueues_own_controller_is_at_work(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_nothing_is_placed_while_kueues_own_controller_is_at_work() -> None:
+    async with beside_kueue() as (it, kueue):
         await overwrite(kueue, await kueue.active())
         await kueue.submit()
         await kueue.reserve()

@@ -10,7 +10,7 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
 from jobrelay.relay.multikueue.views import WORKLOADS
 from jobrelay.workloads.names import KUEUE_ORIGIN, PREBUILT
-from tests.relay.fleets import ORIGIN, Fleet, MakeFleet
+from tests.relay.fleets import ORIGIN, Fleet
 from tests.relay.multikueue.kueue import PlayedKueue, beside_kueue, condition
 
 ALL = Dispatching(Dispatcher.ALL_AT_ONCE)
@@ -63,8 +63,8 @@ async def has_mirror(it: Fleet, worker: str) -> bool:
     return worker in await it.mirrors()
 
 
-async def test_a_worker_with_kueue_gets_the_workload_and_the_job_that_refers_to_it(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 1) as (it, kueue):
+async def test_a_worker_with_kueue_gets_the_workload_and_the_job_that_refers_to_it() -> None:
+    async with beside_kueue(1) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         await kueue.submit(seconds=1)
         await kueue.reserve()
@@ -83,8 +83,8 @@ async def test_a_worker_with_kueue_gets_the_workload_and_the_job_that_refers_to_
         assert (await it.finished())["succeeded"] == 1
 
 
-async def test_the_first_worker_that_admits_it_wins_and_the_others_lose_their_copies(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 3, ALL) as (it, kueue):
+async def test_the_first_worker_that_admits_it_wins_and_the_others_lose_their_copies() -> None:
+    async with beside_kueue(3, ALL) as (it, kueue):
         played = await with_kueue(it, "worker-1", "worker-2", "worker-3")
         await kueue.submit()
         await kueue.reserve()
@@ -95,8 +95,8 @@ async def test_the_first_worker_that_admits_it_wins_and_the_others_lose_their_co
         await it.until(lambda: are(clones(it), ["worker-2"]))
 
 
-async def test_one_worker_is_asked_and_the_next_when_it_has_no_quota(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 2) as (it, kueue):
+async def test_one_worker_is_asked_and_the_next_when_it_has_no_quota() -> None:
+    async with beside_kueue(2) as (it, kueue):
         played = await with_kueue(it, "worker-1", "worker-2")
         await kueue.submit()
         await kueue.reserve()
@@ -109,8 +109,8 @@ async def test_one_worker_is_asked_and_the_next_when_it_has_no_quota(fleet: Make
         await it.until(lambda: are(clones(it), [second]))
 
 
-async def test_plain_workers_and_workers_with_kueue_serve_side_by_side(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 2) as (it, kueue):
+async def test_plain_workers_and_workers_with_kueue_serve_side_by_side() -> None:
+    async with beside_kueue(2) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         for number in range(6):
             await kueue.submit(f"train-{number}")
@@ -133,8 +133,8 @@ async def asked_and_placed(it: Fleet, kueue: PlayedKueue, number: int) -> dict[s
     return found if len(found) == number else {}
 
 
-async def test_an_eviction_on_the_worker_has_the_check_retried(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 1) as (it, kueue):
+async def test_an_eviction_on_the_worker_has_the_check_retried() -> None:
+    async with beside_kueue(1) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         await running(it, kueue, played, "worker-1")
         await played["worker-1"].write(conditions=[condition("QuotaReserved", "False"), condition("Evicted")])
@@ -151,8 +151,8 @@ async def test_an_eviction_on_the_worker_has_the_check_retried(fleet: MakeFleet)
         assert await kueue.ready() == "worker-1"
 
 
-async def test_an_eviction_on_the_management_cluster_reaches_the_worker(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 1) as (it, kueue):
+async def test_an_eviction_on_the_management_cluster_reaches_the_worker() -> None:
+    async with beside_kueue(1) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         await running(it, kueue, played, "worker-1")
         eviction = asyncio.create_task(kueue.evict())
@@ -169,8 +169,8 @@ async def deactivated(it: Fleet) -> dict[str, Any] | None:
     return next((one for one in conditions if one["type"] == "DeactivationTarget"), None)
 
 
-async def test_a_clone_that_is_deleted_on_the_worker_has_the_check_retried(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 1) as (it, kueue):
+async def test_a_clone_that_is_deleted_on_the_worker_has_the_check_retried() -> None:
+    async with beside_kueue(1) as (it, kueue):
         played = await with_kueue(it, "worker-1")
         await running(it, kueue, played, "worker-1")
         await it.on("worker-1").delete(WORKLOADS, "job-train", "default")
@@ -178,8 +178,8 @@ async def test_a_clone_that_is_deleted_on_the_worker_has_the_check_retried(fleet
         assert (await kueue.state("Retry"))["message"] == message
 
 
-async def test_a_job_of_a_lost_worker_moves_and_what_is_left_there_is_removed_when_it_returns(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 3, lost_timeout=1.0, freeze_window=0.0) as (it, kueue):
+async def test_a_job_of_a_lost_worker_moves_and_what_is_left_there_is_removed_when_it_returns() -> None:
+    async with beside_kueue(3, lost_timeout=1.0, freeze_window=0.0) as (it, kueue):
         played = await with_kueue(it, "worker-1", "worker-2", "worker-3")
         await kueue.submit(seconds=1000)
         await kueue.reserve()
@@ -204,8 +204,8 @@ async def without(found: Any, name: str) -> list[str]:
     return [each for each in await found if each != name]
 
 
-async def test_a_changed_priority_is_forwarded(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 1) as (it, kueue):
+async def test_a_changed_priority_is_forwarded() -> None:
+    async with beside_kueue(1) as (it, kueue):
         await with_kueue(it, "worker-1")
         await kueue.submit()
         await kueue.reserve()
@@ -219,8 +219,8 @@ async def test_a_changed_priority_is_forwarded(fleet: MakeFleet) -> None:
         await it.until(forwarded)
 
 
-async def test_clones_of_workloads_that_are_gone_are_removed_also_after_a_restart(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 1) as (it, kueue):
+async def test_clones_of_workloads_that_are_gone_are_removed_also_after_a_restart() -> None:
+    async with beside_kueue(1) as (it, kueue):
         await with_kueue(it, "worker-1")
         await kueue.submit()
         await kueue.reserve()

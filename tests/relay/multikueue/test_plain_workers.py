@@ -11,12 +11,12 @@ from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.model import State
 from jobrelay.relay.multikueue.views import CONFIGS, WORKLOADS
 from jobrelay.relay.workload_kind import WorkloadRef
-from tests.relay.fleets import Fleet, MakeFleet
+from tests.relay.fleets import Fleet
 from tests.relay.multikueue.kueue import beside_kueue, of
 
 
-async def test_a_job_whose_quota_is_reserved_is_placed_and_its_check_becomes_ready(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_a_job_whose_quota_is_reserved_is_placed_and_its_check_becomes_ready() -> None:
+    async with beside_kueue() as (it, kueue):
         await kueue.submit()
         await kueue.reserve()
         where = await kueue.ready()
@@ -29,8 +29,8 @@ async def test_a_job_whose_quota_is_reserved_is_placed_and_its_check_becomes_rea
         assert list(await it.mirrors()) == [where]
 
 
-async def test_nothing_is_placed_before_the_quota_is_reserved_and_other_checks_are_ready(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_nothing_is_placed_before_the_quota_is_reserved_and_other_checks_are_ready() -> None:
+    async with beside_kueue() as (it, kueue):
         await kueue.submit()
         await it.until(lambda: says(it, "Kueue has not reserved quota for it: it waits in queue team."))
         await kueue.reserve(checks=("mk", "budget"))
@@ -41,8 +41,8 @@ async def test_nothing_is_placed_before_the_quota_is_reserved_and_other_checks_a
         assert await kueue.ready()
 
 
-async def test_only_the_clusters_of_the_config_are_used(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_only_the_clusters_of_the_config_are_used() -> None:
+    async with beside_kueue() as (it, kueue):
         await it.client.patch(CONFIGS, "all", merge_patch({"spec": {"clusters": ["worker-2"]}}))
         for number in range(4):
             await kueue.submit(f"train-{number}")
@@ -50,8 +50,8 @@ async def test_only_the_clusters_of_the_config_are_used(fleet: MakeFleet) -> Non
         assert {await kueue.ready(f"train-{number}") for number in range(4)} == {"worker-2"}
 
 
-async def test_an_evicted_job_loses_its_mirror_and_is_placed_anew_when_it_is_admitted_again(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_an_evicted_job_loses_its_mirror_and_is_placed_anew_when_it_is_admitted_again() -> None:
+    async with beside_kueue() as (it, kueue):
         await kueue.submit(seconds=1000)
         await kueue.reserve()
         await kueue.ready()
@@ -67,8 +67,8 @@ async def test_an_evicted_job_loses_its_mirror_and_is_placed_anew_when_it_is_adm
         assert [epoch_of(mirror) for mirror in (await it.mirrors()).values()] == [2]
 
 
-async def test_a_job_whose_worker_is_lost_is_retried_and_moves(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet, 3, lost_timeout=1.0, freeze_window=0.0) as (it, kueue):
+async def test_a_job_whose_worker_is_lost_is_retried_and_moves() -> None:
+    async with beside_kueue(3, lost_timeout=1.0, freeze_window=0.0) as (it, kueue):
         await kueue.submit(seconds=1000)
         await kueue.reserve()
         where = await kueue.ready()
@@ -81,8 +81,8 @@ async def test_a_job_whose_worker_is_lost_is_retried_and_moves(fleet: MakeFleet)
         assert await kueue.ready() != where
 
 
-async def test_a_worker_that_is_drained_gives_its_jobs_back_to_the_queue(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_a_worker_that_is_drained_gives_its_jobs_back_to_the_queue() -> None:
+    async with beside_kueue() as (it, kueue):
         await kueue.submit(seconds=1000)
         await kueue.reserve()
         where = await kueue.ready()
@@ -93,8 +93,8 @@ async def test_a_worker_that_is_drained_gives_its_jobs_back_to_the_queue(fleet: 
         assert (await kueue.state("Retry"))["message"] == f'Worker cluster "{where}" is draining, Previously: "Ready"'
 
 
-async def test_a_job_that_is_not_delegated_is_rejected(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (_, kueue):
+async def test_a_job_that_is_not_delegated_is_rejected() -> None:
+    async with beside_kueue() as (_, kueue):
         await kueue.submit(managed_by=None)
         await kueue.reserve()
         assert (await kueue.state("Rejected"))["message"] == (
@@ -103,8 +103,8 @@ async def test_a_job_that_is_not_delegated_is_rejected(fleet: MakeFleet) -> None
         )
 
 
-async def test_a_workload_of_a_kind_without_an_adapter_is_rejected(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_a_workload_of_a_kind_without_an_adapter_is_rejected() -> None:
+    async with beside_kueue() as (it, kueue):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}
         spec = {"containers": [{"name": "main", "image": "busybox"}]}
         made = await it.client.create(PODS, pod | {"spec": spec})
@@ -116,14 +116,14 @@ async def test_a_workload_of_a_kind_without_an_adapter_is_rejected(fleet: MakeFl
         assert (await kueue.state("Rejected"))["message"] == message
 
 
-async def test_a_job_without_a_queue_is_placed_as_ever(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, _):
+async def test_a_job_without_a_queue_is_placed_as_ever() -> None:
+    async with beside_kueue() as (it, _):
         await it.submit()
         assert (await it.finished())["succeeded"] == 1
 
 
-async def test_a_restart_of_the_relay_changes_nothing_for_what_runs(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_a_restart_of_the_relay_changes_nothing_for_what_runs() -> None:
+    async with beside_kueue() as (it, kueue):
         await kueue.submit(seconds=1000)
         await kueue.reserve()
         where = await kueue.ready()
@@ -136,8 +136,8 @@ async def test_a_restart_of_the_relay_changes_nothing_for_what_runs(fleet: MakeF
         assert (await it.mirrors())[where].uid == before
 
 
-async def test_the_deletion_of_a_queued_job_reaches_its_mirror(fleet: MakeFleet) -> None:
-    async with beside_kueue(fleet) as (it, kueue):
+async def test_the_deletion_of_a_queued_job_reaches_its_mirror() -> None:
+    async with beside_kueue() as (it, kueue):
         await kueue.submit(seconds=1000)
         await kueue.reserve()
         await kueue.ready()
