@@ -209,23 +209,23 @@ class QueueNode(Node):
     def put(self, workload: AdmittedWorkload) -> None:
         """A workload holds quota here; the cohorts above are not told."""
         self.workloads[workload.key] = workload
-        used = self.by_priority.setdefault(workload.priority, {})
         for each, amount in workload.usage.items():
             if amount:
+                used = self.by_priority.setdefault(workload.priority, {})
                 self.usage[each] = self.usage.get(each, 0) + amount
                 used[each] = used.get(each, 0) + amount
 
     def drop(self, key: str) -> AdmittedWorkload:
         """A workload holds no quota here any more; its usage is still counted."""
         workload = self.workloads.pop(key)
-        used = self.by_priority[workload.priority]
+        used = self.by_priority.get(workload.priority, {})
         for each, amount in workload.usage.items():
             if amount and used[each] == amount:
                 del used[each]
             elif amount:
                 used[each] -= amount
         if not used:
-            del self.by_priority[workload.priority]
+            self.by_priority.pop(workload.priority, None)
         return workload
 
     def renew(self) -> None:
