@@ -128,3 +128,10 @@ def test_a_workload_that_requests_nothing_gets_no_flavor() -> None:
     (one,) = decide(snapshot([queue("q")]), workload("a", "q", pods=(PodSet("main", 1, {}),))).reservations
     assert one.admission.pod_sets[0].flavors == {}
     assert one.checks == ()
+
+
+def test_holders_that_use_nothing_come_and_go() -> None:
+    on = snapshot([queue("q")], [holder("a", "q", 0), holder("b", "q", 0), holder("c", "q", 1)])
+    for each in ("a", "c", "b"):
+        on.release(f"ns/{each}")
+    assert on.queues["q"].usage == on.queues["q"].by_priority == {}

@@ -211,6 +211,7 @@ class QueueNode(Node):
         self.workloads[workload.key] = workload
         for each, amount in workload.usage.items():
             if amount:
+                used = self.by_priority.setdefault(workload.priority, {})
                 self.usage[each] = self.usage.get(each, 0) + amount
                 used = self.by_priority.setdefault(workload.priority, {})
                 used[each] = used.get(each, 0) + amount
