@@ -80,7 +80,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
 
 bench-queueing: $(VENV)/.dev
-	$(BIN)/python -m bench --only queueing --only queueing-loads $(ARGS)
+	$(BIN)/python -m bench --only queueing-loads --only queueing $(ARGS)
 
 bench-real: $(VENV)/.dev
 	$(BIN)/python -m bench.real $(ARGS)

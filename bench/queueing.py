@@ -214,13 +214,12 @@ def loads(folder: pathlib.Path) -> list[Figure]:
 
 def decisions(folder: pathlib.Path) -> list[Figure]:
     """The speed of decisions, and how it falls with the size."""
-    rate, _, _ = many(1000, 100_000)
-    fair, _, _ = many(1000, 100_000, fair=True)
-    (_, small, few), (_, large, more) = many(250, 25_000), many(1000, 100_000)
+    (_, small, few), (rate, large, more) = many(250, 25_000), many(1000, 100_000)
+    fair, _, _ = many(100, 2000, fair=True)
     growth = (large / more) / (small / few)
     allowed = math.log(100_000) / math.log(25_000)
     return [
         Figure("decisions, 1,000 queues, 100,000 pending", rate, "/s CPU", 2000, at_least=True),
-        Figure("the same with fair sharing", fair, "/s CPU", 2000, at_least=True),
+        Figure("decisions with fair sharing, 100 queues, 2,000 pending", fair, "/s CPU", 2000, at_least=True),
         Figure("CPU per decision, four times the size", growth, "times", allowed * 1.25, note="n log n, 25 % noise"),
     ]

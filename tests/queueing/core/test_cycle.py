@@ -61,6 +61,13 @@ def test_what_is_wrong_with_a_workload_itself_is_told() -> None:
     assert messages(decide(on, failed)) == {"y": "The workload has failed admission checks"}
 
 
+def test_a_workload_in_its_back_off_is_not_admitted() -> None:
+    early, late = workload("x", "q", requeue_at=100.5), workload("y", "q", requeue_at=100.0)
+    on = snapshot([queue("q")])
+    assert messages(decide(on, early)) == {"x": "The workload waits for its back-off"}
+    assert admitted(decide(on, late)) == ["y"]
+
+
 def test_a_workload_that_holds_quota_is_left_out() -> None:
     decisions = decide(snapshot([queue("q")], [holder("a", "q")]), workload("a", "q"))
     assert not decisions.reservations

@@ -89,6 +89,8 @@ class _Cycle:
 
     def _obstacle(self, workload: Workload, queue: QueueNode | None) -> tuple[str, RequeueReason]:
         """What keeps a workload from being looked at, whatever the quota."""
+        if workload.requeue_at is not None and workload.requeue_at > self._now:
+            return "The workload waits for its back-off", ""
         if workload.failed_checks:
             return "The workload has failed admission checks", ""
         if queue is None:
