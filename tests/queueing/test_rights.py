@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.kube import SystemClock
-from jobrelay.kube.resource import JOBS
+import pytest
+
+from jobrelay.kube import Forbidden, SystemClock, connect
+from jobrelay.kube.resource import JOBS, LEASES
 from jobrelay.queueing.definitions import ensure_definitions
 from jobrelay.queueing.gate import QueueingGate
+from jobrelay.queueing.names import KUEUE_LEASE
 from jobrelay.queueing.resources import CLUSTER_QUEUES, RESOURCE_FLAVORS
-from tests.operate.fleets import installed_relay, joined
+from tests.operate.fleets import install, installed_relay, joined
 from tests.queueing.fleets import QueueFleet, queued_job
 from tests.relay.fleets import fleet
 
@@ -38,3 +41,11 @@ async def _counted(it: QueueFleet) -> bool:
 async def _restored(it: QueueFleet) -> bool:
     spec = (await it.it.job("train"))["spec"]
     return bool(spec["suspend"]) and "nodeSelector" not in spec["template"]["spec"]
+
+
+async def test_an_installed_relay_sees_whether_kueues_manager_leads_and_no_other_lease() -> None:
+    async with fleet(1, start=False) as base, connect(await install(base)) as client:
+        found = await client.list(LEASES, field_selector=f"metadata.name={KUEUE_LEASE}")
+        assert found.items == ()
+        with pytest.raises(Forbidden):
+            await client.list(LEASES)

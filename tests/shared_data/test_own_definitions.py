@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
-from jobrelay.operate.crds import KNOWN, install_definitions, make_definitions, read_definitions
+from jobrelay.operate.crds import install_definitions, make_definitions, read_definitions
 
 Obj = dict[str, Any]
 
@@ -61,7 +61,7 @@ def manager_rules(schema: Any, path: str = "") -> dict[str, Obj]:
     return {key: value for key, value in found.items() if value["rules"] or value["default"]}
 
 
-@pytest.mark.parametrize("project", KNOWN)
+@pytest.mark.parametrize("project", RELEASES)
 def test_a_kind_looks_like_the_real_one(project: str) -> None:
     theirs, ours = real(project), {each["metadata"]["name"]: each["spec"] for each in make_definitions(project)}
     assert ours.keys() == theirs.keys()
@@ -69,7 +69,7 @@ def test_a_kind_looks_like_the_real_one(project: str) -> None:
         assert shown(spec) == shown(theirs[name]), name
 
 
-@pytest.mark.parametrize("project", [name for name in KNOWN if name != "jobset"])
+@pytest.mark.parametrize("project", [name for name in RELEASES if name != "jobset"])
 def test_a_manager_is_checked_as_by_the_real_schema(project: str) -> None:
     """All but JobSet's rules, which are those of its webhook."""
     theirs = real(project)
@@ -80,7 +80,7 @@ def test_a_manager_is_checked_as_by_the_real_schema(project: str) -> None:
             assert manager_rules(by_version[one["name"]]) == expected, each["metadata"]["name"]
 
 
-@pytest.mark.parametrize("project", KNOWN)
+@pytest.mark.parametrize("project", RELEASES)
 async def test_a_release_is_installed_over_ours_and_stays(project: str) -> None:
     folder = str(SHARED / "crds" / project / RELEASES[project])
     async with Cluster(controllers="none") as cluster:

@@ -8,10 +8,14 @@ import pytest
 
 from jobrelay.apimachinery import yaml
 from jobrelay.cluster import Cluster
-from jobrelay.kube import SystemClock
+from jobrelay.kube import SystemClock, serves
+from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, JOBS
 from jobrelay.queueing.definitions import ensure_definitions, make_definitions
-from jobrelay.queueing.resources import KINDS
+from jobrelay.queueing.gate import QueueingGate
+from jobrelay.queueing.resources import KINDS, PRIORITY_CLASSES, WORKLOADS
 from tests.apimachinery.documents import documents
+from tests.queueing.fleets import QueueFleet, queued_job
+from tests.relay.fleets import fleet
 
 SHARED = Path(__file__).parents[3] / "shared"
 pytestmark = [
@@ -52,3 +56,22 @@ def test_names_and_columns_are_those_of_kueues_definitions(path: Path) -> None:
         ]
         assert mine == shown
         assert versions[each["name"]]["storage"] == each["storage"]
+
+
+async def test_jobs_are_admitted_preempted_and_admitted_again_with_kueues_own_definitions() -> None:
+    async with fleet(1, start=False) as base:
+        for path in REAL:
+            await base.client.create(CUSTOMRESOURCEDEFINITIONS, yaml.load(path.read_bytes()))
+        assert await ensure_definitions(base.client, SystemClock()) == []
+        base.gate = QueueingGate
+        it = QueueFleet(base)
+        await base.until(lambda: serves(base.client, WORKLOADS))
+        await it.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 100})
+        await it.make_queue(cpu=1, preemption={"withinClusterQueue": "LowerPriority"})
+        await base.start()
+        await it.client.create(JOBS, queued_job("low", seconds=1000))
+        await base.runs("low")
+        await it.client.create(JOBS, queued_job("high", labels={"kueue.x-k8s.io/priority-class": "high"}))
+        await base.finished("high")
+        await it.until_condition("low", "Evicted", status=False, reason="QuotaReserved")
+        await base.runs("low")

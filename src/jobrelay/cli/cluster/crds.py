@@ -74,8 +74,9 @@ def add(sources: tuple[str, ...], target: Target, output: str) -> None:
 
     FILE and DIR have the definitions of a project's release; other objects in them are left out. A NAME is a project:
     jobset, trainer, training-operator, mpi-operator, kuberay, appwrapper, tekton or kueue. It stands for definitions of
-    jobrelay's own, with the project's names, versions, subresources and columns. They accept any spec and status. They
-    never replace definitions that came from elsewhere: those are `kept`. (To name a folder `jobset`, write ./jobset.)
+    jobrelay's own, with the project's names, versions, subresources and columns. All but kueue's accept any spec and
+    status. They never replace definitions that came from elsewhere: those are `kept`. (To name a folder `jobset`, write
+    ./jobset.)
 
     \b
     jobrelay cluster crds add jobset -c dev
