@@ -14,7 +14,7 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.queueing import core, names
-from jobrelay.queueing.conditions import Conditions, find, with_condition
+from jobrelay.queueing.conditions import Conditions, find, holds, with_condition
 from jobrelay.queueing.core.amounts import format_amount
 from jobrelay.queueing.core.lifecycle import Backoff, Deactivation
 from jobrelay.queueing.views import CheckStateView, NamedCount, WorkloadStatusView
@@ -122,6 +122,8 @@ def released(status: WorkloadStatusView, now: datetime) -> Change:
     if was is not None:
         no_reservation = "The workload has no reservation"
         conditions = with_condition(conditions, names.ADMITTED, False, names.NO_RESERVATION, no_reservation, now)
+    if holds(conditions, names.PODS_READY):
+        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
     again = evicted_for.reason in _REQUEUED_AT_ONCE
     conditions = with_condition(conditions, names.REQUEUED, again, evicted_for.reason, text, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions), "clusterName": None}
