@@ -102,7 +102,7 @@ def test_a_drained_queue_evicts_and_its_restart_requeues(queues: QueueFacts, rea
     assert evicted.status is not None
     view = patched(admitted(), evicted.status)
     view = patched(view, changes.released(view.status, START))
-    assert step(view, queues=queues).status is None
+    assert condition(step(view, queues=queues), "QuotaReserved") == ("False", "Inadmissible")
     assert condition(step(view), "Requeued") == ("True", reason.replace("Stopped", "Restarted"))
 
 
@@ -119,7 +119,7 @@ def test_a_held_queue_takes_quota_back_from_who_is_not_admitted_yet() -> None:
         (QueueFacts("main"), "LocalQueue main doesn't exist"),
         (QueueFacts("main", "cq", exists=False), "ClusterQueue cq doesn't exist"),
         (QueueFacts("main", "cq", active=False), "ClusterQueue cq is inactive"),
-        (QueueFacts("main", "cq", stop_policy="Hold", active=False), "ClusterQueue cq is stopped"),
+        (QueueFacts("main", "cq", stop_policy="Hold", active=False), "ClusterQueue cq is inactive"),
     ],
 )
 def test_why_queues_take_nothing_is_written(queues: QueueFacts, message: str) -> None:
@@ -128,6 +128,14 @@ def test_why_queues_take_nothing_is_written(queues: QueueFacts, message: str) ->
     assert found.status is not None
     assert found.status["conditions"][0]["message"] == message
     assert step(patched(view, found.status), queues=queues).status is None
+
+
+def test_pods_of_a_waiting_object_are_said_to_be_not_ready() -> None:
+    owned = msgspec.convert({"metadata": {"ownerReferences": [{"name": "job"}]}}, WorkloadView)
+    for view, there in ((owned, True), (msgspec.convert({}, WorkloadView), False)):
+        found = step(view, queues=QueueFacts("main")).status
+        assert found is not None
+        assert ("PodsReady" in [each["type"] for each in found["conditions"]]) is there
 
 
 def test_after_a_back_off_a_workload_is_queued_again() -> None:

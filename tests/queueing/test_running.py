@@ -93,7 +93,7 @@ async def test_a_held_queue_lets_running_jobs_go_on_and_admits_no_others() -> No
         await it.patch(LOCAL_QUEUES, "main", {"spec": {"stopPolicy": "Hold"}}, "default")
         await it.client.create(JOBS, queued_job("second", seconds=1000))
         waits = await it.until_condition("second", "QuotaReserved", status=False)
-        assert (waits.reason, waits.message) == ("Inadmissible", "LocalQueue main is stopped")
+        assert (waits.reason, waits.message) == ("Inadmissible", "LocalQueue main is inactive")
         assert await it.it.mirrors("first")
         await it.patch(LOCAL_QUEUES, "main", {"spec": {"stopPolicy": "None"}}, "default")
         await it.it.runs("second")

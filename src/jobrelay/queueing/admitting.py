@@ -163,6 +163,8 @@ class Admission:
         view = workload.decode(WorkloadView)
         if view.status.admission is not None or not view.spec.active:
             return
+        if self._state.objects.facts_of(key.namespace, view.spec.queue_name).problem:
+            return
         why, message = requeue.condition_reason, requeue.message
         change = changes.pending(view.status, why, message, self._clock.now(), owned=view.owned)
         if change is not None:

@@ -62,10 +62,9 @@ class QueueFacts:
             return f"LocalQueue {self.local_queue} doesn't exist"
         if not self.exists:
             return f"ClusterQueue {self.cluster_queue} doesn't exist"
-        stop = self.stop(admitted=False)
-        if stop is not None:
-            return stop.message
-        return "" if self.active else f"ClusterQueue {self.cluster_queue} is inactive"
+        if self.local_stopped:
+            return f"LocalQueue {self.local_queue} is inactive"
+        return "" if self.active and not self.stopped else f"ClusterQueue {self.cluster_queue} is inactive"
 
     def stop(self, *, admitted: bool) -> Stop:
         """What a stopped queue of a Workload does to it."""
@@ -133,11 +132,11 @@ def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> St
 
 def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
     status = view.status
+    if queues.problem:
+        return Step(status=changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned))
     requeued = find(status.conditions, names.REQUEUED)
     if requeued is not None and not requeued.holds:
         return _requeue(view, requeued.reason, queues, now)
-    if queues.problem:
-        return Step(status=changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned))
     return NOTHING
 
 

@@ -145,7 +145,7 @@ class QueueStatusController:
         waiting = [each.decode(WorkloadView) for each in workloads]
         pending = sum(
             view.status.admission is None and view.spec.active and not holds(view.status.conditions, names.FINISHED)
-            for view in waiting
+            for view in (waiting if view.spec.stop_policy == "None" else ())
         )
         now, generation = self._clock.now(), queue.metadata.generation
         status = queue_status(view.status.conditions, activity, holdings, pending, generation, now)

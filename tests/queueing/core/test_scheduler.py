@@ -53,6 +53,27 @@ def test_quota_that_is_given_back_wakes_the_whole_tree() -> None:
     assert settle(scheduler) == ["x"]
 
 
+def test_a_changed_queue_wakes_its_own_tree_only() -> None:
+    scheduler = make(queue("a", 1), queue("b", 1), holders=[holder("h", "a", 1), holder("i", "b", 1)])
+    push(scheduler, workload("x", "a", 1), workload("y", "b", 1))
+    assert settle(scheduler) == []
+    scheduler.set_queue(queue("b", 1))
+    assert (scheduler.counts("a"), scheduler.counts("b")) == ((0, 1), (0, 1))
+    scheduler.set_queue(queue("b", 2))
+    assert (scheduler.counts("a"), scheduler.counts("b")) == ((0, 1), (1, 0))
+    assert settle(scheduler) == ["y"]
+
+
+def test_a_namespace_wakes_the_queues_of_its_workloads() -> None:
+    scheduler = make(queue("a", 1), holders=[holder("h", "a", 1)])
+    push(scheduler, workload("x", "a", 1))
+    assert settle(scheduler) == []
+    scheduler.set_namespace("other", {})
+    assert scheduler.counts("a") == (0, 1)
+    scheduler.set_namespace("ns", {"team": "red"})
+    assert scheduler.counts("a") == (1, 0)
+
+
 def test_what_cannot_help_wakes_nobody() -> None:
     scheduler = make(queue("q", 3), holders=[holder("one", "q", 1), holder("two", "q", 2)])
     push(scheduler, workload("large", "q", 3))

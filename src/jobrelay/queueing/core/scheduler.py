@@ -73,37 +73,44 @@ class Scheduler:
 
     def set_queue(self, spec: ClusterQueueSpec) -> None:
         """Add or change a ClusterQueue."""
+        known = self.snapshot.queues.get(spec.name)
+        if known is not None and known.spec == spec:
+            return
+        before = [*self._trees([spec.name])]
         self.snapshot.set_queue(spec)
         queue = self._queues.setdefault(spec.name, PendingQueue(spec))
         queue.strict = spec.strategy == "StrictFIFO"
         for workload in [one for one in self._homeless.values() if one.cluster_queue == spec.name]:
             del self._homeless[workload.key]
             queue.push(workload, float("-inf"))
-        self._wake_all()
+        self._wake_trees([*before, spec.name])
 
     def remove_queue(self, name: str) -> None:
         """Forget a ClusterQueue; its workloads wait for it to come back."""
+        before = [*self._trees([name])]
         self.snapshot.remove_queue(name)
         queue = self._queues.pop(name, None)
         if queue is not None:
             self._homeless |= {workload.key: workload for workload in queue.ordered()}
-        self._wake_all()
+        self._wake_trees(before)
 
     def set_cohort(self, spec: CohortSpec) -> None:
+        before = self._members(spec.name)
         self.snapshot.set_cohort(spec)
-        self._wake_all()
+        self._wake_trees([*before, *self._members(spec.name)])
 
     def remove_cohort(self, name: str) -> None:
+        before = self._members(name)
         self.snapshot.remove_cohort(name)
-        self._wake_all()
+        self._wake_trees([*before, *self._members(name)])
 
     def set_flavor(self, spec: FlavorSpec) -> None:
         self.snapshot.set_flavor(spec)
-        self._wake_all()
+        self._wake_trees(self._with_flavor(spec.name))
 
     def remove_flavor(self, name: str) -> None:
         self.snapshot.remove_flavor(name)
-        self._wake_all()
+        self._wake_trees(self._with_flavor(name))
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """The labels of a namespace; None if it is gone."""
@@ -111,7 +118,7 @@ class Scheduler:
             self.snapshot.namespaces.pop(name, None)
         else:
             self.snapshot.namespaces[name] = labels
-        self._wake_all()
+        self._wake_trees({queue for key, queue in self._queue_of.items() if key.startswith(f"{name}/")})
 
     def settle(self, now: float) -> Iterator[Decisions]:
         """Run cycles until one repeats what was decided before; each cycle's decisions, as soon as they are applied."""
@@ -171,11 +178,24 @@ class Scheduler:
         self._stirred |= self._freed
         self._freed.clear()
 
-    def _wake_all(self) -> None:
-        """Something has changed that anybody may have waited for."""
-        for name, node in self.snapshot.queues.items():
-            self._queues[name].wake(node, fair=True, all_of_them=True)
-        self._stirred |= self._queues.keys()
+    def _wake_trees(self, names: Iterable[str]) -> None:
+        """Something has changed that anybody in the trees of some queues may have waited for."""
+        woken = self._trees(names)
+        for name, queue in woken.items():
+            queue.wake(self.snapshot.queues[name], fair=True, all_of_them=True)
+        self._stirred |= woken.keys()
+
+    def _members(self, cohort: str) -> list[str]:
+        """The queues below a cohort."""
+        nodes = self.snapshot.queues.items()
+        return [name for name, node in nodes if any(each.name == cohort for each in node.ancestors())]
+
+    def _with_flavor(self, flavor: str) -> list[str]:
+        """The queues that have quota of a flavor."""
+        nodes = self.snapshot.queues.items()
+        return [
+            name for name, node in nodes if any(flavor == one.flavor for g in node.spec.groups for one in g.flavors)
+        ]
 
     def _trees(self, names: Iterable[str]) -> dict[str, PendingQueue]:
         """All queues of the trees that these belong to."""
