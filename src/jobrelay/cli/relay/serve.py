@@ -13,7 +13,7 @@ import os
 import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -25,6 +25,7 @@ from jobrelay.cli.output import print_table
 from jobrelay.cli.relay.kinds import KindSource
 from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.cli.worker_rows import worker_row
+from jobrelay.control import Group
 from jobrelay.kube import (
     Client,
     Connection,
@@ -43,6 +44,9 @@ from jobrelay.relay.overview import WorkerView, worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
+
+if TYPE_CHECKING:
+    from jobrelay.relay.api import ApiServing
 
 __all__ = ["RelayPlan", "serve_relay"]
 
@@ -67,6 +71,9 @@ class RelayPlan:
     lease_name: str | None
     """None to lead without a Lease."""
     listen: tuple[str, int]
+    api_listen: tuple[str, int] | None
+    """Where the API for users is served; None if it is not."""
+    api_host: str
     json: bool
 
     def settings(self, origin: str) -> Settings:
@@ -112,18 +119,36 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
             await endpoint.__aenter__()
         except OSError as error:
             raise Failure(f"--listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
+        api = await _serve_api(plan, client, namespace, endpoint)
         kinds = KindSource(client, namespace, plan.tuning.given_kinds(), identity)
         following = asyncio.create_task(kinds.run())
         try:
             first = True
             while True:
-                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, first=first)
+                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, api, first=first)
                 first = False
                 gc.collect()  # the old relay's objects form cycles and would stay in memory beside the new one's
         finally:
             following.cancel()
             await asyncio.wait({following})
+            if api is not None:
+                await api.__aexit__()
             await endpoint.__aexit__()
+
+
+async def _serve_api(plan: RelayPlan, client: Client, namespace: str, endpoint: Endpoint) -> ApiServing | None:
+    """Serves the API for users, if that is wanted."""
+    if plan.api_listen is None:
+        return None
+    from jobrelay.relay.api import ApiServing
+
+    host, port = plan.api_listen
+    try:
+        return await ApiServing(
+            client, endpoint.ready_relay, plan.api_listen, namespace=namespace, host=plan.api_host
+        ).__aenter__()
+    except OSError as error:
+        raise Failure(f"--api-listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
 
 
 def _in_pod(plan: RelayPlan) -> bool:
@@ -150,6 +175,7 @@ async def _candidacy(
     identity: str,
     endpoint: Endpoint,
     kinds: KindSource,
+    api: ApiServing | None,
     *,
     first: bool,
 ) -> None:
@@ -170,6 +196,8 @@ async def _candidacy(
         identity=identity,
         clock=clock,
     )
+    if api is not None:
+        relay.manager.add(api.registration(), Group.LEADER)
     endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:

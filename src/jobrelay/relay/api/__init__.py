@@ -1,0 +1,13 @@
+"""The API that the relay serves to ordinary users: `relay.jobrelay.dev/v1`, aggregated into the management cluster's.
+
+Users reach it with the kubeconfig that they have, through the API server of the management cluster, which finds out
+who they are and asks RBAC. The relay believes what the API server says about a caller because of its front proxy
+certificate, asks once more whether the caller may see the *original* itself, and reads workers as itself.
+"""
+
+from __future__ import annotations
+
+from jobrelay.relay.api.server import RelayApi
+from jobrelay.relay.api.serving import ApiServing
+
+__all__ = ["ApiServing", "RelayApi"]
