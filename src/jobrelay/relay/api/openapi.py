@@ -50,6 +50,7 @@ _PATHS: Final = {
     ),
     f"{_SCOPED}/workloads/{{name}}/log": ("the log of its pods", (*_LOG, _NAME, _NAMESPACE), "text/plain", ""),
 }  # fmt: skip
+_KINDS: Final = {"overview": "Overview", "workers": "Worker", "workloads": "Workload"}
 _TEXTS: Final = ("time", "type", "reason", "message", "object", "cluster")
 
 
@@ -140,12 +141,23 @@ def _operation(path: str, version: int) -> dict[str, Any]:
     else:
         answer["schema"] = schema
     made = {
+        **_acts(path),
         "description": text,
         "operationId": "".join(_words(path)),
         "parameters": [_parameter(each, version) for each in parameters],
         "responses": {"200": answer},
     }
     return made if version == 3 else made | {"produces": [media]}
+
+
+def _acts(path: str) -> dict[str, Any]:
+    """By what kubectl finds the schema of a resource."""
+    kind = next((_KINDS[part] for part in path.split("/") if part in _KINDS), "")
+    if not kind:
+        return {}
+    action = "get" if "{name}" in path else "list"
+    meant = {"group": GROUP, "version": VERSION, "kind": kind}
+    return {"x-kubernetes-action": action, "x-kubernetes-group-version-kind": meant}
 
 
 def _words(path: str) -> Iterator[str]:
