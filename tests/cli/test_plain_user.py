@@ -7,11 +7,17 @@ import json
 import pathlib
 
 import pytest
+from aiohttp import web
 from click.testing import CliRunner, Result
 
 from jobrelay.cli import root
-from tests.relay.api import ApiFleet, serving_fleet
-from tests.relay.fleets import MakeFleet
+from jobrelay.kube.resource import JOBS
+from jobrelay.relay.api.names import BASE, service_host
+from jobrelay.relay.api.registration import Registered
+from tests.loopback import LoopbackServer, authority, server_context
+from tests.relay import fleets
+from tests.relay.api import ApiFleet, is_available, serving_fleet, talking
+from tests.relay.fleets import NAMESPACE, MakeFleet
 
 
 async def run(kubeconfig: pathlib.Path, *arguments: str) -> Result:
@@ -49,14 +55,14 @@ async def test_explain_gives_the_verdicts_and_the_pods(fleet: MakeFleet, tmp_pat
         assert "Workers, if it were placed now:" in result.stdout
 
 
-async def test_logs_come_through_the_relay(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
-    async with serving_fleet(fleet) as served:
+async def test_logs_come_through_the_relay(tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleets.fleet) as served:
         ann = await served.kubeconfig(tmp_path)
-        await served.it.submit()
+        await served.it.client.create(JOBS, talking())
         await served.it.finished()
         plain, followed = await run(ann, "logs", "job/train"), await run(ann, "logs", "job/train", "-f", "--prefix")
-        assert (plain.exit_code, plain.stderr) == (0, "")
-        assert followed.exit_code == 0
+        assert (plain.exit_code, plain.stdout, plain.stderr) == (0, "hello\nbye\n", "")
+        assert [line.partition("] ")[2] for line in followed.stdout.splitlines()] == ["hello", "bye"]
 
 
 async def test_logs_say_why_there_are_none(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
@@ -78,3 +84,17 @@ async def test_a_neighbour_s_job_is_refused(fleet: MakeFleet, tmp_path: pathlib.
         assert result.exit_code == 2
         assert "forbidden" in result.stderr.lower()
         assert "train" not in result.stdout
+
+
+async def test_another_program_behind_the_registration_is_told(tmp_path: pathlib.Path) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text="a web page" if request.path != BASE else '{"resources": []}')
+
+    async with fleets.fleet() as it, LoopbackServer(answer, server_context(service_host(NAMESPACE))) as other:
+        for resource, body in Registered(NAMESPACE, authority().pair.certificate, "localhost", other.port).objects():
+            await it.client.create(resource, body)
+        await it.until(lambda: is_available(it.client))
+        await it.submit()
+        result = await run(it.management.kubeconfig, "explain", "job/train")
+        assert result.exit_code == 0
+        assert "APIService v1.relay.jobrelay.dev leads to something that is not a relay" in result.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from jobrelay.kube import AlreadyExists, Client, Connection, Forbidden, NotFound, SystemClock, connect, find_connection
+from jobrelay.kube import AlreadyExists, Client, Forbidden, NotFound, SystemClock, connect, find_connection
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
 from jobrelay.kube.resource import APISERVICES, CLUSTERROLES, NAMESPACES, ROLEBINDINGS, SERVICEACCOUNTS, SERVICES
 from jobrelay.operate.roles import user_roles
@@ -20,7 +20,7 @@ from jobrelay.relay.api.names import API_SERVICE, BASE, SERVICE
 from jobrelay.relay.api.registration import Registration
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workers.tokens import request_token
-from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet
+from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job
 
 
 class ApiFleet:
@@ -44,9 +44,14 @@ class ApiFleet:
     @asynccontextmanager
     async def user(self, name: str = "ann", namespace: str = "default", role: str = "edit") -> AsyncIterator[Client]:
         """The client of such a user, through the API server."""
-        way = find_connection(self.it.management.kubeconfig)
-        async with connect(_as(way, await self.token(name, namespace, role))) as client:
+        async with self.as_token(await self.token(name, namespace, role)) as client:
             await self._granted(client, namespace)
+            yield client
+
+    @asynccontextmanager
+    async def as_token(self, token: str) -> AsyncIterator[Client]:
+        way = find_connection(self.it.management.kubeconfig)
+        async with connect(replace(way, credentials=StaticCredentials(Credential(bearer(token))))) as client:
             yield client
 
     async def _granted(self, client: Client, namespace: str) -> None:
@@ -82,8 +87,11 @@ def _binding(name: str, namespace: str, role: str) -> dict[str, Any]:
     }
 
 
-def _as(connection: Connection, token: str) -> Connection:
-    return replace(connection, credentials=StaticCredentials(Credential(bearer(token))))
+def talking(seconds: float = 0, **spec: Any) -> dict[str, Any]:
+    """A Job whose pods say something."""
+    made = job(seconds=seconds, **spec)
+    made["spec"]["template"]["metadata"]["annotations"]["jobrelay.dev/log"] = "hello\nbye\n"
+    return made
 
 
 @asynccontextmanager
@@ -105,7 +113,7 @@ async def serving_fleet(make: MakeFleet, **options: Any) -> AsyncIterator[ApiFle
             registration = _registered(it.client, serving)
             keeping = asyncio.create_task(registration.run())
             try:
-                await it.until(lambda: _available(it.client))
+                await it.until(lambda: is_available(it.client))
                 yield ApiFleet(it, serving)
             finally:
                 keeping.cancel()
@@ -119,7 +127,7 @@ def _registered(client: Client, serving: ApiServing) -> Registration:
     return Registration(client, serving.registered, clock=SystemClock())
 
 
-async def _available(client: Client) -> bool:
+async def is_available(client: Client) -> bool:
     try:
         found = (await client.get(APISERVICES, API_SERVICE)).decode()
     except NotFound:

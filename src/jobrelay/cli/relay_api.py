@@ -16,7 +16,7 @@ import msgspec
 
 from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.cli.management import Management
-from jobrelay.kube import Client, Forbidden, NotFound, StatusError
+from jobrelay.kube import Client, Forbidden, NotFound, ProtocolError, StatusError
 from jobrelay.kube.resource import LEASES
 from jobrelay.operate.relay_client import NotServed, api_explanation, api_workers, api_workloads
 from jobrelay.relay.endpoint import ENDPOINT
@@ -54,7 +54,7 @@ async def query_relay(client: Client, management: Management, path: str, query: 
         return await _query_api(client, path, (query or {}).get("namespace"))
     except NotServed:
         return await _query_endpoint(client, management, path, query)
-    except StatusError as error:
+    except (StatusError, ProtocolError) as error:
         raise RelayUnreachable(str(error)) from error
 
 
