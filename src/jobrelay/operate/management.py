@@ -24,7 +24,7 @@ from jobrelay.kube.resource import (
 from jobrelay.operate.copying import copy_arguments, source_manifests
 from jobrelay.operate.kinds import KindFile, installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
-from jobrelay.operate.roles import api_rules, front_proxy_rule, user_roles
+from jobrelay.operate.roles import api_rules, user_roles
 from jobrelay.relay.api.names import API_SERVICE, AUTHORITY, GROUP, PRIORITIES, SERVICE, VERSION
 from jobrelay.relay.api.names import PORT as API_PORT
 from jobrelay.relay.copy_rules import CopyRules
@@ -74,8 +74,6 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
         binding(NAME, chosen.namespace, account),
         *source_manifests(chosen.copies, f"{NAME}-copies", account),
         *_described_kinds(chosen.kinds, account),
-        role(NAME, "kube-system", [front_proxy_rule()]),
-        binding(NAME, "kube-system", account),
         *user_roles(NAME),
         manifest(SERVICES, f"{NAME}-metrics", chosen.namespace, _SELECTOR, spec=service),
         manifest(SERVICES, SERVICE, chosen.namespace, _SELECTOR, spec=_api_port()),

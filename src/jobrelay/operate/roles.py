@@ -9,25 +9,26 @@ from jobrelay.operate.kinds import installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, role, rule
 from jobrelay.relay.api.names import API_SERVICE, FRONT_PROXY, GROUP
 
-__all__ = ["api_rules", "front_proxy_rule", "user_roles"]
+__all__ = ["api_rules", "user_roles"]
 
 _AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 _OF_USERS: Final = "overview workloads workloads/events workloads/log"
 
 
 def api_rules() -> list[Manifest]:
-    """The relay's: who asks, whether they may, the events of what they may see, and the API's own registration."""
+    """The relay's: who asks, whether they may, how the front proxy is known, the events of what callers may see, and its
+    own registration.
+
+    The front proxy is described in namespace kube-system. It is no role there, since kustomize and Helm put all roles
+    of an application into one namespace.
+    """
     return [
         rule("authentication.k8s.io", "tokenreviews", "create"),
         rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+        rule("", "configmaps", "get list watch", FRONT_PROXY),
         rule("", "events", "list"),
         rule(APISERVICES.group, APISERVICES.plural, "get list watch patch", API_SERVICE),
     ]
-
-
-def front_proxy_rule() -> Manifest:
-    """The relay's in namespace kube-system: how the API server's front proxy is known."""
-    return rule("", "configmaps", "get list watch", FRONT_PROXY)
 
 
 def user_roles(name: str) -> list[Manifest]:
