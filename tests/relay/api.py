@@ -15,9 +15,9 @@ from jobrelay.kube import AlreadyExists, Client, Forbidden, NotFound, SystemCloc
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
 from jobrelay.kube.resource import APISERVICES, CLUSTERROLES, NAMESPACES, ROLEBINDINGS, SERVICEACCOUNTS, SERVICES
 from jobrelay.operate.roles import user_roles
-from jobrelay.relay.api import ApiServing
 from jobrelay.relay.api.names import API_SERVICE, BASE, SERVICE
 from jobrelay.relay.api.registration import Registration
+from jobrelay.relay.api.serving import ApiServing
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workers.tokens import request_token
 from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job

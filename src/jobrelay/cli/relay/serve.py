@@ -46,7 +46,7 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 
 if TYPE_CHECKING:
-    from jobrelay.relay.api import ApiServing
+    from jobrelay.relay.api.serving import ApiServing
 
 __all__ = ["RelayPlan", "serve_relay"]
 
@@ -140,7 +140,7 @@ async def _serve_api(plan: RelayPlan, client: Client, namespace: str, endpoint: 
     """Serves the API for users, if that is wanted."""
     if plan.api_listen is None:
         return None
-    from jobrelay.relay.api import ApiServing
+    from jobrelay.relay.api.serving import ApiServing
 
     host, port = plan.api_listen
     try:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from jobrelay.kube import Client, ConnectError, KubeError
+from jobrelay.kube.clock import deadline
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.callers import Caller
 from jobrelay.relay.api.events import events_of
@@ -27,7 +28,7 @@ from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import WorkloadView
 from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.overview import WorkerView, delegated, worker_views
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import READ_TIMEOUT, Relay
 from jobrelay.relay.workload_kind import WorkloadKind
 
 
@@ -102,10 +103,12 @@ class Reading:
         if not view.mirror:
             return {}
         try:
-            async with self.pods(found) as pods:
+            async with deadline(self._relay.state.clock, READ_TIMEOUT), self.pods(found) as pods:
                 listed = await pods.list()
                 events = await events_of(pods.client, [pods.mirror, *listed], view.cluster)
             return {"pods": phases(listed), "troubles": troubles(listed, events)}
+        except TimeoutError:
+            return {"podsUnknown": f"worker {view.cluster} did not answer within {READ_TIMEOUT:g} s"}
         except (KubeError, ApiFailure) as error:
             return {"podsUnknown": str(error)}
 
