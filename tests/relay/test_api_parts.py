@@ -17,7 +17,7 @@ from jobrelay.relay.api.discovery import RESOURCES
 from jobrelay.relay.api.failures import ApiFailure
 from jobrelay.relay.api.logs import LogRequest, parse_log_request, whole_lines
 from jobrelay.relay.api.openapi import document_v2, document_v3
-from jobrelay.relay.api.troubles import phases, troubles
+from jobrelay.relay.api.troubles import crashed, phases, troubles
 from jobrelay.relay.api.workloads import run_history, workload_table
 from jobrelay.relay.assignment import Assignment, Run
 
@@ -152,6 +152,13 @@ def test_a_pod_that_cannot_mount_is_told_by_its_event() -> None:
 def test_pods_that_cannot_be_created_are_told_of_their_owner() -> None:
     event = {"type": "Warning", "reason": "FailedCreate", "message": "exceeded quota", "object": "Job/train"}
     assert troubles([], [event]) == ["Job/train: FailedCreate: exceeded quota"]
+
+
+def test_the_last_line_of_a_log_tells_where_no_message_does() -> None:
+    crash = pod(phase="Failed", containerStatuses=[container(state={"terminated": {"exitCode": 3, "reason": "Error"}})])
+    assert [(each.name, name) for each, name in crashed([crash])] == [("train-0", "main")]
+    [sentence] = troubles([crash], [], {("train-0", "main"): "no such file"})
+    assert sentence == "pod train-0: container main ended with exit code 3: no such file"
 
 
 def test_a_failed_index_is_named_and_many_troubles_are_counted() -> None:

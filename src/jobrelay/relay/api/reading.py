@@ -19,10 +19,11 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.callers import Caller
 from jobrelay.relay.api.events import events_of
 from jobrelay.relay.api.failures import ApiFailure, not_found, not_started
+from jobrelay.relay.api.logs import last_lines
 from jobrelay.relay.api.names import API_VERSION, GROUP
 from jobrelay.relay.api.pods import MirrorPods
 from jobrelay.relay.api.reviews import Attributes, Reviews
-from jobrelay.relay.api.troubles import phases, troubles
+from jobrelay.relay.api.troubles import crashed, phases, troubles
 from jobrelay.relay.api.workloads import Found, find, run_history, short_names, workload_object
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import WorkloadView
@@ -106,7 +107,8 @@ class Reading:
             async with deadline(self._relay.state.clock, READ_TIMEOUT), self.pods(found) as pods:
                 listed = await pods.list()
                 events = await events_of(pods.client, [pods.mirror, *listed], view.cluster)
-            return {"pods": phases(listed), "troubles": troubles(listed, events)}
+                lines = await last_lines(pods.client, crashed(listed))
+            return {"pods": phases(listed), "troubles": troubles(listed, events, lines)}
         except TimeoutError:
             return {"podsUnknown": f"worker {view.cluster} did not answer within {READ_TIMEOUT:g} s"}
         except (KubeError, ApiFailure) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from jobrelay.kube import Object
@@ -23,20 +24,47 @@ def phases(pods: Iterable[Object]) -> dict[str, int]:
     return dict(sorted(Counter((pod.decode().get("status") or {}).get("phase") or "Pending" for pod in pods).items()))
 
 
-def troubles(pods: Sequence[Object], events: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each thing that keeps pods from running or made them fail; of many, the first ones."""
+def troubles(
+    pods: Sequence[Object],
+    events: Iterable[Mapping[str, Any]],
+    lines: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> list[str]:
+    """A sentence for each thing that keeps pods from running or made them fail; of many, the first ones.
+
+    `lines` are the last lines of logs, by pod and container.
+    """
     told = {each["object"]: each for each in events if each["type"] == "Warning" and each["reason"] in _TELLING}
-    found = list(_about_pods(pods, told)) + list(_about_others(told))
+    found = list(_about_pods(pods, told, lines)) + list(_about_others(told))
     more = [f"{len(found) - _MOST} more like these"] if len(found) > _MOST else []
     return found[:_MOST] + more
 
 
-def _about_pods(pods: Sequence[Object], told: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def crashed(pods: Iterable[Object]) -> list[tuple[Object, str]]:
+    """Containers that ended with an error and left no message: their last line may tell why."""
+    found = [(pod, each) for pod in pods for each in _statuses(pod.decode().get("status") or {})]
+    return [
+        (pod, each["name"]) for pod, each in found if _ended(each).get("exitCode") and not _ended(each).get("message")
+    ]
+
+
+def _statuses(status: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    return (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+
+
+def _ended(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a container ended: now, or before it was restarted."""
+    now, last = ((container.get(state) or {}).get("terminated") for state in ("state", "lastState"))
+    return now or last or {}
+
+
+def _about_pods(
+    pods: Sequence[Object], told: Mapping[str, Mapping[str, Any]], lines: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
     for pod in pods:
         status = pod.decode().get("status") or {}
         if status.get("phase") == "Succeeded":
             continue
-        sentences = [*_containers(status), *_conditions(status), *_failure(status)]
+        sentences = [*_containers(pod.name, status, lines), *_conditions(status), *_failure(status)]
         event = told.get(f"Pod/{pod.name}")
         if not sentences and event is not None and status.get("phase") in (None, "Pending"):
             sentences = [f"{event['reason']}: {event['message']}"]
@@ -55,27 +83,27 @@ def _named(pod: Object) -> str:
     return f"{pod.name} (index {index})" if index else pod.name
 
 
-def _containers(status: Mapping[str, Any]) -> Iterator[str]:
-    for each in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        state, last = each.get("state") or {}, (each.get("lastState") or {}).get("terminated") or {}
+def _containers(pod: str, status: Mapping[str, Any], lines: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    for each in _statuses(status):
+        state, end = each.get("state") or {}, _end(_ended(each), lines.get((pod, each["name"]), ""))
         waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
         restarts = each.get("restartCount", 0)
         if waiting.get("reason") == "CrashLoopBackOff":
-            yield f"container {each['name']} crashes again and again, {restarts} times so far; {_end(last)}"
+            yield f"container {each['name']} crashes again and again, {restarts} times so far; {end}"
         elif waiting.get("reason", "") not in _QUIET:
             yield f"container {each['name']} cannot start: {_reason(waiting)}"
         elif ended.get("exitCode"):
-            yield f"container {each['name']} {_end(ended)}"
-        elif restarts and last.get("exitCode"):
-            yield f"container {each['name']} was restarted {restarts} times; {_end(last)}"
+            yield f"container {each['name']} {end}"
+        elif restarts and _ended(each).get("exitCode"):
+            yield f"container {each['name']} was restarted {restarts} times; {end}"
 
 
-def _end(terminated: Mapping[str, Any]) -> str:
+def _end(terminated: Mapping[str, Any], line: str) -> str:
     if not terminated:
         return "how it ended is not known"
     reason = terminated.get("reason", "")
     known = f" ({reason})" if reason not in ("", "Error") else ""
-    message = (terminated.get("message") or "").strip().splitlines()
+    message = (terminated.get("message") or line).strip().splitlines()
     return f"ended with exit code {terminated.get('exitCode')}{known}" + (f": {message[-1]}" if message else "")
 
 
