@@ -16,7 +16,7 @@ import tempfile
 from typing import Final, cast
 
 from bench.connection import loop_factory
-from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.kube.pki import Authority, make_authority
 
 _LENGTH: Final = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _UID: Final = re.compile(rb'"uid":"([^"]+)"')

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.kube.pki import Authority, make_authority
 
 HOSTS = ("127.0.0.1", "localhost", "hook.default.svc")
 Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]

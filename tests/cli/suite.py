@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 
-from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.kube.pki import Authority, make_authority
 
 
 def existing() -> int:

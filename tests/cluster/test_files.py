@@ -9,8 +9,9 @@ import stat
 import pytest
 
 from jobrelay.cluster.errors import AlreadyRunning, FolderError
-from jobrelay.cluster.files import ClusterFolder, KeyPair, find_folders, write_private
+from jobrelay.cluster.files import ClusterFolder, find_folders, write_private
 from jobrelay.cluster.store import Row, SqliteBackend
+from jobrelay.kube.key_pair import KeyPair
 
 
 def opened(parent: pathlib.Path, name: str = "dev") -> ClusterFolder:

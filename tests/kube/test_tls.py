@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobrelay.cluster.pki import Authority as ClusterAuthority
-from jobrelay.cluster.pki import make_authority
 from jobrelay.kube.credentials import Certificate
+from jobrelay.kube.pki import Authority as ClusterAuthority
+from jobrelay.kube.pki import make_authority
 from jobrelay.kube.tls import client_ssl_context
 
 from .certificates import Authority

@@ -91,12 +91,12 @@ async def as_relay(it: Fleet, worker: str = "worker-1") -> AsyncIterator[Client]
 
 
 async def install(it: Fleet, copies: CopyRules | None = None) -> Connection:
-    """Installs everything but the pods; returns how they would reach the management cluster."""
+    """Installs everything but the pods and their API; returns how they would reach the management cluster."""
     await ensure_crds(it.client)
     made = [
         each
         for each in management_manifests(Installation(copies=copies or CopyRules()))
-        if each["kind"] != "Deployment"
+        if each["kind"] not in ("Deployment", "APIService")
     ]
     await apply(it.client, made, "management", ignore, dry_run=False)
     token = await request_token(it.client, NAMESPACE, NAME, 3600)

@@ -16,6 +16,8 @@ from jobrelay.operate.identity import RelayIdentity, identity_manifests
 from jobrelay.operate.kinds import KindFile
 from jobrelay.operate.management import Installation, management_manifests
 from jobrelay.operate.manifests import resource_of
+from jobrelay.operate.roles import user_roles
+from jobrelay.relay.api.names import FRONT_PROXY
 from jobrelay.relay.workers import ensure_crds
 from jobrelay.workloads.declared import decode_description
 from jobrelay.workloads.kind_files import KIND_FILE
@@ -99,7 +101,7 @@ async def test_the_pods_are_restricted_as_their_namespace_wants_it() -> None:
 
 def test_the_relay_reads_secrets_nowhere_but_at_home() -> None:
     made = management_manifests(Installation())
-    everywhere = _rules(made, "ClusterRole")
+    everywhere = [rule for rule in _rules(made, "ClusterRole") if rule.get("resourceNames") != [FRONT_PROXY]]
     assert not any({"secrets", "configmaps", "pods", "*"} & set(rule["resources"]) for rule in everywhere)
     assert not any({"create", "delete", "update", "*"} & set(rule["verbs"]) for rule in everywhere[:2])
 
@@ -156,3 +158,22 @@ def test_install_prints_yaml_that_can_be_piped() -> None:
     assert result.returncode == 0
     chosen = Installation("elsewhere", "r.example/j:1", 3)
     assert documents(result.stdout) == management_manifests(chosen)
+
+
+def test_the_api_is_registered_with_a_service_that_leads_to_its_port() -> None:
+    made = {(each["kind"], each["metadata"]["name"]): each for each in management_manifests(Installation("here"))}
+    spec = made["APIService", "v1.relay.jobrelay.dev"]["spec"]
+    assert spec["service"] == {"namespace": "here", "name": "jobrelay-api", "port": 443}
+    [container] = made["Deployment", "jobrelay"]["spec"]["template"]["spec"]["containers"]
+    [port] = made["Service", "jobrelay-api"]["spec"]["ports"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert f"--api-listen=0.0.0.0:{ports[port['targetPort']]}" in container["args"]
+
+
+def test_users_see_their_workloads_and_only_operators_the_workers() -> None:
+    roles = {each["metadata"]["name"]: each for each in user_roles("jobrelay")}
+    user = roles["jobrelay-user"]
+    assert user["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    assert all("workers" not in rule["resources"] for rule in user["rules"])
+    assert any("workers" in rule["resources"] for rule in roles["jobrelay-operator"]["rules"])
+    assert {verb for rule in user["rules"] for verb in rule["verbs"]} == {"get", "list"}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.kube.pki import Authority, make_authority
 
 Obj = dict[str, Any]
 HOSTS = ("127.0.0.1", "localhost", "*.default.svc")

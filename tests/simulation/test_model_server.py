@@ -19,9 +19,9 @@ from jobrelay.cluster.apiserver.resources import ResourceTable
 from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.bootstrap import bootstrap
 from jobrelay.cluster.inprocess import InProcessTransport
-from jobrelay.cluster.pki import make_authority
 from jobrelay.cluster.plane import StoreControllers
 from jobrelay.cluster.store import Store
+from jobrelay.kube.pki import make_authority
 from jobrelay.kube.transport import Request, Transport
 from jobrelay.simulation.clock import START
 from jobrelay.simulation.model_server import ADMIN, ModelServer

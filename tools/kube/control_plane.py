@@ -24,7 +24,7 @@ from typing import Final, cast
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.kube.pki import Authority, make_authority
 
 TOKEN: Final = "admin-of-a-test"
 CONTROLLERS: Final = (

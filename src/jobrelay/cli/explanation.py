@@ -45,6 +45,7 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield "  fenced    yes: it never runs on two workers at the same time"
     if found.get("unfenced"):
         yield from textwrap.wrap(f"  fenced    no: {found['unfenced']}", _WIDTH, subsequent_indent=" " * 12)
+    yield from _on_worker(found)
     for problem in found.get("problems", ()):
         yield f"  problem   {problem}"
     for each in found.get("dependencies", ()):
@@ -89,6 +90,19 @@ def line_text(line: Mapping[str, Any] | None) -> str:
     starts = f", starts between {line['earliest']} and {line['latest']}" if line.get("earliest") else ""
     claims = f"; {line['claims']} is kept free for it" if line.get("claims") else ""
     return f"{line['place']} of {line['of']}{starts}{claims}"
+
+
+def _on_worker(found: Mapping[str, Any]) -> Iterator[str]:
+    """What is true on the worker: its pods by phase, what is wrong with them, and the runs before this one."""
+    if found.get("pods"):
+        yield f"  pods      {', '.join(f'{count} {phase}' for phase, count in found['pods'].items())}"
+    if found.get("podsUnknown"):
+        yield from textwrap.wrap(f"  pods      {found['podsUnknown']}", _WIDTH, subsequent_indent=" " * 12)
+    for trouble in found.get("troubles", ()):
+        yield from textwrap.wrap(f"  trouble   {trouble}", _WIDTH, subsequent_indent=" " * 12)
+    for run in found.get("runs", ()):
+        if not run.get("present"):
+            yield f"  before    run {run['run']} on {run['cluster']}" + (" may still exist" * bool(run.get("mayExist")))
 
 
 def _needed(dependency: Mapping[str, Any]) -> str:

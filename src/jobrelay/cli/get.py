@@ -82,7 +82,9 @@ async def _get(
         found: dict[str, list[dict[str, Any]]] = {}
         problem = ""
         if what in ("workers", "all"):
-            found["workers"], problem = await _workers(client, management, rows=output in ("table", "wide", "name"))
+            found["workers"], problem = await _workers(
+                client, management, where, rows=output in ("table", "wide", "name")
+            )
         if jobs.adapters:
             found["jobs"], problem = await rows_of(client, management, jobs)
         if others.adapters or what == "workloads":
@@ -103,14 +105,17 @@ async def _watch(client: Client, management: Management, jobs: Listing, others: 
     await WorkloadWatch(client, management, chosen, output, columns).run()
 
 
-async def _workers(client: Client, management: Management, *, rows: bool) -> tuple[list[dict[str, Any]], str]:
+async def _workers(
+    client: Client, management: Management, namespace: str | None, *, rows: bool
+) -> tuple[list[dict[str, Any]], str]:
     import msgspec
 
     from jobrelay.cli.relay_api import try_query_relay
     from jobrelay.cli.worker_rows import worker_row
     from jobrelay.relay.overview import WorkerView
 
-    reply = await try_query_relay(client, management, "/workers")
+    query = {"namespace": namespace} if namespace else None
+    reply = await try_query_relay(client, management, "/workers", query)
     if reply.problem:
         views = await _registered(client)
     else:
@@ -119,17 +124,23 @@ async def _workers(client: Client, management: Management, *, rows: bool) -> tup
 
 
 async def _registered(client: Client) -> list[Any]:
-    """The workers by their objects on the management cluster."""
+    """The workers by their objects on the management cluster; none for users that may not read those."""
     from collections import Counter
 
     from jobrelay.cli.job_rows import finished, job_status
+    from jobrelay.kube import Forbidden
     from jobrelay.kube.resource import JOBS
     from jobrelay.operate.registry import list_workers, registered_view
     from jobrelay.relay.assignment import assignment_of
 
-    live = [job for job in (await client.list(JOBS)).items if not finished(job_status(job.decode()))]
+    try:
+        workers, jobs = await list_workers(client), (await client.list(JOBS)).items
+    except Forbidden as error:
+        click.echo(f"note: workers cannot be listed: {error}", err=True)
+        return []
+    live = [job for job in jobs if not finished(job_status(job.decode()))]
     counts = Counter(to.cluster for job in live if (to := assignment_of(job)) is not None)
-    return [registered_view(each, counts[each.name]) for each in await list_workers(client)]
+    return [registered_view(each, counts[each.name]) for each in workers]
 
 
 def _columns(everywhere: bool, output: str, plain: Sequence[str], wide: Sequence[str]) -> list[str]:

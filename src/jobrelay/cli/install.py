@@ -52,9 +52,10 @@ def install(
     """Print the manifests that the relay needs on the management cluster, or apply them.
 
     They are the CRDs of workers, a namespace, a service account with minimal permissions, a Deployment of the relay, a
-    PodDisruptionBudget and a Service for metrics. CRDs that the cluster already has, such as Kueue's, are not changed.
-    With --queueing there are the CRDs of queues too. With --kind-file there is a ConfigMap with the descriptions, where
-    the relay reads them, and a role for their kinds.
+    PodDisruptionBudget, a Service for metrics, the registration of the API for users, and roles for users and
+    operators. CRDs that the cluster already has, such as Kueue's, are not changed. With --queueing there are the CRDs
+    of queues too. With --kind-file there is a ConfigMap with the descriptions, where the relay reads them, and a role
+    for their kinds.
 
     \b
     jobrelay install --image registry.example/jobrelay:1 | kubectl apply --server-side -f -

@@ -48,8 +48,8 @@ def logs(
     """Print the logs of a delegated workload's pods, from the worker that runs it or ran it last.
 
     The pods are those that its kind names: of a RayJob the submitter and its cluster, of a PipelineRun those of its
-    tasks. The worker is reached through the kubeconfig in its Secret. Logs are available as long as the relay keeps
-    finished mirrors.
+    tasks. The relay reads them for you; where it does not serve its API, the worker is reached through the kubeconfig
+    in its Secret, which only operators may read. Logs are available as long as the relay keeps finished mirrors.
 
     \b
     jobrelay logs job/train
@@ -70,6 +70,7 @@ async def _logs(
     options: LogOptions,
     seconds: float,
 ) -> None:
+    from jobrelay.cli.api_logs import print_api_logs
     from jobrelay.cli.pod_logs import MirrorLogs
     from jobrelay.cli.workloads import find_adapter
     from jobrelay.kube import connect
@@ -79,6 +80,8 @@ async def _logs(
         where = management.namespace(namespace)
         adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
         end = time.monotonic() + seconds
+        if await print_api_logs(client, adapter.resource, workload.name, where, options, end):
+            return
         original, cluster = await _assigned(client, adapter, workload.name, where, end)
         connection = await worker_connection(client, cluster, management.relay_namespace)
     async with connect(connection) as there:

@@ -1,7 +1,8 @@
-"""Queries the relay's HTTP endpoint.
+"""Queries the relay: through its API, or where that is not served, its HTTP endpoint.
 
-The leading relay publishes its URL in an annotation of its Lease. A command that cannot reach the relay says why and
-falls back to the objects on the management cluster.
+The API needs nothing but the caller's own kubeconfig. The endpoint is for those on the relay's machine or network, and
+may read its Lease, in an annotation of which the leading relay publishes its URL. A command that cannot reach the relay
+says why and falls back to the objects on the management cluster.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import msgspec
 
 from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.cli.management import Management
-from jobrelay.kube import Client, Forbidden, NotFound
+from jobrelay.kube import Client, Forbidden, NotFound, ProtocolError, StatusError
 from jobrelay.kube.resource import LEASES
+from jobrelay.operate.relay_client import NotServed, api_explanation, api_workers, api_workloads
 from jobrelay.relay.endpoint import ENDPOINT
 
 __all__ = ["RelayReply", "RelayUnreachable", "query_relay", "try_query_relay"]
@@ -50,7 +52,34 @@ async def try_query_relay(
 
 
 async def query_relay(client: Client, management: Management, path: str, query: RelayQuery | None = None) -> Any:
-    """The relay's response as JSON values, None for 404; raises RelayUnreachable."""
+    """The relay's response as JSON values, None for 404; raises RelayUnreachable.
+
+    What would be (`if`) is asked at the relay's own endpoint; the API does not have it.
+    """
+    query = query or {}
+    namespace = query.get("namespace")
+    try:
+        if "if" in query:
+            raise NotServed("the API has no `if`")
+        return await _query_api(client, path, namespace if isinstance(namespace, str) else None)
+    except NotServed:
+        return await _query_endpoint(client, management, path, query)
+    except (StatusError, ProtocolError) as error:
+        raise RelayUnreachable(str(error)) from error
+
+
+async def _query_api(client: Client, path: str, namespace: str | None) -> Any:
+    match path.strip("/").split("/"):
+        case ["workers"]:
+            return await api_workers(client, namespace)
+        case ["workloads"]:
+            return await api_workloads(client, namespace)
+        case ["explain", where, kind, name]:
+            return await api_explanation(client, kind, name, where)
+    raise NotServed(f"the API has no {path}")
+
+
+async def _query_endpoint(client: Client, management: Management, path: str, query: RelayQuery) -> Any:
     url = await _endpoint(client, management)
     try:
         async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url + path, params=query) as reply:

@@ -35,7 +35,6 @@ from jobrelay.cluster.files import ClusterFolder, write_private
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.kubeconfig import kubeconfig
 from jobrelay.cluster.node import NodeSettings
-from jobrelay.cluster.pki import Authority, make_authority
 from jobrelay.cluster.plane import ControlPlane, StoreControllers
 from jobrelay.cluster.ports import HOST, listen, listen_on_stable_port
 from jobrelay.cluster.serving import ServingFiles
@@ -43,6 +42,7 @@ from jobrelay.cluster.store import SqliteBackend, Store, StoreFailure
 from jobrelay.kube import Client, Clock
 from jobrelay.kube.clock import SystemClock
 from jobrelay.kube.credentials import Certificate
+from jobrelay.kube.pki import Authority, make_authority
 
 ADMIN: Final = UserInfo("kubernetes-admin", ("system:masters",))
 CONTROLLERS: Final = UserInfo("system:kube-controller-manager", ("system:masters",))

@@ -17,23 +17,15 @@ import os
 import pathlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from jobrelay.cluster.errors import AlreadyRunning, FolderError
 from jobrelay.cluster.lock import FileLock
+from jobrelay.kube.key_pair import KeyPair
 
 VERSION: Final = 1
 _PROGRAM: Final = "jobrelay"
 _NOT_YET_MARKED: Final = frozenset({"lock", "log", "log.1", ".cluster.json.new"})
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPair:
-    """A certificate and its key, both as PEM."""
-
-    certificate: bytes
-    key: bytes
 
 
 def write_private(path: pathlib.Path, data: bytes) -> None:

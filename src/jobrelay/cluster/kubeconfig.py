@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from jobrelay.cluster.files import KeyPair
+from jobrelay.kube.key_pair import KeyPair
 
 
 def kubeconfig(name: str, url: str, authority: bytes, user: KeyPair) -> bytes:

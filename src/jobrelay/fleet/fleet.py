@@ -19,13 +19,17 @@ from jobrelay.fleet.errors import FleetError
 from jobrelay.fleet.folder import FleetFolder
 from jobrelay.fleet.process import FleetProcess
 from jobrelay.kube import connect
+from jobrelay.kube.resource import CLUSTERROLES
 from jobrelay.operate.crds import Definition, install_definitions
 from jobrelay.operate.registry import register_worker
+from jobrelay.operate.roles import user_roles
 
 __all__ = ["MANAGEMENT", "RELAY", "ClusterPlan", "Fleet", "FleetPlan"]
 
 MANAGEMENT = "management"
 RELAY = "relay"
+API_OPTIONS = ("--api-listen=127.0.0.1:0", "--api-host=localhost")
+"""How the relay of a fleet serves its API to the API server beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Fleet:
         await asyncio.gather(*(self.processes[each.name].wait_ready() for each in clusters))
         await asyncio.gather(*(self._define(each.name) for each in clusters))
         async with connect(self.folder.kubeconfig(MANAGEMENT)) as client:
+            for role in user_roles("jobrelay"):
+                await client.apply(CLUSTERROLES, role, field_manager="jobrelay", force=True)
             for worker in plan.workers:
                 kubeconfig = self.folder.kubeconfig(worker.name).read_bytes()
                 await register_worker(client, worker.name, kubeconfig, plan.namespace)
@@ -100,7 +106,7 @@ class Fleet:
         plan = self._plan
         kubeconfig = str(self.folder.kubeconfig(MANAGEMENT))
         options = ("--kubeconfig", kubeconfig, "--namespace", plan.namespace, "--workers-from", "objects", "-o", "json")
-        await self._spawn(RELAY, "relay", "run", *options, *plan.relay)
+        await self._spawn(RELAY, "relay", "run", *options, *API_OPTIONS, *plan.relay)
         await self.processes[RELAY].wait_ready()
 
     async def _spawn(self, name: str, *arguments: str) -> None:
@@ -120,7 +126,7 @@ class Fleet:
 
     def _restart_command(self, name: str) -> str:
         if name == RELAY:
-            return f"jobrelay relay run --kubeconfig {self.folder.kubeconfig(MANAGEMENT)}"
+            return f"jobrelay relay run --kubeconfig {self.folder.kubeconfig(MANAGEMENT)} {' '.join(API_OPTIONS)}"
         return f"jobrelay cluster start {name} --dir {self.folder.path}"
 
     async def _exits(self, processes: Sequence[FleetProcess]) -> AsyncIterator[tuple[FleetProcess, int]]:

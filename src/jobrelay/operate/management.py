@@ -12,6 +12,7 @@ from typing import Final
 from jobrelay import __version__
 from jobrelay.kube import Resource
 from jobrelay.kube.resource import (
+    APISERVICES,
     CONFIGMAPS,
     CUSTOMRESOURCEDEFINITIONS,
     DEPLOYMENTS,
@@ -23,8 +24,11 @@ from jobrelay.kube.resource import (
 from jobrelay.operate.copying import copy_arguments, source_manifests
 from jobrelay.operate.kinds import KindFile, installed_kinds, kind_rules
 from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
+from jobrelay.operate.roles import api_rules, user_roles
 from jobrelay.queueing.definitions import make_definitions
 from jobrelay.queueing.names import KUEUE_LEASE
+from jobrelay.relay.api.names import API_SERVICE, AUTHORITY, GROUP, PRIORITIES, SERVICE, VERSION
+from jobrelay.relay.api.names import PORT as API_PORT
 from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.dependencies.copies import RESOURCES
 from jobrelay.relay.workers.install import crds
@@ -79,7 +83,10 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
         binding(_QUEUES, "", account),
         *source_manifests(chosen.copies, f"{NAME}-copies", account),
         *_described_kinds(chosen.kinds, account),
+        *user_roles(NAME),
         manifest(SERVICES, f"{NAME}-metrics", chosen.namespace, _SELECTOR, spec=service),
+        manifest(SERVICES, SERVICE, chosen.namespace, _SELECTOR, spec=_api_port()),
+        manifest(APISERVICES, API_SERVICE, spec=_api(chosen.namespace)),
         manifest(PODDISRUPTIONBUDGETS, NAME, chosen.namespace, _SELECTOR, spec=budget),
         manifest(DEPLOYMENTS, NAME, chosen.namespace, _SELECTOR, spec=_deployment(chosen)),
     ]
@@ -99,6 +106,7 @@ def _cluster_rules() -> list[Manifest]:
         rule(PRIORITYCLASSES.group, PRIORITYCLASSES.plural, "get list watch"),
         rule(_KUEUE, "multikueueclusters multikueueconfigs admissionchecks workloads", "get list watch"),
         rule(_KUEUE, "multikueueclusters/status admissionchecks/status workloads/status", "patch"),
+        *api_rules(),
     ]
 
 
@@ -117,6 +125,16 @@ def _queue_rules() -> list[Manifest]:
         rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
         *kind_rules(installed_kinds(), "update", "finalizers"),
     ]
+
+
+def _api_port() -> Manifest:
+    return {"selector": dict(_SELECTOR), "ports": [{"name": "api", "port": 443, "targetPort": "api"}]}
+
+
+def _api(namespace: str) -> Manifest:
+    """The registration of the API for users; the relay adds the authority of its certificates (`caBundle`)."""
+    service = {"namespace": namespace, "name": SERVICE, "port": 443}
+    return {"group": GROUP, "version": VERSION, "service": service, **PRIORITIES}
 
 
 def _original_rules(kinds: Sequence[Resource]) -> list[Manifest]:
@@ -147,7 +165,7 @@ def _namespace_rules() -> list[Manifest]:
         rule("", "configmaps", "get patch", LOSSES),
         rule("", "configmaps", "list watch"),
         rule("", "secrets", "get list watch patch"),
-        rule("", "secrets", "create", PROOF),
+        rule("", "secrets", "create", PROOF, AUTHORITY),
     ]
 
 
@@ -189,12 +207,12 @@ def _container(chosen: Installation) -> Manifest:
         "name": "relay",
         "image": chosen.image,
         "args": [
-            *("relay", "run", f"--listen=0.0.0.0:{PORT}", "--log-format=json"),
+            *("relay", "run", f"--listen=0.0.0.0:{PORT}", f"--api-listen=0.0.0.0:{API_PORT}", "--log-format=json"),
             *chosen.arguments,
             *copy_arguments(chosen.copies),
         ],
         "env": [_field("POD_IP", "status.podIP"), _field("JOBRELAY_NAMESPACE", "metadata.namespace")],
-        "ports": [{"name": "http", "containerPort": PORT}],
+        "ports": [{"name": "http", "containerPort": PORT}, {"name": "api", "containerPort": API_PORT}],
         "livenessProbe": {**_probe("/healthz"), "periodSeconds": 10, "failureThreshold": 6},
         "readinessProbe": {**_probe("/readyz"), "periodSeconds": 5},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},

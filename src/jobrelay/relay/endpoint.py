@@ -98,11 +98,15 @@ class Endpoint:
             return _error(404, f"there is no {asked['kind']} {asked['namespace']}/{asked['name']}")
         return _json(found)
 
-    def _ready_relay(self) -> Relay:
+    def ready_relay(self) -> Relay | None:
         """The relay, if its caches are synced."""
-        if self.relay is None or not self.relay.manager.ready.is_set():
+        return self.relay if self.relay is not None and self.relay.manager.ready.is_set() else None
+
+    def _ready_relay(self) -> Relay:
+        relay = self.ready_relay()
+        if relay is None:
             raise web.HTTPServiceUnavailable(text="the relay is not ready yet")
-        return self.relay
+        return relay
 
 
 async def _healthy(request: web.Request) -> web.Response:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
+from jobrelay.kube import Object
 from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.workers import WorkerConnection
-from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads.names import ORIGIN
 
 if TYPE_CHECKING:
@@ -105,15 +106,22 @@ def _usage(capacity: Capacity, resource: str) -> ResourceUsage:
     return ResourceUsage(float(allocatable), float(used))
 
 
-async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[WorkloadView]:
-    """All delegated workloads, or those of one namespace; lets other tasks run between batches."""
+async def delegated(
+    relay: Relay, namespace: str, kinds: Iterable[WorkloadKind]
+) -> AsyncIterator[tuple[WorkloadKind, Object, WorkloadView]]:
+    """The delegated workloads of these kinds, in all namespaces or in one; lets other tasks run between batches."""
     places = relay.line_places()
-    for name, kind in relay.state.kinds.items():
+    for kind in kinds:
         for number, obj in enumerate(list(kind.originals)):
             if number % _BATCH == _BATCH - 1:
                 await asyncio.sleep(0)
-            ref = WorkloadRef(name, obj.key)
+            ref = WorkloadRef(kind.name, obj.key)
             found = relay.originals.decision(ref) if namespace in ("", obj.namespace) else None
-            if found is None or found[1].stage is Stage.NOT_OURS:
-                continue
-            yield workload_view(*found, places.get(ref))
+            if found is not None and found[1].stage is not Stage.NOT_OURS:
+                yield kind, obj, workload_view(*found, places.get(ref))
+
+
+async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[WorkloadView]:
+    """All delegated workloads, or those of one namespace."""
+    async for _, _, view in delegated(relay, namespace, relay.state.kinds.values()):
+        yield view

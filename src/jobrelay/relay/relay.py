@@ -8,12 +8,23 @@ time of the lease, so its last write is over before its successor's first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from random import Random
 from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
-from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Object, Resource, SystemClock
+from jobrelay.kube import (
+    Cache,
+    Client,
+    Clock,
+    ConnectError,
+    EventRecorder,
+    LeaderElection,
+    Object,
+    Resource,
+    SystemClock,
+)
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.admission import AdmissionGate, GateAfterQueues, OpenGate
 from jobrelay.relay.copying.sources import CopySources
@@ -34,7 +45,15 @@ from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.worker_controllers import WorkerControllers
-from jobrelay.relay.workers import Connect, Registry, Timing, WorkerSource, over_network, strip_managed_fields
+from jobrelay.relay.workers import (
+    Connect,
+    Registry,
+    Timing,
+    UsableKubeconfig,
+    WorkerSource,
+    over_network,
+    strip_managed_fields,
+)
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.multikueue import WORKLOADS
 from jobrelay.relay.workers.proof_secret import ProofSecret
@@ -44,6 +63,8 @@ from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter, load_adapters
 
 REQUEST_TIMEOUT = 15.0
+READ_TIMEOUT = 5.0
+"""How long a worker may take to answer what a user has asked."""
 GRACE = 5.0
 """How long running work may take to end when the relay is stopped and no other replica takes over."""
 
@@ -91,7 +112,7 @@ class Relay:
     ) -> None:
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
-        self._election = election
+        self._election, self._connect, self._clock = election, connect, clock
         self.metrics = metrics = RelayMetrics()
         own = LeaderTransport(MeteredTransport(client.transport, "management", metrics), self.leads)
         client = Client(own, clock=clock, timeout=REQUEST_TIMEOUT)
@@ -211,6 +232,20 @@ class Relay:
     async def run(self) -> None:
         """Run until cancelled; raises LeadershipLost when another replica has taken over."""
         await self.manager.run()
+
+    @asynccontextmanager
+    async def reach(self, worker: str) -> AsyncIterator[Client]:
+        """A client of a worker with a connection of its own, so that how long it takes to answer, as a log without
+        output does, says nothing about its health; raises ConnectError if the worker is not connected."""
+        known = self.registry.workers.get(worker)
+        if known is None or not known.connected or not isinstance(known.spec.access, UsableKubeconfig):
+            raise ConnectError(known.reason if known is not None else "it is not registered")
+        transport = self._connect(worker, known.spec.access.connection)
+        reads = LeaderTransport(MeteredTransport(transport, worker, self.metrics), lambda: False)
+        try:
+            yield Client(reads, clock=self._clock, timeout=READ_TIMEOUT, retries=0)
+        finally:
+            await reads.close()
 
     def metrics_text(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -25,12 +25,12 @@ from jobrelay.cluster.controllers import job, ttl
 from jobrelay.cluster.controllers.catalog import NAMESPACE
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.cluster.node import NodeSettings, set_up
-from jobrelay.cluster.pki import make_authority
 from jobrelay.cluster.plane import StoreControllers
 from jobrelay.cluster.store import Store
 from jobrelay.cluster.store.backend import Row
 from jobrelay.cluster.store.store import Change
 from jobrelay.control import ControllerContext
+from jobrelay.kube.pki import make_authority
 from jobrelay.kube.transport import Request, Transport
 from jobrelay.simulation.clock import START, SimulatedClock
 from jobrelay.simulation.loop import Process, VirtualLoop

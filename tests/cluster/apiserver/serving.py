@@ -22,9 +22,9 @@ from jobrelay.cluster.apiserver.server import ApiServer
 from jobrelay.cluster.bootstrap import bootstrap
 from jobrelay.cluster.controllers.aggregation import ClusterRoleAggregationController
 from jobrelay.cluster.controllers.namespaces import NamespaceController
-from jobrelay.cluster.pki import make_authority
 from jobrelay.cluster.store import Row, Store
 from jobrelay.cluster.store.backend import NoBackend
+from jobrelay.kube.pki import make_authority
 
 Obj = dict[str, Any]
 Headers = Mapping[str, str | Sequence[str]]  # a header may be sent several times

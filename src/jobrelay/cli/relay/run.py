@@ -54,6 +54,15 @@ from jobrelay.cli.relay.tuning import Tuning, tuning_options
     "--listen", metavar="ADDR:PORT", default="127.0.0.1:0", show_default=True,
     help="The address for probes, metrics and commands such as `jobrelay get`; port 0 means a free one.",
 )  # fmt: skip
+@click.option(
+    "--api-listen", metavar="ADDR:PORT", default="",
+    help="The address of the API for users (relay.jobrelay.dev), over TLS; port 0 means a free one.  [default: none]",
+)  # fmt: skip
+@click.option(
+    "--api-host", metavar="HOST", default="",
+    help="The name by which the API server of the management cluster reaches --api-listen, if the relay is not in that "
+    "cluster. It is registered there.",
+)  # fmt: skip
 @output_option("text", "json", help="Format of the ready line.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
@@ -74,6 +83,8 @@ def run(
     lease_name: str,
     no_leader_election: bool,
     listen: str,
+    api_listen: str,
+    api_host: str,
     output: str,
     log_level: str,
     log_format: str,
@@ -86,6 +97,7 @@ def run(
 
     Workers are MultiKueueCluster objects with a kubeconfig in a Secret (`jobrelay worker add` creates both), or
     --worker options for local use. Several replicas can run: one leads, and another takes over within 15 seconds.
+    With --api-listen every replica serves the API by which ordinary users see their workloads and read their logs.
 
     \b
     jobrelay relay run --kubeconfig management.kubeconfig
@@ -102,6 +114,8 @@ def run(
         raise Failure("--worker cannot be combined with --workers-from objects", "remove one of the two")
     if by_flags and (config or allow_exec):
         raise Failure("--config and --allow-exec need workers that are objects", "use --workers-from objects")
+    if api_host and not api_listen:
+        raise Failure("--api-host needs an address that is listened on", "add --api-listen ADDR:PORT")
     plan = RelayPlan(
         kubeconfig=kubeconfig,
         context=context,
@@ -113,7 +127,9 @@ def run(
         config=config,
         allow_exec=frozenset(allow_exec),
         lease_name=None if no_leader_election else lease_name,
-        listen=_address(listen),
+        listen=_address("--listen", listen),
+        api_listen=_address("--api-listen", api_listen) if api_listen else None,
+        api_host=api_host,
         json=output == "json",
     )
     configure_logging(log_level, log_format)
@@ -135,8 +151,8 @@ def _workers(texts: tuple[str, ...]) -> dict[str, pathlib.Path]:
     return found
 
 
-def _address(text: str) -> tuple[str, int]:
+def _address(option: str, text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise Failure(f"--listen {text}: not ADDR:PORT", "write 127.0.0.1:8080 or :8080, for example")
+        raise Failure(f"{option} {text}: not ADDR:PORT", "write 127.0.0.1:8080 or :8080, for example")
     return host.strip("[]") or "0.0.0.0", int(port)

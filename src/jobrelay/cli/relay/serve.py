@@ -13,7 +13,7 @@ import os
 import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -25,6 +25,7 @@ from jobrelay.cli.output import print_table
 from jobrelay.cli.relay.kinds import KindSource
 from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.cli.worker_rows import worker_row
+from jobrelay.control import Group
 from jobrelay.kube import (
     Client,
     Connection,
@@ -46,6 +47,9 @@ from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.tasks import until_first
+
+if TYPE_CHECKING:
+    from jobrelay.relay.api.serving import ApiServing
 
 __all__ = ["RelayPlan", "serve_relay"]
 
@@ -72,6 +76,9 @@ class RelayPlan:
     lease_name: str | None
     """None to lead without a Lease."""
     listen: tuple[str, int]
+    api_listen: tuple[str, int] | None
+    """Where the API for users is served; None if it is not."""
+    api_host: str
     json: bool
 
     def settings(self, origin: str) -> Settings:
@@ -117,6 +124,7 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
             await endpoint.__aenter__()
         except OSError as error:
             raise Failure(f"--listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
+        api = await _serve_api(plan, client, namespace, endpoint)
         kinds = KindSource(client, namespace, plan.tuning.given_kinds(), identity)
         queueing = QueueingPresence(client, plan.tuning.queueing, plan.tuning.queueing_config, SystemClock())
         await queueing.prepare()
@@ -124,13 +132,30 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
         try:
             first = True
             while True:
-                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, queueing, first=first)
+                await _candidacy(plan, client, origin, namespace, identity, endpoint, kinds, queueing, api, first=first)
                 first = False
                 gc.collect()  # the old relay's objects form cycles and would stay in memory beside the new one's
         finally:
             following.cancel()
             await asyncio.wait({following})
+            if api is not None:
+                await api.__aexit__()
             await endpoint.__aexit__()
+
+
+async def _serve_api(plan: RelayPlan, client: Client, namespace: str, endpoint: Endpoint) -> ApiServing | None:
+    """Serves the API for users, if that is wanted."""
+    if plan.api_listen is None:
+        return None
+    from jobrelay.relay.api.serving import ApiServing
+
+    host, port = plan.api_listen
+    try:
+        return await ApiServing(
+            client, endpoint.ready_relay, plan.api_listen, namespace=namespace, host=plan.api_host
+        ).__aenter__()
+    except OSError as error:
+        raise Failure(f"--api-listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
 
 
 def _in_pod(plan: RelayPlan) -> bool:
@@ -158,6 +183,7 @@ async def _candidacy(
     endpoint: Endpoint,
     kinds: KindSource,
     queueing: QueueingPresence,
+    api: ApiServing | None,
     *,
     first: bool,
 ) -> None:
@@ -167,6 +193,8 @@ async def _candidacy(
     if plan.lease_name is not None:
         annotations = {ENDPOINT: endpoint.url}
         election = LeaderElection(client, plan.lease_name, namespace, identity, clock=clock, annotations=annotations)
+    gate = await queueing.gate()
+    kueue_admits = gate is None and plan.dispatcher is not None
     relay = Relay(
         client,
         _source(plan, client, namespace),
@@ -174,12 +202,14 @@ async def _candidacy(
         namespace=namespace,
         adapters=await kinds.adapters(),
         policy=plan.tuning.placement,
-        gate=await queueing.gate(),
+        gate=gate,
         election=election,
         identity=identity,
         clock=clock,
-        multikueue=Dispatching(Dispatcher(plan.dispatcher)) if plan.dispatcher is not None else None,
+        multikueue=Dispatching(Dispatcher(plan.dispatcher)) if kueue_admits else None,
     )
+    if api is not None:
+        relay.manager.add(api.registration(), Group.LEADER)
     endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:

@@ -1,6 +1,7 @@
-"""The cluster's certificates: its own authority, the server's certificate, client certificates for kubeconfigs.
+"""Certificates that we make: an authority, and certificates of servers and clients that it signs.
 
-Keys are P-256: made in a millisecond, accepted by every client.
+The embedded cluster has such authorities of its own, and so has the API that the relay serves. Keys are P-256: made in
+a millisecond, accepted by every client.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from jobrelay.cluster.files import KeyPair
+from .key_pair import KeyPair
+
+__all__ = ["Authority", "make_authority"]
 
 _YEARS = dt.timedelta(days=3650)
 
@@ -62,7 +65,7 @@ def make_authority(common: str) -> KeyPair:
 
 
 class Authority:
-    """Signs certificates of one cluster."""
+    """Signs certificates."""
 
     def __init__(self, pair: KeyPair) -> None:
         self.pair = pair
@@ -74,8 +77,8 @@ class Authority:
     def client(self, common: str, organizations: Sequence[str]) -> KeyPair:
         return self._issue(_name(common, organizations), ExtendedKeyUsageOID.CLIENT_AUTH, ())
 
-    def server(self, hosts: Sequence[str]) -> KeyPair:
-        return self._issue(_name("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH, hosts)
+    def server(self, hosts: Sequence[str], common: str = "kube-apiserver") -> KeyPair:
+        return self._issue(_name(common), ExtendedKeyUsageOID.SERVER_AUTH, hosts)
 
     def _issue(self, subject: x509.Name, usage: x509.ObjectIdentifier, hosts: Sequence[str]) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())

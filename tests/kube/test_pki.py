@@ -7,8 +7,8 @@ import datetime as dt
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from jobrelay.cluster.files import KeyPair
-from jobrelay.cluster.pki import Authority, make_authority
+from jobrelay.kube.key_pair import KeyPair
+from jobrelay.kube.pki import Authority, make_authority
 
 
 def parsed(pair: KeyPair) -> x509.Certificate:

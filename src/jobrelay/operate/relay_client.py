@@ -1,0 +1,103 @@
+"""Asks the relay through its API, as whoever has the kubeconfig: see `jobrelay.relay.api`.
+
+Callers need no rights but those to their own workloads. `NotServed` means that the management cluster has no such API,
+or that no relay answers behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.apimachinery.gojson import UNREADABLE
+from jobrelay.kube import (
+    BadRequest,
+    Client,
+    Forbidden,
+    KubeError,
+    NotFound,
+    ProtocolError,
+    Resource,
+    ServiceUnavailable,
+    serves,
+)
+from jobrelay.relay.api.failures import NOT_STARTED
+from jobrelay.relay.api.names import API_SERVICE, GROUP, VERSION
+
+__all__ = ["NotServed", "NotStarted", "api_explanation", "api_log", "api_workers", "api_workloads"]
+
+_WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
+_WORKERS: Final = Resource(GROUP, VERSION, "workers", "Worker", namespaced=False)
+_OVERVIEW: Final = Resource(GROUP, VERSION, "overview", "Overview")
+
+
+class NotServed(KubeError):
+    """The management cluster does not serve the relay's API at present."""
+
+
+class NotStarted(KubeError):
+    """Nothing of a workload has started yet."""
+
+
+async def api_workloads(client: Client, namespace: str | None) -> list[dict[str, Any]]:
+    """The delegated workloads of a namespace, or of all, as `WorkloadView`s; raises KubeError."""
+    found = await _read(client, _WORKLOADS.path(namespace))
+    return [each["status"] for each in found["items"]]
+
+
+async def api_explanation(client: Client, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
+    """Why a workload of a kind (`jobs.batch`) is where it is; None if the relay does not know it. Raises KubeError."""
+    try:
+        found: dict[str, Any] = (await _read(client, _WORKLOADS.path(namespace, f"{kind}:{name}")))["status"]
+    except NotFound:
+        return None
+    return found
+
+
+async def api_workers(client: Client, namespace: str | None) -> list[dict[str, Any]]:
+    """The workers, as `WorkerView`s: of users that may not see them, what the overview of their namespace tells."""
+    try:
+        found: list[dict[str, Any]] = (await _read(client, _WORKERS.path()))["items"]
+    except Forbidden:
+        if namespace is None:
+            raise
+        found = (await _read(client, _OVERVIEW.path(namespace)))["workers"]
+    return found
+
+
+@asynccontextmanager
+async def api_log(
+    client: Client, kind: Resource, name: str, namespace: str, query: Mapping[str, Any]
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The log of a workload in pieces; raises NotStarted, NotServed and other KubeErrors."""
+    path = _WORKLOADS.path(namespace, f"{kind}:{name}", "log")
+    async with _refusals(client), client.stream(path, query, accept="*/*") as chunks:
+        yield chunks
+
+
+async def _read(client: Client, path: str) -> Any:
+    async with _refusals(client):
+        raw = await client.call("GET", path)
+    try:
+        return msgspec.json.decode(raw)
+    except UNREADABLE as error:
+        raise ProtocolError(f"APIService {API_SERVICE} leads to something that is not a relay: {error}") from error
+
+
+@asynccontextmanager
+async def _refusals(client: Client) -> AsyncIterator[None]:
+    try:
+        yield
+    except ServiceUnavailable as error:
+        raise NotServed(f"no relay answers behind APIService {API_SERVICE}: {error}") from error
+    except NotFound as error:
+        if await serves(client, _WORKLOADS):
+            raise
+        raise NotServed(f"the management cluster has no APIService {API_SERVICE}") from error
+    except BadRequest as error:
+        if error.has_cause(NOT_STARTED):
+            raise NotStarted(str(error)) from error
+        raise

@@ -1,0 +1,48 @@
+"""The rights that the API for users needs, and the roles of the people who use it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jobrelay.kube.resource import APISERVICES
+from jobrelay.operate.kinds import installed_kinds, kind_rules
+from jobrelay.operate.manifests import Manifest, role, rule
+from jobrelay.relay.api.names import API_SERVICE, FRONT_PROXY, GROUP
+
+__all__ = ["api_rules", "user_roles"]
+
+_AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
+_OF_USERS: Final = "overview workloads workloads/events workloads/log"
+
+
+def api_rules() -> list[Manifest]:
+    """The relay's: who asks, whether they may, how the front proxy is known, the events of what callers may see, and
+    its own registration.
+
+    The front proxy is described in namespace kube-system. It is no role there, since kustomize and Helm put all roles
+    of an application into one namespace.
+    """
+    return [
+        rule("authentication.k8s.io", "tokenreviews", "create"),
+        rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+        rule("", "configmaps", "get list watch", FRONT_PROXY),
+        rule("", "events", "list"),
+        rule(APISERVICES.group, APISERVICES.plural, "get list watch patch", API_SERVICE),
+    ]
+
+
+def user_roles(name: str) -> list[Manifest]:
+    """The roles of people: users see their workloads, operators all of them, and the workers.
+
+    Users see nothing that they may not see of the originals too, so their role is part of view, edit and admin.
+    """
+    operator = [
+        rule(GROUP, f"{_OF_USERS} workers", "get list"),
+        *kind_rules(installed_kinds(), "get list watch"),
+        rule("kueue.x-k8s.io", "multikueueclusters multikueueconfigs", "get list watch patch"),
+    ]
+    aggregated = {f"{_AGGREGATE}{each}": "true" for each in ("view", "edit", "admin")}
+    return [
+        role(f"{name}-user", "", [rule(GROUP, _OF_USERS, "get list")], aggregated),
+        role(f"{name}-operator", "", operator),
+    ]

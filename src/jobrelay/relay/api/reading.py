@@ -1,0 +1,150 @@
+"""What the relay reads for a caller: the workloads that they may see, and one of them with its pods on its worker.
+
+The caller's rights are those to the originals. Whoever may not list a kind in a namespace sees none of it, and is told
+so. Workers are read as the relay, by a connection of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from jobrelay.kube import Client, ConnectError, KubeError
+from jobrelay.kube.clock import deadline
+from jobrelay.kube.resource import JOBS
+from jobrelay.relay.api.callers import Caller
+from jobrelay.relay.api.events import events_of
+from jobrelay.relay.api.failures import ApiFailure, not_found, not_started
+from jobrelay.relay.api.logs import last_lines
+from jobrelay.relay.api.names import API_VERSION, GROUP
+from jobrelay.relay.api.pods import MirrorPods
+from jobrelay.relay.api.reviews import Attributes, Reviews
+from jobrelay.relay.api.troubles import crashed, phases, troubles
+from jobrelay.relay.api.workloads import Found, find, run_history, short_names, workload_object
+from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.explain import WorkloadView
+from jobrelay.relay.original_decision import Stage
+from jobrelay.relay.overview import WorkerView, delegated, worker_views
+from jobrelay.relay.relay import READ_TIMEOUT, Relay
+from jobrelay.relay.workload_kind import WorkloadKind
+
+
+class Reading:
+    """Reads one relay for one caller; `client` reaches the management cluster as the relay."""
+
+    def __init__(self, relay: Relay, caller: Caller, reviews: Reviews, client: Client) -> None:
+        self._relay, self._caller, self._reviews, self._client = relay, caller, reviews, client
+
+    async def find(self, namespace: str, name: str) -> Found:
+        """The workload that a request names, if the caller may get its original; raises ApiFailure."""
+        kind, key = find(self._relay.state.kinds, namespace, name)
+        resource = kind.adapter.resource
+        await self._reviews.require(
+            self._caller, Attributes("get", resource.group, resource.plural, key.namespace, key.name)
+        )
+        original = kind.originals.get(key)
+        if original is None:
+            raise not_found(f"there is no {resource.kind} {key}")
+        return Found(kind, original)
+
+    async def seen_kinds(self, namespace: str) -> tuple[list[WorkloadKind], list[str]]:
+        """The kinds in use that the caller may list, and the names of the others; raises ApiFailure if it is none."""
+        seen: list[WorkloadKind] = []
+        unseen: list[WorkloadKind] = []
+        for kind in self._relay.state.kinds.values():
+            resource = kind.adapter.resource
+            if resource == JOBS or len(kind.originals):
+                wanted = Attributes("list", resource.group, resource.plural, namespace)
+                (seen if await self._reviews.allows(self._caller, wanted) else unseen).append(kind)
+        if not seen:
+            await self._reviews.require(self._caller, Attributes("list", JOBS.group, JOBS.plural, namespace))
+        return seen, [kind.name for kind in unseen]
+
+    async def workloads(self, namespace: str) -> tuple[list[dict[str, Any]], list[str]]:
+        """All workloads of a namespace, or of all, that the caller may list, and the kinds that they may not."""
+        seen, unseen = await self.seen_kinds(namespace)
+        short = short_names(self._relay.state.kinds)
+        found = [
+            workload_object(short[kind.name], original, view)
+            async for kind, original, view in delegated(self._relay, namespace, seen)
+        ]
+        return found, unseen
+
+    async def overview(self, namespace: str) -> dict[str, Any]:
+        """How many workloads are in each stage, and the workers: what all may know of them, or everything."""
+        seen, _ = await self.seen_kinds(namespace)
+        views = [view async for _, _, view in delegated(self._relay, namespace, seen)]
+        live = Counter(view.cluster for view in views if view.stage != Stage.FINISHED)
+        everything = await self._reviews.allows(self._caller, Attributes("list", GROUP, "workers"))
+        workers = worker_views(self._relay)
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "Overview",
+            "metadata": {"name": namespace or "all", **({"namespace": namespace} if namespace else {})},
+            "stages": dict(sorted(Counter(view.stage for view in views).items())),
+            "workers": [msgspec.to_builtins(each if everything else _limited(each, live)) for each in workers],
+        }
+
+    async def workload(self, namespace: str, name: str) -> dict[str, Any]:
+        """One workload with the verdicts on all workers, its runs, and what is true on its worker."""
+        found = await self.find(namespace, name)
+        view = self._relay.explain(found.ref)
+        if view is None:
+            raise not_found(f"there is no {found.described}")
+        short = short_names(self._relay.state.kinds)[found.kind.name]
+        made = workload_object(short, found.original, view)
+        made["status"] |= {"runs": run_history(assignment_of(found.original)), **await self._on_worker(found, view)}
+        return made
+
+    async def _on_worker(self, found: Found, view: WorkloadView) -> dict[str, Any]:
+        if not view.mirror:
+            return {}
+        try:
+            async with deadline(self._relay.state.clock, READ_TIMEOUT), self.pods(found) as pods:
+                listed = await pods.list()
+                events = await events_of(pods.client, [pods.mirror, *listed], view.cluster)
+                lines = await last_lines(pods.client, crashed(listed))
+            return {"pods": phases(listed), "troubles": troubles(listed, events, lines)}
+        except TimeoutError:
+            return {"podsUnknown": f"worker {view.cluster} did not answer within {READ_TIMEOUT:g} s"}
+        except (KubeError, ApiFailure) as error:
+            return {"podsUnknown": str(error)}
+
+    async def events(self, namespace: str, name: str) -> list[dict[str, Any]]:
+        """The events about a workload: on the management cluster, and on its worker if that answers."""
+        found = await self.find(namespace, name)
+        events = await events_of(self._client, [found.original])
+        to = assignment_of(found.original)
+        if to is None:
+            return events
+        try:
+            async with self.pods(found) as pods:
+                return events + await events_of(pods.client, [pods.mirror, *await pods.list()], to.cluster)
+        except (KubeError, ApiFailure):
+            return events
+
+    @asynccontextmanager
+    async def pods(self, found: Found) -> AsyncIterator[MirrorPods]:
+        """The pods of a workload's present run; raises ApiFailure if it has none, and KubeError."""
+        to = assignment_of(found.original)
+        if to is None:
+            raise not_started(f"no worker runs {found.described} yet")
+        mirror = found.kind.mirrors(found.original.uid).get(to.cluster)
+        if mirror is None:
+            raise not_started(
+                f"{found.described} has no mirror on worker {to.cluster}: it was removed, or is not created yet"
+            )
+        try:
+            async with self._relay.reach(to.cluster) as client:
+                yield MirrorPods(client, found.kind.adapter, mirror)
+        except ConnectError as error:
+            raise ApiFailure(503, "ServiceUnavailable", f"worker {to.cluster} cannot be reached: {error}") from error
+
+
+def _limited(worker: WorkerView, live: Counter[str]) -> WorkerView:
+    """What users may know of a worker: its name and state, and how many of the workloads that they see are there."""
+    return WorkerView(worker.name, worker.connected, worker.state, live[worker.name], lost_since=worker.lost_since)

@@ -1,0 +1,216 @@
+"""The requests of the API: who asks, whether they may, and the answer.
+
+A caller is known by the front proxy of the API server, or by a token if they call the relay directly. The API server
+has asked RBAC about the API's own group before it sends a request on; of a direct caller that is asked here. About the
+originals themselves the relay asks in any case (`reading`). Every replica answers, from caches of its own; those that
+do not lead hold the same.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+from aiohttp import hdrs, web
+
+from jobrelay.kube import Client, Clock, KubeError, StatusError
+from jobrelay.logs import get_logger
+from jobrelay.relay.api.callers import Caller, caller_of
+from jobrelay.relay.api.discovery import GROUP_DOCUMENT, GROUPS, RESOURCES
+from jobrelay.relay.api.events import event_list
+from jobrelay.relay.api.failures import ApiFailure, not_found, unauthorized, unavailable
+from jobrelay.relay.api.front_proxy import FrontProxy
+from jobrelay.relay.api.logs import WorkloadLog, parse_log_request
+from jobrelay.relay.api.names import API_VERSION, BASE, GROUP
+from jobrelay.relay.api.openapi import document_v2, document_v3
+from jobrelay.relay.api.reading import Reading
+from jobrelay.relay.api.reviews import Attributes, Reviews
+from jobrelay.relay.api.workloads import workload_list, workload_table
+from jobrelay.relay.overview import worker_views
+from jobrelay.relay.relay import Relay
+
+log = get_logger(__name__)
+
+_MOST_FOLLOWED: Final = 500
+"""Logs that are followed at the same time."""
+_DOCUMENTS: Final[dict[str, Callable[[], object]]] = {
+    "/apis": lambda: GROUPS,
+    f"/apis/{GROUP}": lambda: GROUP_DOCUMENT,
+    BASE: lambda: RESOURCES,
+    "/openapi/v2": document_v2,
+    "/openapi/v3": lambda: {"paths": {BASE[1:]: {"serverRelativeURL": f"/openapi/v3{BASE}"}}},
+    f"/openapi/v3{BASE}": document_v3,
+}
+Answer = Callable[[web.Request, Caller], Awaitable[web.StreamResponse]]
+
+
+class RelayApi:
+    """Answers requests about the relay that `relay` gives, None while none is ready.
+
+    `client` reaches the management cluster, and sends reviews in every replica.
+    """
+
+    def __init__(self, client: Client, relay: Callable[[], Relay | None], proxy: FrontProxy, *, clock: Clock) -> None:
+        self._client, self._relay, self._proxy, self._clock = client, relay, proxy, clock
+        self._reviews = Reviews(client, clock)
+        self._followed = 0
+
+    def application(self) -> web.Application:
+        """All routes."""
+        app = web.Application(middlewares=[_failures])
+        for path in ("/healthz", "/livez"):
+            app.router.add_get(path, _healthy)
+        app.router.add_get("/readyz", self._ready)
+        for path in _DOCUMENTS:
+            app.router.add_get(path, self._known(self._document))
+        for scope in (BASE, f"{BASE}/namespaces/{{namespace}}"):
+            app.router.add_get(f"{scope}/overview", self._allowed("list", "overview", self._overview))
+            app.router.add_get(f"{scope}/workloads", self._allowed("list", "workloads", self._workloads))
+        app.router.add_get(f"{BASE}/workers", self._allowed("list", "workers", self._workers))
+        one = f"{BASE}/namespaces/{{namespace}}/workloads/{{name}}"
+        app.router.add_get(one, self._allowed("get", "workloads", self._workload))
+        app.router.add_get(f"{one}/events", self._allowed("get", "workloads/events", self._events))
+        app.router.add_get(f"{one}/log", self._allowed("get", "workloads/log", self._log))
+        app.router.add_route("*", "/{path:.*}", self._known(_nothing))
+        return app
+
+    def _known(self, answer: Answer) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """For authenticated callers."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await answer(request, await self._authenticate(request))
+
+        return handle
+
+    def _allowed(
+        self, verb: str, resource: str, answer: Answer
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """For callers that RBAC lets do this in the API's own group."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            caller = await self._authenticate(request)
+            if caller.direct:
+                plural, _, part = resource.partition("/")
+                named = request.match_info
+                wanted = Attributes(verb, GROUP, plural, named.get("namespace", ""), named.get("name", ""), part)
+                await self._reviews.require(caller, wanted)
+            return await answer(request, caller)
+
+        return handle
+
+    async def _authenticate(self, request: web.Request) -> Caller:
+        """Who calls; raises ApiFailure. Identity headers count only over a connection of the front proxy."""
+        found = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
+        connection: ssl.SSLObject | None = found
+        if self._proxy.vouches(connection):
+            assert self._proxy.headers is not None
+            caller = caller_of(request.headers.items(), self._proxy.headers)
+            if caller is not None:
+                return caller
+        scheme, _, token = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+        if scheme.lower() == "bearer" and token.strip():
+            return await self._reviews.caller(token.strip())
+        if self._proxy.outdated(connection):
+            raise unauthorized("the front proxy's authority has changed since this connection was opened")
+        raise unauthorized("neither the API server's front proxy nor a token says who is calling")
+
+    def _reading(self, caller: Caller) -> Reading:
+        return Reading(self._ready_relay(), caller, self._reviews, self._client)
+
+    def _ready_relay(self) -> Relay:
+        relay = self._relay()
+        if relay is None:
+            raise unavailable("the relay is not ready yet")
+        return relay
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        self._ready_relay()
+        return web.Response(text="ok")
+
+    async def _document(self, request: web.Request, caller: Caller) -> web.Response:
+        return _json(_DOCUMENTS[request.path]())
+
+    async def _overview(self, request: web.Request, caller: Caller) -> web.Response:
+        return _json(await self._reading(caller).overview(request.match_info.get("namespace", "")))
+
+    async def _workers(self, request: web.Request, caller: Caller) -> web.Response:
+        items = [msgspec.to_builtins(each) for each in worker_views(self._ready_relay())]
+        return _json({"apiVersion": API_VERSION, "kind": "WorkerList", "metadata": {}, "items": items})
+
+    async def _workloads(self, request: web.Request, caller: Caller) -> web.Response:
+        found, unseen = await self._reading(caller).workloads(request.match_info.get("namespace", ""))
+        if "as=Table" in request.headers.get(hdrs.ACCEPT, ""):
+            return _json(workload_table(found, self._clock.now()))
+        return _json(workload_list(found, unseen))
+
+    async def _workload(self, request: web.Request, caller: Caller) -> web.Response:
+        asked = request.match_info
+        found = await self._reading(caller).workload(asked["namespace"], asked["name"])
+        if "as=Table" in request.headers.get(hdrs.ACCEPT, ""):
+            return _json(workload_table([found], self._clock.now()))
+        return _json(found)
+
+    async def _events(self, request: web.Request, caller: Caller) -> web.Response:
+        asked = request.match_info
+        return _json(event_list(await self._reading(caller).events(asked["namespace"], asked["name"])))
+
+    async def _log(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        asked, reading = parse_log_request(request.query), self._reading(caller)
+        found = await reading.find(request.match_info["namespace"], request.match_info["name"])
+        if self._followed >= _MOST_FOLLOWED:
+            raise ApiFailure(429, "TooManyRequests", f"{_MOST_FOLLOWED} logs are read at present; try again later")
+        self._followed += 1
+        try:
+            async with reading.pods(found) as pods:
+                return await _send_log(request, WorkloadLog(pods, asked, found.described), follow=asked.follow)
+        finally:
+            self._followed -= 1
+
+
+async def _send_log(request: web.Request, source: WorkloadLog, *, follow: bool) -> web.StreamResponse:
+    """Send a log as it comes; what goes wrong after its beginning is told in its last line."""
+    await source.started()
+    answer = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"})
+    answer.enable_chunked_encoding()
+    await answer.prepare(request)
+    try:
+        await (source.follow(answer.write) if follow else source.copy(answer.write))
+    except KubeError as error:
+        await answer.write(f"jobrelay: the log ends here: {error}\n".encode())
+    except ApiFailure as error:
+        await answer.write(f"jobrelay: the log ends here: {error.message}\n".encode())
+    await answer.write_eof()
+    return answer
+
+
+@web.middleware
+async def _failures(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Turns refusals, and what clusters refuse the relay, into Status objects."""
+    try:
+        return await handler(request)
+    except ApiFailure as failure:
+        answer = _json(failure.status(), failure.code)
+        if failure.code == 401:
+            answer.force_close()
+        return answer
+    except StatusError as error:
+        log.warning("a cluster refused a request for a user of the API", path=request.path, error=str(error))
+        return _json(ApiFailure(502, "BadGateway", f"a cluster refused the relay: {error}").status(), 502)
+    except KubeError as error:
+        return _json(unavailable(f"a cluster did not answer the relay: {error}").status(), 503)
+
+
+async def _healthy(request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+async def _nothing(request: web.Request, caller: Caller) -> web.Response:
+    raise not_found(f"the relay's API does not serve {request.method} {request.path}")
+
+
+def _json(value: object, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), status=status, content_type="application/json")
