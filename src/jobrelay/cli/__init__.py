@@ -19,9 +19,13 @@ __all__ = ["main"]
     commands_at={
         "up": ("jobrelay.cli.up:up", "Run a local fleet: a management cluster, workers and the relay."),
         "down": ("jobrelay.cli.up:down", "Stop a fleet that runs in the background."),
+        "submit": ("jobrelay.cli.submit:submit", "Create workloads that the relay runs."),
         "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
         "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
         "logs": ("jobrelay.cli.logs:logs", "Print the logs of a delegated Job from its worker."),
+        "wait": ("jobrelay.cli.wait:wait", "Wait for the end of delegated workloads."),
+        "cancel": ("jobrelay.cli.cancel:cancel", "Delete delegated workloads, wherever they run."),
+        "rerun": ("jobrelay.cli.rerun:rerun", "Create a workload again from one that has ended."),
         "worker": ("jobrelay.cli.worker:worker", "Register, join, check, cordon and drain workers."),
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
         "install": ("jobrelay.cli.install:install", "Print or apply the manifests that the relay needs."),

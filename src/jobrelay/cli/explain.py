@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,10 +10,6 @@ from jobrelay.cli.arguments import WORKLOAD, WorkloadName
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.output import output_option
-
-if TYPE_CHECKING:
-    from jobrelay.kube import Client, Object
-    from jobrelay.workloads import Adapter
 
 
 @click.command(short_help="Explain why a delegated workload is where it is.")
@@ -42,55 +38,5 @@ def explain(workload: WorkloadName, namespace: str | None, output: str, kinds: K
 async def _explain(
     workload: WorkloadName, namespace: str | None, kinds: Kinds, management: Management
 ) -> dict[str, Any]:
-    from jobrelay.cli.relay_api import try_query_relay
-    from jobrelay.cli.workloads import find_adapter, get_workload
-
-    async with management.connect() as client:
-        name, where = workload.name, management.namespace(namespace)
-        adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
-        obj = await get_workload(client, adapter, name, where)
-        reply = await try_query_relay(client, management, f"/explain/{where}/{adapter.resource}/{name}")
-        if reply.value is not None:
-            found: dict[str, Any] = reply.value
-            return found
-        unseen = f"the relay has not seen this {adapter.resource.kind} yet"
-        return await _without_relay(client, adapter, obj, reply.problem or unseen)
-
-
-async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem: str) -> dict[str, Any]:
-    """An explanation from the objects on the management cluster alone."""
-    from jobrelay.cli.workloads import is_delegated, workload_status
-    from jobrelay.kube.resource import EVENTS_CORE
-    from jobrelay.operate.registry import list_workers, registered_view
-    from jobrelay.relay.assignment import assignment_of
-    from jobrelay.relay.takeover import not_delegated
-
-    to, facts = assignment_of(obj), adapter.read(obj)
-    status = workload_status(facts)
-    selector = f"involvedObject.uid={obj.uid}"
-    events = [each.decode() for each in (await client.list(EVENTS_CORE, obj.namespace, field_selector=selector)).items]
-    sentence = f"It is {status.lower()}, and {f'assigned to {to.cluster}' if to else 'no worker has been chosen yet'}."
-    if not is_delegated(adapter, facts):
-        sentence = not_delegated(adapter, facts)
-    return {
-        "kind": adapter.resource.kind,
-        "namespace": obj.namespace,
-        "name": obj.name,
-        "stage": status,
-        "sentence": sentence,
-        "cluster": to.cluster if to is not None else "",
-        "epoch": to.epoch if to is not None else 0,
-        "relayUnreachable": problem,
-        "workers": [
-            {"worker": view.name, "ok": view.connected, "sentence": view.reason or "connected"}
-            for view in [registered_view(each, 0) for each in await list_workers(client)]
-        ],
-        "events": [
-            {"time": _time(each), "reason": each.get("reason"), "message": each.get("message")}
-            for each in sorted(events, key=_time)
-        ],
-    }
-
-
-def _time(event: dict[str, Any]) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")
+    async with kinds.relay(management, namespace) as relay:
+        return await relay.explain(workload)

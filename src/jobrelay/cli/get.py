@@ -106,9 +106,9 @@ async def _watch(client: Client, management: Management, jobs: Listing, others: 
 async def _workers(client: Client, management: Management, *, rows: bool) -> tuple[list[dict[str, Any]], str]:
     import msgspec
 
-    from jobrelay.cli.relay_api import try_query_relay
     from jobrelay.cli.worker_rows import worker_row
     from jobrelay.relay.overview import WorkerView
+    from jobrelay.sdk.relay_api import try_query_relay
 
     reply = await try_query_relay(client, management, "/workers")
     if reply.problem:

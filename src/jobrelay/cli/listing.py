@@ -12,11 +12,12 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.job_rows import job_row
 from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management
-from jobrelay.cli.relay_api import RelayReply, try_query_relay
-from jobrelay.cli.workloads import find_adapter, get_workload, is_delegated, workload_row
+from jobrelay.cli.workloads import workload_row
 from jobrelay.kube import Client, Forbidden, NotFound, Object, SystemClock
 from jobrelay.kube.resource import JOBS
 from jobrelay.operate.kinds import served_adapters
+from jobrelay.sdk.relay_api import RelayReply, try_query_relay
+from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter
 
 __all__ = ["Listing", "choose", "rows_of"]
@@ -69,11 +70,7 @@ async def choose(
 
 async def _check_served(client: Client, adapter: Adapter) -> None:
     if not await served_adapters(client, [adapter]):
-        resource = adapter.resource
-        raise Failure(
-            f"the management cluster does not serve {resource}/{resource.version}",
-            f"install the CustomResourceDefinition of {resource.kind}s there",
-        )
+        raise not_served(adapter)
 
 
 async def rows_of(client: Client, management: Management, listing: Listing) -> tuple[list[Row], str]:

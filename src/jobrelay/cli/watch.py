@@ -11,10 +11,10 @@ import click
 
 from jobrelay.cli.listing import Listing
 from jobrelay.cli.management import Management
-from jobrelay.cli.relay_api import try_query_relay
-from jobrelay.cli.workloads import is_delegated
 from jobrelay.kube import Client, Expired, KubeError, Object
 from jobrelay.kube.watch import EventType
+from jobrelay.sdk.relay_api import try_query_relay
+from jobrelay.sdk.workloads import is_delegated
 from jobrelay.workloads import Adapter
 
 __all__ = ["WorkloadWatch"]

@@ -21,7 +21,7 @@ from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
-from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import status_patch
 from jobrelay.workloads.names import ASSIGNMENT
 
@@ -61,6 +61,10 @@ class OriginalController:
         original = kind.originals.get(ref.key)
         if original is None:
             return None
+        return self.preview(kind, original)
+
+    def preview(self, kind: WorkloadKind, original: Object) -> tuple[WorkloadSnapshot, OriginalDecision]:
+        """What is to be done about an original, which need not have been created yet."""
         snapshot = self._snapshots.snapshot(kind, original)
         return snapshot, reconcile_original(snapshot)
 

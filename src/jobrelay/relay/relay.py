@@ -12,7 +12,7 @@ from random import Random
 from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
-from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, SystemClock
+from jobrelay.kube import Cache, Client, Clock, EventRecorder, LeaderElection, Object, SystemClock
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dispatcher import Dispatcher
@@ -160,6 +160,10 @@ class Relay:
             metrics.live.labels(worker.name).set(worker.live)
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
+
+    def preview(self, kind: str, original: Object) -> Explanation:
+        """What would be decided about an object of a kind (`jobs.batch`) if it were created as it is."""
+        return explain(*self.originals.preview(self.kinds.kinds[kind], original))
 
     def explain(self, ref: WorkloadRef) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original."""
