@@ -26,6 +26,8 @@ __all__ = ["main"]
         "wait": ("jobrelay.cli.wait:wait", "Wait for the end of delegated workloads."),
         "cancel": ("jobrelay.cli.cancel:cancel", "Delete delegated workloads, wherever they run."),
         "rerun": ("jobrelay.cli.rerun:rerun", "Create a workload again from one that has ended."),
+        "describe": ("jobrelay.cli.describe:describe", "Show what became of a delegated workload, with durations."),
+        "events": ("jobrelay.cli.events:events", "List the events of delegated workloads."),
         "worker": ("jobrelay.cli.worker:worker", "Register, join, check, cordon and drain workers."),
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),
         "install": ("jobrelay.cli.install:install", "Print or apply the manifests that the relay needs."),

@@ -9,7 +9,7 @@ from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management, run
 from jobrelay.sdk.names import WorkloadName
 
-__all__ = ["WORKLOAD", "WORKLOADS", "WorkloadName", "complete_workers"]
+__all__ = ["OPTIONAL_WORKLOAD", "WORKLOAD", "WORKLOADS", "WorkloadName", "complete_workers"]
 
 
 def _workload(ctx: click.Context, param: click.Parameter, value: str) -> WorkloadName:
@@ -17,6 +17,10 @@ def _workload(ctx: click.Context, param: click.Parameter, value: str) -> Workloa
         return WorkloadName.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _optional_workload(ctx: click.Context, param: click.Parameter, value: str | None) -> WorkloadName | None:
+    return None if value is None else _workload(ctx, param, value)
 
 
 def _workloads(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[WorkloadName, ...]:
@@ -61,3 +65,6 @@ WORKLOADS = click.argument(
     "workloads", metavar="KIND/NAME...", nargs=-1, required=True, callback=_workloads,
     shell_complete=_complete_workloads,
 )  # fmt: skip
+OPTIONAL_WORKLOAD = click.argument(
+    "workload", metavar="[KIND/NAME]", required=False, callback=_optional_workload, shell_complete=_complete_workloads
+)
