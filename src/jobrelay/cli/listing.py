@@ -33,6 +33,14 @@ class Listing:
     namespace: str | None
     """None for all."""
     name: str = ""
+    labels: str = ""
+    """A label selector."""
+    statuses: frozenset[str] = frozenset()
+    """The statuses that are shown, in lower case; all if there are none."""
+
+    def shows(self, row: Row) -> bool:
+        """Whether a row has one of the chosen statuses."""
+        return not self.statuses or row["status"].lower() in self.statuses
 
     @property
     def jobs_only(self) -> bool:
@@ -46,7 +54,13 @@ class Listing:
 
 
 async def choose(
-    client: Client, management: Management, kinds: Kinds, what: str, namespace: str | None
+    client: Client,
+    management: Management,
+    kinds: Kinds,
+    what: str,
+    namespace: str | None,
+    labels: str = "",
+    statuses: frozenset[str] = frozenset(),
 ) -> tuple[Listing, Listing]:
     """What an argument means, as Jobs and as workloads of other kinds; each may have no kinds.
 
@@ -65,7 +79,7 @@ async def choose(
         await _check_served(client, chosen)
         jobs = [chosen] if chosen.resource == JOBS else []
         others = [] if jobs else [chosen]
-    return Listing(jobs, namespace, name), Listing(others, namespace, name)
+    return Listing(jobs, namespace, name, labels, statuses), Listing(others, namespace, name, labels, statuses)
 
 
 async def _check_served(client: Client, adapter: Adapter) -> None:
@@ -78,7 +92,7 @@ async def rows_of(client: Client, management: Management, listing: Listing) -> t
     query = {"namespace": listing.namespace} if listing.namespace else None
     reply = await try_query_relay(client, management, "/workloads", query)
     rows = [row for adapter in listing.adapters for row in await _rows(client, listing, adapter, reply)]
-    return rows, reply.problem
+    return [row for row in rows if listing.shows(row)], reply.problem
 
 
 async def _rows(client: Client, listing: Listing, adapter: Adapter, reply: RelayReply) -> list[Row]:
@@ -98,7 +112,7 @@ async def _objects(client: Client, listing: Listing, adapter: Adapter) -> list[O
             raise Failure(f"{resource.kind} {found.key} is not delegated to the relay", hint)
         return [found]
     try:
-        listed = (await client.list(resource, listing.namespace)).items
+        listed = (await client.list(resource, listing.namespace, label_selector=listing.labels)).items
     except (Forbidden, NotFound) as error:
         click.echo(f"note: {resource} cannot be listed: {error}", err=True)
         return []
