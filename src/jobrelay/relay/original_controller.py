@@ -16,6 +16,7 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.misspelled import misspelled
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
@@ -78,6 +79,8 @@ class OriginalController:
         if decision.stage is Stage.NOT_OURS and not decision.events:
             return None
         self._tell_lookalikes(ref, snapshot)
+        if snapshot.assignment is None:
+            self._tell(snapshot.original, misspelled(snapshot.original.metadata.annotations), snapshot)
         if decision.stage is Stage.PROBING or (decision.placement is not None and decision.placement.chosen is None):
             self._dispatcher.pending.add(ref, snapshot.group)
         else:
