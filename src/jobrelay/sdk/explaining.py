@@ -6,9 +6,7 @@ from typing import Any
 
 from jobrelay.kube import Client, Object
 from jobrelay.kube.resource import EVENTS_CORE
-from jobrelay.operate.registry import list_workers, registered_view
 from jobrelay.relay.assignment import assignment_of
-from jobrelay.relay.takeover import not_delegated
 from jobrelay.sdk.relay_api import RelayAddress, try_query_relay
 from jobrelay.sdk.workloads import get_workload, is_delegated, workload_status
 from jobrelay.workloads import Adapter
@@ -48,7 +46,10 @@ def event_time(event: dict[str, Any]) -> str:
 
 
 async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem: str) -> dict[str, Any]:
-    """An explanation from the objects on the management cluster alone."""
+    """An explanation from the objects on the management cluster alone. Imports what only this needs."""
+    from jobrelay.operate.registry import list_workers, registered_view
+    from jobrelay.relay.takeover import not_delegated
+
     to, facts = assignment_of(obj), adapter.read(obj)
     status = workload_status(facts)
     sentence = f"It is {status.lower()}, and {f'assigned to {to.cluster}' if to else 'no worker has been chosen yet'}."

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from jobrelay.kube import Client, Connection, KubeError, Object, TransportError, connect
-from jobrelay.operate.registry import worker_connection
 from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.sdk.errors import RelayError
 from jobrelay.sdk.explaining import sentence_of
@@ -108,6 +107,8 @@ class WorkloadLogs:
         raise RelayError(f"no worker runs {self._adapter.resource.kind} {self._namespace}/{self._name} yet", hint)
 
     async def _worker(self, to: Assignment) -> Connection:
+        from jobrelay.operate.registry import worker_connection
+
         return await worker_connection(self._client, to.cluster, self._at.relay_namespace)
 
 
