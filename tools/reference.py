@@ -21,6 +21,7 @@ from typing import Any, Generic, is_typeddict
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
 PACKAGES = (
+    "jobrelay.sdk",
     "jobrelay.cluster",
     "jobrelay.kube",
     "jobrelay.control",

@@ -7,6 +7,8 @@ import json
 import yaml
 
 from jobrelay.cluster.node import NodeSettings
+from jobrelay.kube import merge_patch
+from jobrelay.kube.resource import JOBS
 from tests.relay.fleets import MakeFleet
 
 from .fleets import answering_fleet, call
@@ -28,7 +30,7 @@ async def test_a_waiting_job_says_why(fleet: MakeFleet) -> None:
         await it.submit(annotations={"jobrelay.dev/clusters": "nowhere"})
         short = (await call(it, "get", "jobs")).stdout.splitlines()[1]
         assert short.split()[:4] == ["train", "-", "-", "Waiting"]
-        assert "Waits for a worker that can take it." in short
+        assert "no worker of this name" in short
         assert "nowhere: no worker of this name is registered" in (await call(it, "get", "jobs", "-o", "wide")).stdout
 
 
@@ -88,3 +90,16 @@ async def test_workers_cannot_be_watched(fleet: MakeFleet) -> None:
             2,
             "error: --watch works for workloads, not for workers",
         )
+
+
+async def test_workloads_are_chosen_by_labels_and_by_status_and_counted(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
+        await it.submit("done")
+        await it.finished("done")
+        await it.submit("pinned", annotations={"jobrelay.dev/clusters": "nowhere"})
+        await it.client.patch(JOBS, "done", merge_patch({"metadata": {"labels": {"team": "x"}}}), "default")
+        assert (await call(it, "get", "jobs")).stderr == "2 workloads: 1 complete, 1 waiting\n"
+        for choice, name in ((("-l", "team=x"), "done"), (("--status", "waiting,failed"), "pinned")):
+            assert (await call(it, "get", "jobs", *choice, "-o", "name")).stdout == f"job/{name}\n"
+        wrong = await call(it, "get", "jobs", "--status", "lost")
+        assert (wrong.exit_code, "'lost' is none of complete, failed" in wrong.stderr) == (2, True)

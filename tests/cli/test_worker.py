@@ -40,7 +40,7 @@ async def test_an_unsafe_kubeconfig_is_refused(fleet: MakeFleet) -> None:
 
 async def test_states_are_annotations_and_uncordon_removes_them(fleet: MakeFleet) -> None:
     async with answering_fleet(fleet, registered=True) as it:
-        for verb, state in (("cordon", "cordoned"), ("drain", "draining"), ("lost", "lost")):
+        for verb, state in (("cordon", "cordoned"), ("drain", "draining")):
             assert (await call(it, "worker", verb, "worker-1")).stderr == f"worker worker-1 {state}\n"
             assert (await it.client.get(KIND, "worker-1")).metadata.annotations[STATE] == state
         await call(it, "worker", "uncordon", "worker-1")

@@ -8,8 +8,9 @@ from typing import Any
 
 import aiohttp
 
+from jobrelay.kube.resource import JOBS
 from jobrelay.relay.endpoint import Endpoint
-from tests.relay.fleets import Fleet, MakeFleet
+from tests.relay.fleets import Fleet, MakeFleet, job
 
 
 @asynccontextmanager
@@ -103,3 +104,15 @@ async def test_metrics_say_how_many_workloads_wait(fleet: MakeFleet) -> None:
             return 'jobrelay_waiting_workloads{namespace="default"} 1.0' in (await asked(endpoint, "/metrics"))[1]
 
         await it.until(shown)
+
+
+async def test_what_would_be_decided_about_an_object_can_be_asked_without_creating_it(fleet: MakeFleet) -> None:
+    async with answering(fleet) as (it, endpoint), aiohttp.ClientSession() as session:
+        async with session.post(f"{endpoint.url}/preview/jobs.batch", json=job()) as answer:
+            found = await answer.json()
+        assert (answer.status, [each["ok"] for each in found["workers"]]) == (200, [True, True])
+        async with session.post(f"{endpoint.url}/preview/jobs.batch", data=b"{") as answer:
+            assert answer.status == 400
+        async with session.post(f"{endpoint.url}/preview/pods", json=job()) as answer:
+            assert answer.status == 404
+        assert not (await it.client.list(JOBS, "default")).items

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import click
 from click.shell_completion import CompletionItem
 
 from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management, run
+from jobrelay.sdk.names import WorkloadName
 
-__all__ = ["WORKLOAD", "WorkloadName", "complete_workers"]
-
-
-class WorkloadName(NamedTuple):
-    """A workload as an argument names it; its kind is looked up when the management cluster is known."""
-
-    kind: str
-    name: str
+__all__ = ["OPTIONAL_WORKLOAD", "WORKLOAD", "WORKLOADS", "WorkloadName", "complete_workers"]
 
 
 def _workload(ctx: click.Context, param: click.Parameter, value: str) -> WorkloadName:
-    kind, _, name = value.rpartition("/")
-    if not name:
-        raise click.BadParameter("the name is missing; write KIND/NAME.")
-    return WorkloadName(kind or "job", name)
+    try:
+        return WorkloadName.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _optional_workload(ctx: click.Context, param: click.Parameter, value: str | None) -> WorkloadName | None:
+    return None if value is None else _workload(ctx, param, value)
+
+
+def _workloads(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[WorkloadName, ...]:
+    return tuple(_workload(ctx, param, value) for value in values)
 
 
 def _complete_workloads(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -49,8 +49,8 @@ def _names(ctx: click.Context, kind: str | None) -> list[str]:
 
 
 async def _list_names(management: Management, namespace: str | None, kind: str | None) -> list[str]:
-    from jobrelay.cli.workloads import find_adapter, is_delegated
     from jobrelay.operate.registry import list_workers
+    from jobrelay.sdk.workloads import find_adapter, is_delegated
 
     async with management.connect() as client:
         if kind is None:
@@ -61,3 +61,10 @@ async def _list_names(management: Management, namespace: str | None, kind: str |
 
 
 WORKLOAD = click.argument("workload", metavar="KIND/NAME", callback=_workload, shell_complete=_complete_workloads)
+WORKLOADS = click.argument(
+    "workloads", metavar="KIND/NAME...", nargs=-1, required=True, callback=_workloads,
+    shell_complete=_complete_workloads,
+)  # fmt: skip
+OPTIONAL_WORKLOAD = click.argument(
+    "workload", metavar="[KIND/NAME]", required=False, callback=_optional_workload, shell_complete=_complete_workloads
+)

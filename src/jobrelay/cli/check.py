@@ -77,8 +77,8 @@ async def _check(
 
 async def _copies(client: Client, management: Management) -> CopyRules:
     """What the relay copies; nothing if it does not answer."""
-    from jobrelay.cli.relay_api import try_query_relay
     from jobrelay.relay.copy_rules import parse_rules
+    from jobrelay.sdk.relay_api import try_query_relay
 
     reply = await try_query_relay(client, management, "/copies")
     return parse_rules(reply.value or ())

@@ -13,8 +13,7 @@ from jobrelay.cli.management import NAMESPACE, Management, management_options, r
 from jobrelay.cli.output import output_option
 
 if TYPE_CHECKING:
-    from jobrelay.kube import Client, Object
-    from jobrelay.workloads import Adapter
+    from jobrelay.sdk.relay import AsyncRelay
 
 
 @click.command(short_help="Explain why a delegated workload is where it is.")
@@ -59,22 +58,11 @@ def explain(
 async def _explain(
     workload: WorkloadName, namespace: str | None, changes: tuple[str, ...], kinds: Kinds, management: Management
 ) -> dict[str, Any]:
-    from jobrelay.cli.relay_api import try_query_relay
-    from jobrelay.cli.workloads import find_adapter, get_workload
-
-    async with management.connect() as client:
-        name, where = workload.name, management.namespace(namespace)
-        adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
-        obj = await get_workload(client, adapter, name, where)
-        path, query = f"/explain/{where}/{adapter.resource}/{name}", {"if": list(changes)} if changes else None
-        reply = await try_query_relay(client, management, path, query)
-        found: dict[str, Any] | None = reply.value
-        if changes and not (found or {}).get("queue"):
-            raise _no_what_if(reply.problem)
-        if found is None:
-            unseen = f"the relay has not seen this {adapter.resource.kind} yet"
-            found = await _without_relay(client, adapter, obj, reply.problem or unseen)
-        return {**found, **await _owner(client, adapter, obj)}
+    async with kinds.relay(management, namespace) as relay:
+        found = await relay.explain(workload, changes)
+        if changes and not found.get("queue"):
+            raise _no_what_if(found.get("relayUnreachable", ""))
+        return {**found, **await _owner(relay, workload)}
 
 
 def _no_what_if(problem: str) -> Failure:
@@ -83,52 +71,17 @@ def _no_what_if(problem: str) -> Failure:
     return Failure("--if: it is in no queue of this relay", "label it kueue.x-k8s.io/queue-name, and see --queueing")
 
 
-async def _owner(client: Client, adapter: Adapter, obj: Object) -> dict[str, Any]:
+async def _owner(relay: AsyncRelay, workload: WorkloadName) -> dict[str, Any]:
     """Whose a Job is that the relay leaves alone."""
-    from jobrelay.cli.workloads import is_delegated
     from jobrelay.conformance.ownership import look_up
     from jobrelay.kube import SystemClock
     from jobrelay.kube.resource import JOBS
+    from jobrelay.sdk.workloads import get_workload, is_delegated
 
-    if adapter.resource != JOBS or is_delegated(adapter, adapter.read(obj)):
+    adapter, name, namespace = await relay.find(workload)
+    if adapter.resource != JOBS:
         return {}
-    return {"controller": (await look_up(client, obj.decode(), SystemClock().now())).as_json()}
-
-
-async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem: str) -> dict[str, Any]:
-    """An explanation from the objects on the management cluster alone."""
-    from jobrelay.cli.workloads import is_delegated, workload_status
-    from jobrelay.kube.resource import EVENTS_CORE
-    from jobrelay.operate.registry import list_workers, registered_view
-    from jobrelay.relay.assignment import assignment_of
-    from jobrelay.relay.takeover import not_delegated
-
-    to, facts = assignment_of(obj), adapter.read(obj)
-    status = workload_status(facts)
-    selector = f"involvedObject.uid={obj.uid}"
-    events = [each.decode() for each in (await client.list(EVENTS_CORE, obj.namespace, field_selector=selector)).items]
-    sentence = f"It is {status.lower()}, and {f'assigned to {to.cluster}' if to else 'no worker has been chosen yet'}."
-    if not is_delegated(adapter, facts):
-        sentence = not_delegated(adapter, facts)
-    return {
-        "kind": adapter.resource.kind,
-        "namespace": obj.namespace,
-        "name": obj.name,
-        "stage": status,
-        "sentence": sentence,
-        "cluster": to.cluster if to is not None else "",
-        "epoch": to.epoch if to is not None else 0,
-        "relayUnreachable": problem,
-        "workers": [
-            {"worker": view.name, "ok": view.connected, "sentence": view.reason or "connected"}
-            for view in [registered_view(each, 0) for each in await list_workers(client)]
-        ],
-        "events": [
-            {"time": _time(each), "reason": each.get("reason"), "message": each.get("message")}
-            for each in sorted(events, key=_time)
-        ],
-    }
-
-
-def _time(event: dict[str, Any]) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")
+    obj = await get_workload(relay.client, adapter, name, namespace)
+    if is_delegated(adapter, adapter.read(obj)):
+        return {}
+    return {"controller": (await look_up(relay.client, obj.decode(), SystemClock().now())).as_json()}

@@ -10,7 +10,7 @@ import click
 
 from jobrelay.cli.output import print_data
 
-__all__ = ["explanation_lines", "line_text", "print_explanation"]
+__all__ = ["explanation_lines", "line_text", "print_explanation", "worker_lines"]
 
 _WIDTH = 118
 
@@ -51,7 +51,7 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
     for each in found.get("dependencies", ()):
         yield from textwrap.wrap(f"  needs     {_needed(each)}", _WIDTH, subsequent_indent=" " * 12)
     yield from _queue(found.get("queue") or {})
-    yield from _workers(found)
+    yield from worker_lines(found)
     yield from _events(found)
 
 
@@ -116,7 +116,8 @@ def _needed(dependency: Mapping[str, Any]) -> str:
     return f"{dependency['object']}{optional}{': ' if parts else ''}{'; '.join(parts)}"
 
 
-def _workers(found: Mapping[str, Any]) -> Iterator[str]:
+def worker_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The verdict on each worker, with what would change it."""
     verdicts = found.get("workers", ())
     if not verdicts:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,26 @@ _WORKLOADS = ("kind", "name", "cluster", "run", "status", "age", "why")
 _WORKLOADS_WIDE = (*_WORKLOADS[:-1], "sentence")
 _WORKERS = ("name", "state", "jobs", "nodes", "cpu", "memory", "reason")
 _WIDEST = 90
+_STATUSES = frozenset({"waiting", "running", "suspended", "complete", "failed", "terminating"})
 _WORKERS_WIDE = (*_WORKERS[:-1], "version", "pending", "lost", "room", "reason")
+
+
+def _statuses(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
+    chosen = frozenset(each.strip().lower() for each in value.split(",") if each.strip())
+    if unknown := chosen - _STATUSES:
+        raise click.BadParameter(f"{min(unknown)!r} is none of {', '.join(sorted(_STATUSES))}.")
+    return chosen
 
 
 @click.command(short_help="List delegated workloads and workers.")
 @click.argument("what", metavar="[WHAT]", default="all")
 @NAMESPACE
 @click.option("-A", "--all-namespaces", is_flag=True, help="List workloads of all namespaces.")
+@click.option("-l", "--selector", "labels", metavar="SELECTOR", default="", help="List workloads with these labels.")
+@click.option(
+    "--status", "statuses", metavar="STATUS[,STATUS]", default="", callback=_statuses,
+    help="List workloads that are waiting, running, suspended, complete, failed or terminating.",
+)  # fmt: skip
 @output_option("table", "wide", "json", "yaml", "name")
 @click.option("-w", "--watch", is_flag=True, help="Keep printing workloads as they change, until Ctrl-C.")
 @kind_options
@@ -37,6 +51,8 @@ def get(
     what: str,
     namespace: str | None,
     all_namespaces: bool,
+    labels: str,
+    statuses: frozenset[str],
     output: str,
     watch: bool,
     kinds: Kinds,
@@ -45,13 +61,13 @@ def get(
     """List delegated workloads with the worker that runs each, and workers with their state and capacity.
 
     WHAT is jobs, workloads (of all other kinds that the management cluster serves), workers, all, a kind or KIND/NAME.
-    WHY is the relay's reason why one waits; -o wide shows a full sentence for each. CPU and MEMORY show what pods
-    request and what is allocatable.
+    WHY is the relay's reason why one waits, in short; -o wide shows a full sentence for each. CPU and MEMORY show what
+    pods request and what is allocatable.
 
     \b
     jobrelay get
     jobrelay get jobs -A -o wide
-    jobrelay get jobsets
+    jobrelay get jobsets -l team=research --status waiting,running
     jobrelay get rayjob/train -w
     jobrelay get workers -o json
     """
@@ -59,13 +75,15 @@ def get(
         raise Failure("--watch works for workloads, not for workers", "use `jobrelay get -w`")
     if all_namespaces and "/" in what:
         raise Failure(f"{what} is in one namespace, so -A means nothing", "choose the namespace with -n")
-    run(_get(what, namespace, all_namespaces, output, watch, kinds, management))
+    run(_get(what, namespace, all_namespaces, labels, statuses, output, watch, kinds, management))
 
 
 async def _get(
     what: str,
     namespace: str | None,
     everywhere: bool,
+    labels: str,
+    statuses: frozenset[str],
     output: str,
     watch: bool,
     kinds: Kinds,
@@ -75,7 +93,7 @@ async def _get(
 
     async with management.connect() as client:
         where = None if everywhere else management.namespace(namespace)
-        jobs, others = await choose(client, management, kinds, what, where)
+        jobs, others = await choose(client, management, kinds, what, where, labels, statuses)
         if watch:
             await _watch(client, management, jobs, others, output)
             return
@@ -99,7 +117,8 @@ async def _watch(client: Client, management: Management, jobs: Listing, others: 
     from jobrelay.cli.listing import Listing
     from jobrelay.cli.watch import WorkloadWatch
 
-    chosen = Listing((*jobs.adapters, *others.adapters), jobs.namespace, jobs.name)
+    kinds = (*jobs.adapters, *others.adapters)
+    chosen = Listing(kinds, jobs.namespace, jobs.name, jobs.labels, jobs.statuses)
     tables = (_JOBS, _JOBS_WIDE) if chosen.jobs_only else (_WORKLOADS, _WORKLOADS_WIDE)
     columns = _columns(chosen.namespace is None, output, *tables)
     await WorkloadWatch(client, management, chosen, output, columns).run()
@@ -110,9 +129,9 @@ async def _workers(
 ) -> tuple[list[dict[str, Any]], str]:
     import msgspec
 
-    from jobrelay.cli.relay_api import try_query_relay
     from jobrelay.cli.worker_rows import worker_row
     from jobrelay.relay.overview import WorkerView
+    from jobrelay.sdk.relay_api import try_query_relay
 
     query = {"namespace": namespace} if namespace else None
     reply = await try_query_relay(client, management, "/workers", query)
@@ -170,5 +189,20 @@ def _print(found: Mapping[str, list[dict[str, Any]]], output: str, everywhere: b
             continue
         if shown:
             click.echo()
-        print_table(rows, tables[kind], widest=None if output == "wide" else _WIDEST)
+        print_table([_shortened(row) for row in rows], tables[kind], widest=None if output == "wide" else _WIDEST)
         shown = True
+    if counts := Counter(row["status"].lower() for kind, rows in found.items() if kind != "workers" for row in rows):
+        click.echo(_summary(counts), err=True)
+
+
+def _shortened(row: dict[str, Any]) -> dict[str, Any]:
+    from jobrelay.cli.short_reason import short_reason
+
+    return row | {"why": short_reason(row["why"])} if "why" in row else row
+
+
+def _summary(counts: Counter[str]) -> str:
+    """`3 workloads: 2 running, 1 waiting`."""
+    number = counts.total()
+    parts = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    return f"{number} workload{'s' * (number != 1)}: {parts}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from jobrelay.cli.options import option_group
 if TYPE_CHECKING:
     from jobrelay.kube import Client
     from jobrelay.operate.kinds import KindFile
+    from jobrelay.sdk.relay import AsyncRelay
     from jobrelay.workloads import Adapter
     from jobrelay.workloads.kind_files import GivenKind
 
@@ -68,6 +69,20 @@ class Kinds:
 
         with conflicts():
             return await relay_adapters(client, management.relay_namespace, given_kinds(self.kind_files))
+
+    @asynccontextmanager
+    async def relay(self, management: Management, namespace: str | None = None) -> AsyncIterator[AsyncRelay]:
+        """The relay of a management cluster, for what commands do with workloads."""
+        from jobrelay.sdk.relay import AsyncRelay
+
+        async with management.connect() as client:
+            yield AsyncRelay(
+                client,
+                management.namespace(namespace),
+                relay_namespace=management.relay_namespace,
+                lease_name=management.lease_name,
+                kinds=given_kinds(self.kind_files),
+            )
 
     def texts(self) -> tuple[KindFile, ...]:
         """The files themselves."""

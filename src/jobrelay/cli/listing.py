@@ -13,11 +13,12 @@ from jobrelay.cli.explanation import line_text
 from jobrelay.cli.job_rows import job_row
 from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management
-from jobrelay.cli.relay_api import RelayReply, try_query_relay
-from jobrelay.cli.workloads import find_adapter, get_workload, is_delegated, workload_row
+from jobrelay.cli.workloads import workload_row
 from jobrelay.kube import Client, Forbidden, NotFound, Object, SystemClock
 from jobrelay.kube.resource import JOBS
 from jobrelay.operate.kinds import served_adapters
+from jobrelay.sdk.relay_api import RelayReply, try_query_relay
+from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter
 
 __all__ = ["Listing", "choose", "rows_of", "told_of"]
@@ -33,6 +34,14 @@ class Listing:
     namespace: str | None
     """None for all."""
     name: str = ""
+    labels: str = ""
+    """A label selector."""
+    statuses: frozenset[str] = frozenset()
+    """The statuses that are shown, in lower case; all if there are none."""
+
+    def shows(self, row: Row) -> bool:
+        """Whether a row has one of the chosen statuses."""
+        return not self.statuses or row["status"].lower() in self.statuses
 
     @property
     def jobs_only(self) -> bool:
@@ -46,7 +55,13 @@ class Listing:
 
 
 async def choose(
-    client: Client, management: Management, kinds: Kinds, what: str, namespace: str | None
+    client: Client,
+    management: Management,
+    kinds: Kinds,
+    what: str,
+    namespace: str | None,
+    labels: str = "",
+    statuses: frozenset[str] = frozenset(),
 ) -> tuple[Listing, Listing]:
     """What an argument means, as Jobs and as workloads of other kinds; each may have no kinds.
 
@@ -65,16 +80,12 @@ async def choose(
         await _check_served(client, chosen)
         jobs = [chosen] if chosen.resource == JOBS else []
         others = [] if jobs else [chosen]
-    return Listing(jobs, namespace, name), Listing(others, namespace, name)
+    return Listing(jobs, namespace, name, labels, statuses), Listing(others, namespace, name, labels, statuses)
 
 
 async def _check_served(client: Client, adapter: Adapter) -> None:
     if not await served_adapters(client, [adapter]):
-        resource = adapter.resource
-        raise Failure(
-            f"the management cluster does not serve {resource}/{resource.version}",
-            f"install the CustomResourceDefinition of {resource.kind}s there",
-        )
+        raise not_served(adapter)
 
 
 async def rows_of(client: Client, management: Management, listing: Listing) -> tuple[list[Row], str]:
@@ -82,7 +93,7 @@ async def rows_of(client: Client, management: Management, listing: Listing) -> t
     query = {"namespace": listing.namespace} if listing.namespace else None
     reply = await try_query_relay(client, management, "/workloads", query)
     rows = [row for adapter in listing.adapters for row in await _rows(client, listing, adapter, reply)]
-    return rows, reply.problem
+    return [row for row in rows if listing.shows(row)], reply.problem
 
 
 async def _rows(client: Client, listing: Listing, adapter: Adapter, reply: RelayReply) -> list[Row]:
@@ -109,7 +120,7 @@ async def _objects(client: Client, listing: Listing, adapter: Adapter) -> list[O
             raise Failure(f"{resource.kind} {found.key} is not delegated to the relay", hint)
         return [found]
     try:
-        listed = (await client.list(resource, listing.namespace)).items
+        listed = (await client.list(resource, listing.namespace, label_selector=listing.labels)).items
     except (Forbidden, NotFound) as error:
         click.echo(f"note: {resource} cannot be listed: {error}", err=True)
         return []

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from jobrelay.cli.arguments import WORKLOAD, WorkloadName
-from jobrelay.cli.errors import Failure
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
-from jobrelay.cli.options import duration_seconds
+from jobrelay.cli.options import duration_seconds, optional_seconds
 
 if TYPE_CHECKING:
-    from jobrelay.cli.pod_logs import LogOptions, MirrorLogs
-    from jobrelay.kube import Client, Object
-    from jobrelay.workloads import Adapter
+    from jobrelay.sdk.pod_logs import LogLine, LogOptions
+    from jobrelay.sdk.relay import AsyncRelay, WorkloadLike
 
-_POLL_INTERVAL = 0.25
+__all__ = ["logs", "note", "print_logs"]
 
 
 @click.command(short_help="Print the logs of a delegated workload from its worker.")
@@ -27,10 +25,13 @@ _POLL_INTERVAL = 0.25
 @click.option("-f", "--follow", is_flag=True, help="Keep printing until the workload ends.")
 @click.option("-c", "--container", metavar="NAME", default="", help="The container.  [default: all of each pod]")
 @click.option("--tail", metavar="LINES", type=click.IntRange(0), help="Print only the last lines of each container.")
+@click.option("--since", metavar="DURATION", callback=optional_seconds, help="Print only what is newer than this.")
+@click.option("--index", metavar="N", type=click.IntRange(0), help="Print only this index of an indexed Job.")
 @click.option("--prefix", is_flag=True, help="Begin each line with its pod and container.")
+@click.option("--timestamps", is_flag=True, help="Begin each line with the time at which it was written.")
 @click.option(
     "--pod-running-timeout", "timeout", metavar="DURATION", callback=duration_seconds, default="20s", show_default=True,
-    help="How long to wait for a pod to start.",
+    help="How long to wait for a pod to start; with -f, as long as it takes.",
 )  # fmt: skip
 @kind_options
 @management_options
@@ -40,7 +41,10 @@ def logs(
     follow: bool,
     container: str,
     tail: int | None,
+    since: float | None,
+    index: int | None,
     prefix: bool,
+    timestamps: bool,
     timeout: float,
     kinds: Kinds,
     management: Management,
@@ -51,15 +55,18 @@ def logs(
     tasks. The relay reads them for you; where it does not serve its API, the worker is reached through the kubeconfig
     in its Secret, which only operators may read. Logs are available as long as the relay keeps finished mirrors.
 
+    -f waits while the workload does, says why, follows it when it moves to another worker, and ends with it.
+
     \b
     jobrelay logs job/train
     jobrelay logs job/train -f
+    jobrelay logs job/train -f --index 3 --since 10m --timestamps
     jobrelay logs jobset/train --prefix
     """
-    from jobrelay.cli.pod_logs import LogOptions
+    from jobrelay.sdk.pod_logs import LogOptions
 
-    options = LogOptions(container, tail, follow=follow, prefix=prefix)
-    run(_logs(management, kinds, workload, namespace, options, timeout))
+    options = LogOptions(container, tail, follow=follow, index=index, since=since, timestamps=timestamps)
+    run(_logs(management, kinds, workload, namespace, options, prefix, timeout))
 
 
 async def _logs(
@@ -68,53 +75,34 @@ async def _logs(
     workload: WorkloadName,
     namespace: str | None,
     options: LogOptions,
+    prefix: bool,
     seconds: float,
 ) -> None:
     from jobrelay.cli.api_logs import print_api_logs
-    from jobrelay.cli.pod_logs import MirrorLogs
-    from jobrelay.cli.workloads import find_adapter
-    from jobrelay.kube import connect
-    from jobrelay.operate.registry import worker_connection
+    from jobrelay.kube import Forbidden
 
-    async with management.connect() as client:
-        where = management.namespace(namespace)
-        adapter = find_adapter(workload.kind, await kinds.adapters(client, management))
-        end = time.monotonic() + seconds
-        if await print_api_logs(client, adapter.resource, workload.name, where, options, end):
-            return
-        original, cluster = await _assigned(client, adapter, workload.name, where, end)
-        connection = await worker_connection(client, cluster, management.relay_namespace)
-    async with connect(connection) as there:
-        found = MirrorLogs(there, adapter, original, options)
-        await _until_started(found, cluster, end)
-        await found.print()
+    async with kinds.relay(management, namespace) as relay:
+        try:
+            await print_logs(relay, workload, options, prefix=prefix, within=seconds)
+        except Forbidden:
+            adapter, name, where = await relay.find(workload)
+            if not await print_api_logs(relay.client, adapter.resource, name, where, options, prefix, seconds):
+                raise
 
 
-async def _assigned(client: Client, adapter: Adapter, name: str, namespace: str, end: float) -> tuple[Object, str]:
-    """A workload and its worker; waits for the assignment until `end`."""
-    import asyncio
-
-    from jobrelay.cli.workloads import get_workload
-    from jobrelay.relay.assignment import assignment_of
-
-    kind = adapter.resource.kind
-    while True:
-        original = await get_workload(client, adapter, name, namespace)
-        to = assignment_of(original)
-        if to is not None:
-            return original, to.cluster
-        if time.monotonic() >= end:
-            hint = f"`jobrelay explain {kind.lower()}/{name}` says why"
-            raise Failure(f"no worker runs {kind} {namespace}/{name} yet", hint)
-        await asyncio.sleep(_POLL_INTERVAL)
+async def print_logs(
+    relay: AsyncRelay, workload: WorkloadLike, options: LogOptions, *, prefix: bool = False, within: float = 20.0
+) -> None:
+    """Prints the lines on stdout, and on stderr what is to be known beside them."""
+    async for line in relay.logs(workload, options, within=within, note=note):
+        sys.stdout.buffer.write((_lead(line) if prefix else b"") + line.raw)
+        sys.stdout.buffer.flush()
 
 
-async def _until_started(found: MirrorLogs, cluster: str, end: float) -> None:
-    """Wait for the first pod that has started, until `end`."""
-    import asyncio
+def _lead(line: LogLine) -> bytes:
+    return f"[{line.pod}/{line.container}] ".encode()
 
-    while not await found.started():
-        if time.monotonic() >= end:
-            hint = await found.why_none()
-            raise Failure(f"no pod of {found.described} has started on worker {cluster}", hint)
-        await asyncio.sleep(_POLL_INTERVAL)
+
+def note(text: str) -> None:
+    """Prints what is no data."""
+    click.echo(f"note: {text}", err=True)

@@ -6,12 +6,13 @@ import pathlib
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.options import option_group
+from jobrelay.sdk.names import LEASE, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client
@@ -20,10 +21,6 @@ __all__ = [
     "CONTEXT", "KUBECONFIG", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE", "Management", "failures",
     "management_options", "run",
 ]  # fmt: skip
-
-SYSTEM_NAMESPACE: Final = "jobrelay-system"
-"""The default namespace of the relay's Lease and the workers' Secrets."""
-LEASE: Final = "jobrelay"
 
 T = TypeVar("T")
 

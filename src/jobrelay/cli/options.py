@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["SectionedCommand", "duration_seconds", "option_group"]
+__all__ = ["SectionedCommand", "duration_seconds", "option_group", "optional_seconds"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +25,11 @@ def duration_seconds(ctx: click.Context, param: click.Parameter, value: str) -> 
     if found < 0:
         raise click.BadParameter(f"{value!r} is negative.")
     return found
+
+
+def optional_seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The same for an option that need not be given."""
+    return None if value is None else duration_seconds(ctx, param, value)
 
 
 def option_group(parameter: str, kind: type[Any], *options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -55,7 +60,7 @@ class SectionedCommand(click.Command):
         placed = {name: heading for heading, names in self._sections.items() for name in names}
         records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self._sections, "Other options")}
         for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
                 records[placed.get(param.name or "", "Other options")].append(record)
         for heading, found in records.items():
             with formatter.section(heading):

@@ -146,7 +146,7 @@ def _cluster_queue(text: str) -> str:
 
 
 async def _overview(management: Management) -> dict[str, Any]:
-    from jobrelay.cli.relay_api import try_query_relay
+    from jobrelay.sdk.relay_api import try_query_relay
 
     async with management.connect() as client:
         reply = await try_query_relay(client, management, "/queues")

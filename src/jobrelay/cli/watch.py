@@ -11,10 +11,10 @@ import click
 
 from jobrelay.cli.listing import Listing, told_of
 from jobrelay.cli.management import Management
-from jobrelay.cli.relay_api import try_query_relay
-from jobrelay.cli.workloads import is_delegated
 from jobrelay.kube import Client, Expired, KubeError, Object
 from jobrelay.kube.watch import EventType
+from jobrelay.sdk.relay_api import try_query_relay
+from jobrelay.sdk.workloads import is_delegated
 from jobrelay.workloads import Adapter
 
 __all__ = ["WorkloadWatch"]
@@ -49,7 +49,13 @@ class WorkloadWatch:
         resource, namespace, name = adapter.resource, self._listing.namespace, self._listing.name
         selector, version = f"metadata.name={name}" if name else "", ""
         while True:
-            watch = self._client.watch(resource, namespace, resource_version=version, field_selector=selector)
+            watch = self._client.watch(
+                resource,
+                namespace,
+                resource_version=version,
+                field_selector=selector,
+                label_selector=self._listing.labels,
+            )
             try:
                 async with watch as events:
                     async for event in events:
@@ -67,7 +73,7 @@ class WorkloadWatch:
         row = self._listing.row(adapter, obj, told_of(reply.value or {}))
         key = (str(adapter.resource), obj.namespace, obj.name)
         seen = {name: value for name, value in row.items() if name != "age"}
-        if self._shown.get(key) == seen:
+        if self._shown.get(key) == seen or not self._listing.shows(row):
             return
         self._shown[key] = seen
         if self._output == "name":

@@ -10,13 +10,14 @@ from jobrelay.cli.arguments import complete_workers
 from jobrelay.cli.check import check
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.join import join, leave
+from jobrelay.cli.lost import CarefulGroup, lost
 from jobrelay.cli.management import Management, management_options, run
 from jobrelay.cli.worker_options import COST, LABELS, WEIGHT, worker_metadata
 
 _NAMES = click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_workers)
 
 
-@click.group()
+@click.group(cls=CarefulGroup)
 def worker() -> None:
     """Register, join, check, cordon and drain workers.
 
@@ -27,6 +28,7 @@ def worker() -> None:
 worker.add_command(join)
 worker.add_command(leave)
 worker.add_command(check)
+worker.add_command(lost)
 
 
 @worker.command(short_help="Register a worker, or replace its kubeconfig.")
@@ -116,7 +118,3 @@ _add_state_command(
 _add_state_command(
     "uncordon", None, "Let workers accept Jobs again.", "Let workers accept Jobs again, after cordon, drain or lost."
 )
-_add_state_command(
-    "lost", "lost", "Declare workers dead: their Jobs start elsewhere at once.",
-    "Declare unreachable workers dead, so that their Jobs start elsewhere without waiting for the timeout.",
-)  # fmt: skip

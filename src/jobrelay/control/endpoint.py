@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,19 +22,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "serving"]
 
+Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.Response]]"
 _ANYWHERE: Final = ("0.0.0.0", "::", "")
 
 
 @asynccontextmanager
 async def serving(
-    host: str, port: int, routes: Mapping[str, Callable[[web.Request], Awaitable[web.Response]]], advertise: str = ""
+    host: str,
+    port: int,
+    routes: Mapping[str, Handler],
+    advertise: str = "",
+    *,
+    posts: Mapping[str, Handler] = MappingProxyType({}),
 ) -> AsyncIterator[str]:
-    """Serve GET requests; gives the server's URL, with the host `advertise` if that is set. Raises OSError."""
+    """Serve GET requests, and POST requests of the paths in `posts`.
+
+    Gives the server's URL, with the host `advertise` if that is set. Raises OSError."""
     from aiohttp import web
 
     app = web.Application()
     for path, handler in routes.items():
         app.router.add_get(path, handler)
+    for path, handler in posts.items():
+        app.router.add_post(path, handler)
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:

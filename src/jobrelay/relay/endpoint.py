@@ -6,29 +6,31 @@
     /workloads[?namespace=NS]          all delegated workloads, as JSON
     /explain/NAMESPACE/KIND/NAME[?if=] why one workload is where it is, as JSON; `if` is a change of quotas to suppose
     /queues                            the queues and what waits in them, as JSON
+    /preview/KIND                      what would be decided about the object in the body, by POST
     /copies                            what is copied to workers, as JSON: rules as the option --copy has them
 
-It is read-only. It listens on the loopback device by default, and its address is written to the relay's Lease, so that
-whoever may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too, from
-the same caches.
+It changes nothing. It listens on the loopback device by default, and its address is written to the relay's Lease, so
+that whoever may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too,
+from the same caches.
 """
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import Final, Self
+from typing import Self
 
 import msgspec
 from aiohttp import web
 
 from jobrelay.control.endpoint import serving
-from jobrelay.kube.objects import Key
+from jobrelay.kube import ProtocolError
+from jobrelay.kube.objects import Key, decode_object
+from jobrelay.relay.names import ENDPOINT
 from jobrelay.relay.overview import worker_views, workload_views
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workload_kind import WorkloadRef
 
-ENDPOINT: Final = "jobrelay.dev/endpoint"
-"""Annotation on the Lease: the address of the leading relay."""
+__all__ = ["ENDPOINT", "Endpoint"]
 
 
 class Endpoint:
@@ -51,7 +53,10 @@ class Endpoint:
             "/explain/{namespace}/{kind}/{name}": self._explain,
             "/queues": self._queues,
         }
-        self.url = await self._stack.enter_async_context(serving(self._host, self._port, routes, self._advertise))
+        posts = {"/preview/{kind}": self._preview}
+        self.url = await self._stack.enter_async_context(
+            serving(self._host, self._port, routes, self._advertise, posts=posts)
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -81,12 +86,7 @@ class Endpoint:
 
     async def _explain(self, request: web.Request) -> web.Response:
         relay, asked = self._ready_relay(), request.match_info
-        kinds = {
-            alias: name
-            for name, kind in relay.state.kinds.items()
-            for alias in (name, kind.adapter.resource.plural, kind.adapter.resource.kind.lower())
-        }
-        kind = kinds.get(asked["kind"].lower())
+        kind = _kind(relay, asked["kind"])
         if kind is None:
             return _error(404, f"the relay does not know the kind {asked['kind']!r}")
         ref = WorkloadRef(kind, Key(asked["namespace"], asked["name"]))
@@ -98,6 +98,17 @@ class Endpoint:
             return _error(404, f"there is no {asked['kind']} {asked['namespace']}/{asked['name']}")
         return _json(found)
 
+    async def _preview(self, request: web.Request) -> web.Response:
+        relay, asked = self._ready_relay(), request.match_info["kind"]
+        kind = _kind(relay, asked)
+        if kind is None:
+            return _error(404, f"the relay does not know the kind {asked!r}")
+        try:
+            original = decode_object(await request.read())
+        except ProtocolError as error:
+            return _error(400, str(error))
+        return _json(relay.preview(kind, original))
+
     def ready_relay(self) -> Relay | None:
         """The relay, if its caches are synced."""
         return self.relay if self.relay is not None and self.relay.manager.ready.is_set() else None
@@ -107,6 +118,16 @@ class Endpoint:
         if relay is None:
             raise web.HTTPServiceUnavailable(text="the relay is not ready yet")
         return relay
+
+
+def _kind(relay: Relay, asked: str) -> str | None:
+    """The kind that a path names as in kubectl."""
+    kinds = {
+        alias: name
+        for name, kind in relay.state.kinds.items()
+        for alias in (name, kind.adapter.resource.plural, kind.adapter.resource.kind.lower())
+    }
+    return kinds.get(asked.lower())
 
 
 async def _healthy(request: web.Request) -> web.Response:

@@ -26,6 +26,10 @@ WEIGHT: Final = "jobrelay.dev/weight"
 NAMESPACES: Final = "jobrelay.dev/namespaces"
 """Annotation: the namespaces that the worker serves, comma separated; all if it is absent."""
 
+# On the relay's Lease.
+ENDPOINT: Final = "jobrelay.dev/endpoint"
+"""Annotation: the address of the leading relay."""
+
 # On Secrets with a worker's kubeconfig.
 RENEW: Final = "jobrelay.dev/renew-token"
 """Annotation: `true` has the relay renew the service account token in the kubeconfig."""

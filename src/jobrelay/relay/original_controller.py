@@ -16,13 +16,14 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.lookalikes import ignored, in_the_way
 from jobrelay.relay.metrics import RelayMetrics
+from jobrelay.relay.misspelled import misspelled
 from jobrelay.relay.model import Claimant
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
-from jobrelay.relay.workload_kind import WorkloadRef
+from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import status_patch
 from jobrelay.workloads.names import ASSIGNMENT
 
@@ -67,6 +68,10 @@ class OriginalController:
         original = kind.originals.get(ref.key)
         if original is None:
             return None
+        return self.preview(kind, original)
+
+    def preview(self, kind: WorkloadKind, original: Object) -> tuple[WorkloadSnapshot, OriginalDecision]:
+        """What is to be done about an original, which need not have been created yet."""
         snapshot = self._snapshots.snapshot(kind, original)
         return snapshot, reconcile_original(snapshot)
 
@@ -80,6 +85,8 @@ class OriginalController:
         if decision.stage is Stage.NOT_OURS and not decision.events:
             return None
         self._tell_lookalikes(ref, snapshot)
+        if snapshot.assignment is None:
+            self._tell(snapshot.original, misspelled(snapshot.original.metadata.annotations), snapshot)
         self._follow_line(ref, snapshot, decision)
         waits = decision.stage in (Stage.MOVING, Stage.MIRRORING, Stage.ADMISSION) and snapshot.mirror is None
         if waits and snapshot.assignment is not None:

@@ -262,6 +262,10 @@ class Relay:
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
         return metrics.text()
 
+    def preview(self, kind: str, original: Object) -> Explanation:
+        """What would be decided about an object of a kind (`jobs.batch`) if it were created as it is."""
+        return explain(*self.originals.preview(self.kinds.kinds[kind], original))
+
     def line_places(self) -> dict[WorkloadRef, LinePlace]:
         """The workloads that wait for a worker, in the order in which they are to start."""
         return line_places(self.state, self.dispatcher.pending, self.snapshots.workers())

@@ -194,7 +194,6 @@ async def _candidacy(
         annotations = {ENDPOINT: endpoint.url}
         election = LeaderElection(client, plan.lease_name, namespace, identity, clock=clock, annotations=annotations)
     gate = await queueing.gate()
-    kueue_admits = gate is None and plan.dispatcher is not None
     relay = Relay(
         client,
         _source(plan, client, namespace),
@@ -206,7 +205,7 @@ async def _candidacy(
         election=election,
         identity=identity,
         clock=clock,
-        multikueue=Dispatching(Dispatcher(plan.dispatcher)) if kueue_admits else None,
+        multikueue=None if gate is not None or plan.dispatcher is None else Dispatching(Dispatcher(plan.dispatcher)),
     )
     if api is not None:
         relay.manager.add(api.registration(), Group.LEADER)

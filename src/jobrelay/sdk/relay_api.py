@@ -9,21 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
-import aiohttp
 import msgspec
 
 from jobrelay.apimachinery.gojson import UNREADABLE
-from jobrelay.cli.management import Management
 from jobrelay.kube import Client, Forbidden, NotFound, ProtocolError, StatusError
 from jobrelay.kube.resource import LEASES
 from jobrelay.operate.relay_client import NotServed, api_explanation, api_workers, api_workloads
-from jobrelay.relay.endpoint import ENDPOINT
+from jobrelay.relay.names import ENDPOINT
 
-__all__ = ["RelayReply", "RelayUnreachable", "query_relay", "try_query_relay"]
+__all__ = ["RelayAddress", "RelayReply", "RelayUnreachable", "query_relay", "try_query_relay"]
 
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=10.0, connect=3.0)
+_TOTAL: Final = 10.0
+_CONNECT: Final = 3.0
+
+
+class RelayAddress(Protocol):
+    """The Lease that says where the relay is."""
+
+    @property
+    def relay_namespace(self) -> str: ...
+
+    @property
+    def lease_name(self) -> str: ...
 
 
 RelayQuery: TypeAlias = Mapping[str, str | list[str]]
@@ -41,29 +50,29 @@ class RelayReply:
     problem: str = ""
 
 
-async def try_query_relay(
-    client: Client, management: Management, path: str, query: RelayQuery | None = None
-) -> RelayReply:
+async def try_query_relay(client: Client, at: RelayAddress, path: str, query: RelayQuery | None = None) -> RelayReply:
     """Like `query_relay`, but returns the problem instead of raising it."""
     try:
-        return RelayReply(await query_relay(client, management, path, query))
+        return RelayReply(await query_relay(client, at, path, query))
     except RelayUnreachable as error:
         return RelayReply(problem=str(error))
 
 
-async def query_relay(client: Client, management: Management, path: str, query: RelayQuery | None = None) -> Any:
-    """The relay's response as JSON values, None for 404; raises RelayUnreachable.
+async def query_relay(
+    client: Client, at: RelayAddress, path: str, query: RelayQuery | None = None, body: bytes | None = None
+) -> Any:
+    """The relay's response as JSON values, None for 404; a body is posted. Raises RelayUnreachable.
 
-    What would be (`if`) is asked at the relay's own endpoint; the API does not have it.
+    What would be (`if`, or a body) is asked at the relay's own endpoint; the API does not have it.
     """
     query = query or {}
     namespace = query.get("namespace")
     try:
-        if "if" in query:
-            raise NotServed("the API has no `if`")
+        if "if" in query or body is not None:
+            raise NotServed("the API has no such question")
         return await _query_api(client, path, namespace if isinstance(namespace, str) else None)
     except NotServed:
-        return await _query_endpoint(client, management, path, query)
+        return await _query_endpoint(client, at, path, query, body)
     except (StatusError, ProtocolError) as error:
         raise RelayUnreachable(str(error)) from error
 
@@ -79,28 +88,34 @@ async def _query_api(client: Client, path: str, namespace: str | None) -> Any:
     raise NotServed(f"the API has no {path}")
 
 
-async def _query_endpoint(client: Client, management: Management, path: str, query: RelayQuery) -> Any:
-    url = await _endpoint(client, management)
+async def _query_endpoint(client: Client, at: RelayAddress, path: str, query: RelayQuery, body: bytes | None) -> Any:
+    import aiohttp
+
+    url = await _endpoint(client, at)
     try:
-        async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url + path, params=query) as reply:
-            body = await reply.read()
+        timeout, method = aiohttp.ClientTimeout(total=_TOTAL, connect=_CONNECT), "GET" if body is None else "POST"
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.request(method, url + path, params=query, data=body) as reply,
+        ):
+            found = await reply.read()
             if reply.status == 404:
                 return None
             if reply.status == 400:
-                raise RelayUnreachable(msgspec.json.decode(body)["error"])
+                raise RelayUnreachable(msgspec.json.decode(found)["error"])
             if reply.status != 200:
                 raise RelayUnreachable(
-                    f"the relay at {url} answered {reply.status} {body[:200].decode(errors='replace')}"
+                    f"the relay at {url} answered {reply.status} {found[:200].decode(errors='replace')}"
                 )
-            return msgspec.json.decode(body)
+            return msgspec.json.decode(found)
     except (aiohttp.ClientError, TimeoutError, *UNREADABLE) as error:
         raise RelayUnreachable(f"the relay at {url} did not answer ({error or 'timeout'})") from error
 
 
-async def _endpoint(client: Client, management: Management) -> str:
-    where = f"{management.relay_namespace}/{management.lease_name}"
+async def _endpoint(client: Client, at: RelayAddress) -> str:
+    where = f"{at.relay_namespace}/{at.lease_name}"
     try:
-        lease = await client.get(LEASES, management.lease_name, management.relay_namespace)
+        lease = await client.get(LEASES, at.lease_name, at.relay_namespace)
     except NotFound:
         raise RelayUnreachable(f"no relay has run here: Lease {where} does not exist") from None
     except Forbidden as error:
