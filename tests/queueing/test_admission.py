@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobrelay.kube.resource import JOBS
-from jobrelay.queueing.resources import WORKLOADS
-from tests.queueing.fleets import queue_fleet, queued_job
+from jobrelay.queueing.resources import CLUSTER_QUEUES, WORKLOADS
+from tests.queueing.fleets import queue_fleet, queued_job, quota_queue
 
 
 async def test_a_delegated_job_is_admitted_placed_and_finished() -> None:
@@ -38,3 +38,12 @@ async def test_a_job_without_a_queue_is_not_asked_for_quota() -> None:
         await it.it.submit("free")
         await it.it.finished("free")
         assert (await it.client.list(WORKLOADS, "default")).items == ()
+
+
+async def test_a_queue_with_a_selector_that_is_none_stops_nobody() -> None:
+    async with queue_fleet() as it:
+        selector = {"matchExpressions": [{"key": "a", "operator": "Like"}]}
+        await it.create(CLUSTER_QUEUES, quota_queue("broken", namespaceSelector=selector))
+        await it.make_queue()
+        await it.client.create(JOBS, queued_job("train"))
+        await it.until_condition("train", "QuotaReserved")

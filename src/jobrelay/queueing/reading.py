@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final, cast
 
 from jobrelay.apimachinery.quantity import number
-from jobrelay.apimachinery.selectors import selector_from_object
+from jobrelay.apimachinery.selectors import Selector, SelectorError, selector_from_object
 from jobrelay.apimachinery.times import parse_time
 from jobrelay.kube import Object
 from jobrelay.queueing import core, names
@@ -52,7 +52,7 @@ def read_cluster_queue(queue: Object, *, active: bool = True) -> core.ClusterQue
         _groups(spec.resource_groups),
         spec.cohort_name or spec.cohort or None,
         spec.queueing_strategy,
-        selector_from_object(spec.namespace_selector),
+        _selector(spec.namespace_selector),
         core.FlavorFungibility(
             _fungibility(fungibility.when_can_borrow),
             _fungibility(fungibility.when_can_preempt),
@@ -77,6 +77,14 @@ def _fungibility(given: str) -> FungibilityPolicy:
 
 def _weight(given: Amount) -> float:
     return float(number(str(given)))
+
+
+def _selector(selector: dict[str, Any] | None) -> Selector:
+    """Which namespaces may use a queue; none if the API server has let a selector pass that is none."""
+    try:
+        return selector_from_object(selector)
+    except SelectorError:
+        return selector_from_object(None)
 
 
 def _groups(groups: Iterable[ResourceGroupView]) -> tuple[core.ResourceGroup, ...]:

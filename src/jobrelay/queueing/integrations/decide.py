@@ -254,8 +254,10 @@ def _ready(queued: QueuedObject, view: WorkloadView) -> bool:
     assert view.status.admission is not None
     status = queued.obj.decode().get("status") or {}
     wanted = sum(each.count or 0 for each in view.status.admission.pod_set_assignments)
-    uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
-    return int(status.get("ready") or 0) + int(status.get("succeeded") or 0) + len(uncounted) >= wanted
+    found = int(status.get("ready") or 0) + int(status.get("succeeded") or 0)
+    if holds(view.status.conditions, names.PODS_READY):  # they were ready, and are not lost when they end
+        found += len((status.get("uncountedTerminatedPods") or {}).get("succeeded") or ())
+    return found >= wanted
 
 
 def _reclaimable(queued: QueuedObject, view: WorkloadView) -> tuple[NamedCount, ...] | None:
