@@ -45,7 +45,8 @@ def test_files_are_up_to_date(path: str) -> None:
 
 def test_there_are_no_other_files() -> None:
     found = {str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file()}
-    assert found == {*deploy_files(), "Dockerfile", "Dockerfile.dockerignore"}
+    monitoring = {f"monitoring/{name}" for name in ("alerts.yaml", "dashboard.json", "servicemonitor.yaml")}
+    assert found == {*deploy_files(), "Dockerfile", "Dockerfile.dockerignore", *monitoring}
 
 
 def test_kustomize_has_what_install_prints() -> None:

@@ -58,7 +58,9 @@ def test_the_service_of_the_installation_is_scraped() -> None:
     ]
     wanted, port = monitor["spec"]["selector"]["matchLabels"], monitor["spec"]["endpoints"][0]["port"]
     chosen = [each for each in services if wanted.items() <= each["metadata"]["labels"].items()]
-    assert [each["spec"]["ports"][0]["name"] for each in chosen] == [port]
+    assert [each["metadata"]["name"] for each in chosen if each["spec"]["ports"][0]["name"] == port] == [
+        "jobrelay-metrics"
+    ]
 
 
 def test_panels_do_not_overlap() -> None:

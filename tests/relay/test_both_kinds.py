@@ -19,17 +19,20 @@ TWO_FLEETS = "it needs two management clusters at the same time, and there is on
 SCRIPTED = "a test writes the statuses of its kinds; tests/adopters runs real controllers of them"
 PLAYED = "a test plays Kueue, with definitions of its own; tests/adopters/test_multikueue.py runs the real one"
 RIGHTS = "the relay of the real fleet may not look for what Jobs name; in tests/operate/test_copying.py it may"
+APART = "no relay runs in it: it is about one part and one management cluster"
 COUNTED = "it counts requests to definitions of our own; real clusters have none of them"
 EMBEDDED_ONLY = {
     "kinds.test_unused": COUNTED,
     "multikueue.test_checks": PLAYED,
     "multikueue.test_kueue_workers": PLAYED,
     "multikueue.test_plain_workers": PLAYED,
+    "test_api_registration": APART,
     "test_declared_kinds": SCRIPTED,
     "test_dependencies": RIGHTS,
     "test_dependencies_copied": RIGHTS,
     "test_dependencies_custom": RIGHTS,
     "test_isolation": TWO_FLEETS,
+    "test_priorities": APART,
     "workers.test_bounds": FAKE_TIME,
     "workers.test_conditions": FAKE_TIME,
     "workers.test_install": FAKE_TIME,
@@ -44,9 +47,9 @@ EMBEDDED_ONLY = {
     "workers.test_under_faults": FAKE_TIME,
 }
 LEAST = {
-    "test_crashes": 3, "test_endpoint": 5, "test_epochs": 3, "test_hung_worker": 1, "test_late_lease": 1,
-    "test_late_retry": 4, "test_lookalikes": 8, "test_randomness": 1, "test_relay": 29, "test_runs": 6,
-    "test_trouble": 12,
+    "test_api": 6, "test_api_identity": 4, "test_crashes": 3, "test_endpoint": 8, "test_epochs": 3,
+    "test_hung_worker": 1, "test_late_lease": 1, "test_late_retry": 4, "test_lookalikes": 8, "test_misspelled": 1,
+    "test_randomness": 1, "test_relay": 29, "test_runs": 6, "test_trouble": 12,
 }  # fmt: skip
 """How many tests run on both kinds, by module: new ones are counted here, and so not left out unseen."""
 HERE = pathlib.Path(__file__).parent

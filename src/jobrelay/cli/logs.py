@@ -80,11 +80,12 @@ async def _logs(
 ) -> None:
     from jobrelay.cli.api_logs import print_api_logs
     from jobrelay.kube import Forbidden
+    from jobrelay.operate.errors import OperateError
 
     async with kinds.relay(management, namespace) as relay:
         try:
             await print_logs(relay, workload, options, prefix=prefix, within=seconds)
-        except Forbidden:
+        except (Forbidden, OperateError):
             adapter, name, where = await relay.find(workload)
             if not await print_api_logs(relay.client, adapter.resource, name, where, options, prefix, seconds):
                 raise

@@ -15,6 +15,7 @@ from typing import Final
 
 __all__ = ["short_reason"]
 
+_IN_LINE: Final = re.compile(r"Place (?P<place>\d+ of \d+)[^.]*\. (?P<sentence>.*)", re.DOTALL)
 _REJECTED: Final = "Waits for a worker that can take it. "
 _ROOM: Final = re.compile(r"Waits for room on .*?; the nearest is (?P<worker>\S+), which (?P<why>.*)\.")
 _TOO_SMALL: Final = re.compile(
@@ -28,6 +29,8 @@ _TIGHT: Final = re.compile(
 
 def short_reason(sentence: str) -> str:
     """The reason why a workload waits, for a column of a table."""
+    if found := _IN_LINE.fullmatch(sentence):
+        return f"{short_reason(found['sentence'])} (place {found['place']})"
     if sentence.startswith(_REJECTED):
         return _by_all(sentence.removeprefix(_REJECTED).rstrip("."))
     if found := _ROOM.fullmatch(sentence):

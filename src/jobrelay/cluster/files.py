@@ -17,11 +17,13 @@ import os
 import pathlib
 import shutil
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jobrelay.cluster.errors import AlreadyRunning, FolderError
 from jobrelay.cluster.lock import FileLock
-from jobrelay.kube.key_pair import KeyPair
+
+if TYPE_CHECKING:
+    from jobrelay.kube.key_pair import KeyPair
 
 VERSION: Final = 1
 _PROGRAM: Final = "jobrelay"
@@ -147,7 +149,9 @@ class ClusterFolder:
         write_private(self._marker, json.dumps(marker, indent=2).encode())
 
     def pair(self, name: str, make: Callable[[], KeyPair]) -> KeyPair:
-        """The certificate and key of that name; created the first time."""
+        """The certificate and key of that name; created the first time. Imports what looking after folders does not."""
+        from jobrelay.kube.key_pair import KeyPair
+
         certificate, key = self.pki / f"{name}.crt", self.pki / f"{name}.key"
         if certificate.exists() and key.exists():
             return KeyPair(certificate.read_bytes(), key.read_bytes())

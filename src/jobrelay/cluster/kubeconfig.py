@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import TYPE_CHECKING
 
-from jobrelay.kube.key_pair import KeyPair
+if TYPE_CHECKING:
+    from jobrelay.kube.key_pair import KeyPair
 
 
 def kubeconfig(name: str, url: str, authority: bytes, user: KeyPair) -> bytes:

@@ -110,6 +110,8 @@ class OriginalController:
             line.add(ref, snapshot.line_group, snapshot.rank, asking=asking, stuck=stuck)
         elif isinstance(decision.action, decisions.CommitAssignment) and not decision.action.assignment.waiting:
             line.placed(ref)
+        elif isinstance(decision.action, decisions.AskWorker):
+            line.passed_on(ref)
         else:
             line.discard(ref)
 

@@ -135,6 +135,11 @@ class PendingWorkloads(Generic[T]):
         elif group is not None:
             self._begin()
 
+    def passed_on(self, workload: T) -> None:
+        """Remove a workload that a worker's own queue decides about, and have the next one tried."""
+        if workload in self._found:
+            self.placed(workload)
+
     def turn(self, workload: T, group: str, rank: LineRank) -> Turn:
         """Whether a workload may be placed now, whether or not it is in line yet."""
         if not self._found:

@@ -252,6 +252,13 @@ async def _produce(reading: Coroutine[Any, Any, None], lines: asyncio.Queue[LogL
     try:
         await reading
     except Exception as error:
-        await lines.put(error)
+        await lines.put(_cause(error))
     else:
         await lines.put(None)
+
+
+def _cause(error: Exception) -> Exception:
+    """What a group of tasks has failed by, if that is one thing."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
