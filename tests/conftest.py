@@ -54,6 +54,14 @@ def fleet(request: pytest.FixtureRequest) -> MakeFleet:
     return fleets.fleet
 
 
+@pytest.fixture
+def embedded_fleet() -> MakeFleet:
+    """The same with embedded clusters only: for logs, which need kubelets, and for the sizes of nodes."""
+    from tests.relay import fleets
+
+    return fleets.fleet
+
+
 @pytest.fixture(params=KINDS_OF_CLUSTERS)
 async def any_cluster(request: pytest.FixtureRequest) -> AsyncIterator[AnyCluster]:
     """One cluster without nodes."""

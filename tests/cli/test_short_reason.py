@@ -33,8 +33,8 @@ def test_a_sentence_becomes_a_few_words(sentence: str, short: str) -> None:
     assert short_reason(sentence) == short
 
 
-async def test_sentences_of_a_relay_are_recognised(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet) as it:
+async def test_sentences_of_a_relay_are_recognised(embedded_fleet: MakeFleet) -> None:
+    async with answering_fleet(embedded_fleet) as it:
         body = job()
         body["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10000"}}
         await it.client.create(JOBS, body)

@@ -69,8 +69,8 @@ async def test_waiting_ends_with_the_result_of_the_workload(fleet: MakeFleet, tm
         assert (both.exit_code, [each["succeeded"] for each in json.loads(both.stdout)]) == (1, [True, False])
 
 
-async def test_a_dry_run_creates_nothing_and_tells_of_every_worker(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet) as it:
+async def test_a_dry_run_creates_nothing_and_tells_of_every_worker(embedded_fleet: MakeFleet) -> None:
+    async with answering_fleet(embedded_fleet) as it:
         result = await call(it, *HELLO, "--cpu", "10000", "--dry-run")
         assert result.exit_code == 3
         first, *lines = result.stdout.splitlines()

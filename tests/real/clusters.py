@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import pathlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from jobrelay.kube import (
 )
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import (
+    APISERVICES,
     CONFIGMAPS,
     CUSTOMRESOURCEDEFINITIONS,
     EVENTS_CORE,
@@ -95,7 +97,13 @@ async def reached(plane: ControlPlane) -> AsyncIterator[RealCluster]:
 
 
 async def empty(client: Client) -> None:
-    """Remove everything that tests make; return when it is gone."""
+    """Remove everything that tests make; return when it is gone.
+
+    An API whose server is gone would hold up namespaces, and finalizers of custom objects their definitions.
+    """
+    await _remove(client, APISERVICES, lambda each: each.name.endswith(".jobrelay.dev"))
+    for each in (await client.list(CUSTOMRESOURCEDEFINITIONS)).items:
+        await _release_all(client, each.decode()["spec"])
     await asyncio.gather(
         _remove(client, NAMESPACES, lambda each: each.name not in GIVEN),
         _remove_jobs(client),
@@ -103,6 +111,21 @@ async def empty(client: Client) -> None:
         *(_remove(client, resource, _is_of_a_test) for resource in (LEASES, SECRETS, CONFIGMAPS)),
     )
     await _remove(client, EVENTS_CORE)
+
+
+async def _release_all(client: Client, spec: dict[str, Any]) -> None:
+    """Take the finalizers of all objects of a definition away."""
+    version = next(each["name"] for each in spec["versions"] if each["storage"])
+    names, namespaced = spec["names"], spec["scope"] == "Namespaced"
+    resource = Resource(spec["group"], version, names["plural"], names["kind"], namespaced=namespaced)
+    try:
+        held = [each for each in (await client.list(resource)).items if each.metadata.finalizers]
+    except NotFound:
+        return
+    for each in held:
+        with suppress(NotFound):
+            nothing = merge_patch({"metadata": {"finalizers": None}})
+            await client.patch(resource, each.name, nothing, each.namespace or None)
 
 
 async def _remove_jobs(client: Client) -> None:

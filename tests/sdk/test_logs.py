@@ -46,8 +46,8 @@ class Reader:
         return bool(self.notes)
 
 
-async def test_following_waits_for_a_worker_and_says_why(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet, registered=True) as it:
+async def test_following_waits_for_a_worker_and_says_why(embedded_fleet: MakeFleet) -> None:
+    async with answering_fleet(embedded_fleet, registered=True) as it:
         await it.client.create(JOBS, loud({"jobrelay.dev/clusters": "nowhere"}))
         reader = Reader(it)
         await it.until(reader.has_notes)
@@ -59,8 +59,8 @@ async def test_following_waits_for_a_worker_and_says_why(fleet: MakeFleet) -> No
         assert reader.notes[1:] == ["job/train is placed on worker-2 (run 1)"]
 
 
-async def test_following_goes_with_the_workload_to_another_worker(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet, registered=True) as it:
+async def test_following_goes_with_the_workload_to_another_worker(embedded_fleet: MakeFleet) -> None:
+    async with answering_fleet(embedded_fleet, registered=True) as it:
         await it.client.create(JOBS, loud(seconds=1000))
         first = await it.runs()
         reader = Reader(it)
@@ -76,8 +76,10 @@ async def test_following_goes_with_the_workload_to_another_worker(fleet: MakeFle
 
 
 @pytest.mark.parametrize(("index", "number"), [(None, 3), (1, 1)])
-async def test_one_index_of_an_indexed_job_can_be_chosen(fleet: MakeFleet, index: int | None, number: int) -> None:
-    async with answering_fleet(fleet, registered=True) as it:
+async def test_one_index_of_an_indexed_job_can_be_chosen(
+    embedded_fleet: MakeFleet, index: int | None, number: int
+) -> None:
+    async with answering_fleet(embedded_fleet, registered=True) as it:
         await it.client.create(JOBS, loud(completions=3, parallelism=3, completionMode="Indexed"))
         await it.finished()
         reader = Reader(it, LogOptions(index=index))
@@ -85,7 +87,7 @@ async def test_one_index_of_an_indexed_job_can_be_chosen(fleet: MakeFleet, index
         assert len(reader.lines) == number
 
 
-async def test_without_following_a_workload_that_has_no_worker_is_an_error(fleet: MakeFleet) -> None:
+async def test_without_following_a_workload_that_has_no_worker_is_an_error(embedded_fleet: MakeFleet) -> None:
     async with fleet(start=False) as it:
         await it.submit()
         with pytest.raises(RelayError, match="no worker runs Job default/train yet") as caught:
@@ -93,8 +95,8 @@ async def test_without_following_a_workload_that_has_no_worker_is_an_error(fleet
         assert caught.value.hint == "`jobrelay explain job/train -n default` says why"
 
 
-async def test_following_ends_with_an_error_when_the_workload_is_deleted(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet, registered=True) as it:
+async def test_following_ends_with_an_error_when_the_workload_is_deleted(embedded_fleet: MakeFleet) -> None:
+    async with answering_fleet(embedded_fleet, registered=True) as it:
         await it.client.create(JOBS, loud(seconds=1000))
         reader = Reader(it)
         await it.until(reader.has_lines)

@@ -135,8 +135,8 @@ def use(kubeconfig: pathlib.Path) -> dict[str, Any]:
         return {"ended": ended.succeeded, "lines": lines, "stage": relay.explain(made)["stage"]}
 
 
-async def test_a_program_that_is_not_asynchronous_does_the_same(fleet: MakeFleet) -> None:
-    async with answering_fleet(fleet, registered=True, nodes=NodeSettings(runtime="scripted")) as it:
+async def test_a_program_that_is_not_asynchronous_does_the_same(embedded_fleet: MakeFleet) -> None:
+    async with answering_fleet(embedded_fleet, registered=True, nodes=NodeSettings(runtime="scripted")) as it:
         found = await asyncio.to_thread(use, it.management.kubeconfig)
         assert (found["ended"], found["stage"]) == (True, "Finished")
         assert found["lines"] == ["hello", "bye"]
