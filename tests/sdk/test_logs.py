@@ -88,7 +88,7 @@ async def test_one_index_of_an_indexed_job_can_be_chosen(
 
 
 async def test_without_following_a_workload_that_has_no_worker_is_an_error(embedded_fleet: MakeFleet) -> None:
-    async with fleet(start=False) as it:
+    async with embedded_fleet(start=False) as it:
         await it.submit()
         with pytest.raises(RelayError, match="no worker runs Job default/train yet") as caught:
             _ = [line async for line in AsyncRelay(it.client).logs("train", within=0)]

@@ -14,7 +14,7 @@ SAME = 0.80
 """The least share of steps after which everything is the same; raise it as admission gets closer to Kueue's."""
 
 
-@pytest.mark.adopters
+@pytest.mark.parity
 async def test_our_admission_does_what_real_kueue_did(capsys: pytest.CaptureFixture[str]) -> None:
     found = await compare(families(MEASURED))
     share = known.share_equal(found)

@@ -19,7 +19,7 @@ SAME = 0.99
 """Some facts depend on how fast a manager is: two recordings may agree by chance."""
 
 
-@pytest.mark.adopters
+@pytest.mark.parity
 async def test_real_kueue_does_what_is_recorded(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     if lacking := programs.lacking():
         pytest.skip(lacking)
