@@ -10,6 +10,7 @@ import aiohttp
 
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.endpoint import Endpoint
+from jobrelay.workloads.names import RELAY
 from tests.relay.fleets import Fleet, MakeFleet, job
 
 
@@ -113,6 +114,10 @@ async def test_what_would_be_decided_about_an_object_can_be_asked_without_creati
         assert (answer.status, [each["ok"] for each in found["workers"]]) == (200, [True, True])
         async with session.post(f"{endpoint.url}/preview/jobs.batch", data=b"{") as answer:
             assert answer.status == 400
+        for template in (5, {"spec": 5}, {"spec": {"containers": [5]}}):
+            broken = {"metadata": {"name": "a"}, "spec": {"managedBy": RELAY, "template": template}}
+            async with session.post(f"{endpoint.url}/preview/jobs.batch", json=broken) as answer:
+                assert answer.status == 400
         async with session.post(f"{endpoint.url}/preview/pods", json=job()) as answer:
             assert answer.status == 404
         assert not (await it.client.list(JOBS, "default")).items

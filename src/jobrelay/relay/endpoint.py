@@ -32,6 +32,9 @@ from jobrelay.relay.workload_kind import WorkloadRef
 
 __all__ = ["ENDPOINT", "Endpoint"]
 
+_MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+"""What adapters raise for an object of any shape: they expect what an API server has let through."""
+
 
 class Endpoint:
     """Serves within `async with`. `relay` is the relay that is served; None while there is none."""
@@ -104,10 +107,10 @@ class Endpoint:
         if kind is None:
             return _error(404, f"the relay does not know the kind {asked!r}")
         try:
-            original = decode_object(await request.read())
-        except ProtocolError as error:
-            return _error(400, str(error))
-        return _json(relay.preview(kind, original))
+            found = relay.preview(kind, decode_object(await request.read()))
+        except (ProtocolError, *_MALFORMED) as error:
+            return _error(400, f"not a {asked} that an API server would accept: {error}")
+        return _json(found)
 
     def ready_relay(self) -> Relay | None:
         """The relay, if its caches are synced."""

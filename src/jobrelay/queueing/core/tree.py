@@ -8,6 +8,7 @@ queues alone: adding an amount and removing it again leaves the tree as it was, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 
 from .model import AdmittedWorkload, ClusterQueueSpec, CohortSpec, FlavorResource, Quota, ResourceGroup
@@ -25,7 +26,7 @@ def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
     }
 
 
-class Node:
+class Node(ABC):
     """What queues and cohorts have in common."""
 
     __slots__ = (
@@ -72,9 +73,9 @@ class Node:
                 if (beyond := amount - child.local.get(each, 0)) > 0:
                     self.usage[each] = self.usage.get(each, 0) + beyond
 
+    @abstractmethod
     def renew(self) -> None:
         """Compute everything that follows from the quotas of the subtree and the usage of its queues."""
-        raise NotImplementedError
 
     def local_available(self, each: FlavorResource) -> int:
         """What is left of the local quota."""
