@@ -126,7 +126,7 @@ class QueueingGate:
             wanted = injections(view, self.state.scheduler.snapshot.flavors)
         except Clash:
             return False
-        return not needs_injection(adapter, original, wanted[0] if wanted else None) or has_runs(original)
+        return not needs_injection(adapter, original, wanted) or has_runs(original)
 
     def explain(self, adapter: Adapter, original: Object, changes: Sequence[str] = ()) -> Mapping[str, Any] | None:
         workload = self.objects.workload_of(original.uid)

@@ -3,17 +3,17 @@
     create     the Workload of an object that has none
     stop       an object that runs without being admitted, or was evicted
     release    the quota of an evicted one, when nothing of it runs any more
-    restore    the pod template of a stopped Job
+    restore    the pod templates of a stopped one
     start      an admitted one, with what its flavors stand for
     report     whether its pods are ready, which of them have ended, and its end
 
 A delegated object is run by the relay, which asks whether it is admitted. So it need not be suspended while it waits.
-It is suspended when its pod template has to be changed, since API servers accept that only then.
+It is suspended when its pod templates have to be changed, since API servers accept that only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -24,15 +24,9 @@ from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.changes import Change
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.integrations.building import make_workload, same_pods
-from jobrelay.queueing.integrations.injecting import (
-    Clash,
-    Injection,
-    injections,
-    is_injected,
-    restore_patch,
-    start_patch,
-)
+from jobrelay.queueing.integrations.injecting import Clash, Injection, injections
 from jobrelay.queueing.integrations.suspending import suspension_patch
+from jobrelay.queueing.integrations.templates import is_injected, lacks, restore_patch, start_patch
 from jobrelay.queueing.priorities import Priority
 from jobrelay.queueing.views import NamedCount, WorkloadView
 from jobrelay.workloads import Adapter, Workload
@@ -159,7 +153,7 @@ def _update(queued: QueuedObject, view: WorkloadView) -> dict[str, Any] | None:
     held: list[dict[str, Any]] = queued.workload.decode()["spec"].get("podSets") or []
     change: dict[str, Any] = {}
     same = len(held) == len(queued.pod_sets) and all(map(same_pods, held, queued.pod_sets))
-    if not same and not (queued.adapter.resource == JOBS and is_injected(queued.obj)):
+    if not same and not is_injected(queued.adapter, queued.obj):
         change["podSets"] = queued.pod_sets
     if view.spec.queue_name != queued.queue:
         change["queueName"] = queued.queue
@@ -192,12 +186,12 @@ def _evict(queued: QueuedObject, view: WorkloadView, why: str) -> ObjectStep:
 
 
 def _restore(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
-    if queued.adapter.resource != JOBS or not queued.facts.suspended or queued.runs:
+    if queued.runs or (not queued.facts.suspended and suspension_patch(queued.adapter, suspend=True) is not None):
         return NOTHING
-    patch = restore_patch(queued.obj, view)
+    patch = restore_patch(queued.adapter, queued.obj, view.spec.pod_sets)
     if patch is None:
         return NOTHING
-    if queued.facts.started is not None:
+    if queued.adapter.resource == JOBS and queued.facts.started is not None:
         return ObjectStep(_FORGET_START)
     return ObjectStep(PatchObject(patch))
 
@@ -205,8 +199,7 @@ def _restore(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
 def _admitted(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
     assert view.status.admission is not None
     try:
-        wanted = injections(view, queued.flavors or {})
-        start = _start(queued, wanted[0] if wanted else None)
+        start = _start(queued, injections(view, queued.flavors or {}))
     except Clash as error:
         return ObjectStep(PatchWorkloadStatus(changes.finished(view.status, "FailedToStart", str(error), queued.now)))
     if start is _FORGET_START:
@@ -217,27 +210,23 @@ def _admitted(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
     return _report(queued, view)
 
 
-def _start(queued: QueuedObject, injection: Injection | None) -> PatchObject | None:
+def _start(queued: QueuedObject, wanted: Sequence[Injection]) -> PatchObject | None:
     """The write that an admitted object needs to run; None if it may run as it is."""
+    adapter, obj = queued.adapter, queued.obj
+    suspend = suspension_patch(adapter, suspend=True)
     if queued.facts.suspended:
-        if queued.adapter.resource == JOBS and injection is not None:
-            started = queued.facts.started is not None
-            if started and injection.changes(queued.obj):
-                return _FORGET_START
-            if not started:
-                return PatchObject(start_patch(queued.obj, injection))
-        patch = suspension_patch(queued.adapter, suspend=False)
-        return PatchObject(patch) if patch is not None else None
-    if needs_injection(queued.adapter, queued.obj, injection) and not queued.has_runs:
-        return PatchObject({"spec": {"suspend": True}})
+        if adapter.resource == JOBS and queued.facts.started is not None:
+            return _FORGET_START if lacks(adapter, obj, wanted) else PatchObject(start_patch(adapter, obj, ()))
+        return PatchObject(start_patch(adapter, obj, wanted))
+    if needs_injection(adapter, obj, wanted) and not queued.has_runs:
+        return PatchObject(suspend or start_patch(adapter, obj, wanted))
     return None
 
 
-def needs_injection(adapter: Adapter, obj: Object, injection: Injection | None) -> bool:
-    """Whether a Job still has to get what its flavors stand for."""
-    if adapter.resource != JOBS or injection is None or not injection.changes(obj):
-        return False
-    return adapter.read(obj).managed_by in adapter.managers and not is_injected(obj)
+def needs_injection(adapter: Adapter, obj: Object, wanted: Sequence[Injection]) -> bool:
+    """Whether a delegated object still has to get what its flavors stand for."""
+    delegated = adapter.read(obj).managed_by in adapter.managers
+    return delegated and not is_injected(adapter, obj) and lacks(adapter, obj, wanted)
 
 
 def _report(queued: QueuedObject, view: WorkloadView) -> ObjectStep:

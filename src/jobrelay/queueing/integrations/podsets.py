@@ -14,7 +14,6 @@ from jobrelay.kube import Object
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing import names
 from jobrelay.queueing.core.amounts import format_amount
-from jobrelay.queueing.integrations.injecting import pods_at_once
 from jobrelay.workloads import Adapter, FieldPath, PodSet
 
 MAIN: Final = "main"
@@ -26,13 +25,41 @@ def pod_sets(adapter: Adapter, obj: Object) -> list[dict[str, Any]]:
     if adapter.resource == JOBS:
         return [_job(obj)]
     sets = adapter.demand(obj).pod_sets
-    templates = adapter.pod_templates(obj)
-    known = [_name(obj.decode(), path) for path, _ in templates] if len(templates) == len(sets) else []
-    titles = known if len(set(known)) == len(sets) else [f"set-{index}" for index in range(len(sets))]
-    return [
-        {"name": title, "count": each.count, "template": _template(each)}
-        for title, each in zip(titles, sets, strict=True)
-    ]
+    named, whole = named_templates(adapter, obj), obj.decode()
+    if len(named) == len(sets):
+        return [
+            _pod_set(name, each, template_at(whole, place)) for (name, place), each in zip(named, sets, strict=True)
+        ]
+    return [_pod_set(f"set-{index}", each) for index, each in enumerate(sets)]
+
+
+def _pod_set(name: str, pods: PodSet, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    metadata = _user_metadata((own or {}).get("metadata") or {})
+    return {"name": name, "count": pods.count, "template": {"metadata": metadata, **_template(pods)}}
+
+
+def named_templates(adapter: Adapter, obj: Object) -> list[tuple[str, FieldPath]]:
+    """The names of the pod sets that have a template of their own, and where these are; none if names would clash."""
+    if adapter.resource == JOBS:
+        return [(MAIN, ("spec", "template"))]
+    whole = obj.decode()
+    named = [(_name(whole, path), path) for path, _ in adapter.pod_templates(obj)]
+    return named if len(dict(named)) == len(named) else []
+
+
+def template_at(whole: Any, place: FieldPath) -> dict[str, Any] | None:
+    """The pod template in a decoded object; None if it has none there, since the kind's controller makes it up."""
+    for part in place:
+        whole = _entry(whole, part)
+    return whole if isinstance(whole, dict) and isinstance(whole.get("spec"), dict) else None
+
+
+def pods_at_once(job: Object) -> int:
+    """How many pods of a Job run at the same time."""
+    spec = job.decode()["spec"]
+    completions, parallelism = spec.get("completions"), spec.get("parallelism", 1)
+    count: int = parallelism if completions is None else min(parallelism, completions)
+    return count
 
 
 def _job(obj: Object) -> dict[str, Any]:
