@@ -33,6 +33,10 @@ def test_a_committed_job_gets_its_mirror() -> None:
     assert "managedBy" not in act.body["spec"]
 
 
+def test_nothing_is_created_for_an_assignment_that_does_not_say_which_cluster_it_means() -> None:
+    assert on("a", job(cluster="a"), [worker("a", identity="c1")]).action is None
+
+
 def test_only_the_assigned_worker_gets_one() -> None:
     assert on("b", job(cluster="a"), [A, B]).action is None
 

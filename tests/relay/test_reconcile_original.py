@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from jobrelay.apimachinery.times import format_time
+from jobrelay.kube import Object
 from jobrelay.relay.fencing import LeaseStops
 from jobrelay.relay.model import Capacity, NodeFacts, State
 from jobrelay.relay.original_decision import CommitAssignment, ProbeWorker, Stage, WriteStatus
@@ -119,6 +120,13 @@ def test_an_assignment_that_cannot_be_read_is_found_again_by_its_mirror() -> Non
     found = reconcile_original(snapshot(job(annotations={ASSIGNMENT: "{nonsense"}), [A], {"a": mirror(epoch=2)}))
     assert isinstance(found.action, CommitAssignment)
     assert found.action.assignment.epoch == 2
+
+
+@pytest.mark.parametrize("mirrors", [{}, {"a": mirror(status=running())}], ids=["before", "while"])
+def test_an_assignment_without_a_cluster_gets_it_before_and_while_it_runs(mirrors: dict[str, Object]) -> None:
+    found = reconcile_original(snapshot(job(cluster="a", epoch=1), [worker("a", identity="c1")], mirrors))
+    assert isinstance(found.action, CommitAssignment)
+    assert (found.action.assignment.uid, found.action.assignment.epoch, found.action.starts) == ("c1", 1, False)
 
 
 def test_a_worker_that_is_away_keeps_its_jobs_until_the_timeout() -> None:

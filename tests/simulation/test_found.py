@@ -81,6 +81,17 @@ FOUND = {
         ),
         ApiServerKind.MODEL,
     ),
+    "an assignment that a user has written does not say which cluster has the name of its worker": Schedule(
+        6685,
+        3,
+        (JobPlan("job-2", 44.48604228818979, 90, fenced=True),),
+        (
+            Incident(64.04963340582172, "blind-restart", "worker-2", 21.639636717585162),
+            Incident(84.95879939271248, "forge-assignment", "management"),
+            Incident(166.90327240620283, "repoint", "worker-2", 15.711288821903512),
+        ),
+        ApiServerKind.MODEL,
+    ),
 }
 
 

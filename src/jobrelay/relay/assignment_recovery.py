@@ -6,10 +6,13 @@ proof, and what was written before, say which run is the newest; where that cann
 
 from __future__ import annotations
 
+import msgspec
+
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.lookalikes import in_the_way
+from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.original_decision import CommitAssignment, OriginalDecision, Stage
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.workloads.names import EPOCH
@@ -33,6 +36,14 @@ def remember(assignment: Assignment, known: int) -> OriginalDecision:
     note = f"The assignment {was}; run {assignment.epoch} on {assignment.cluster} is restored"
     told = (EventNote("AssignmentRestored", note, "Warning"),)
     return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(assignment, starts=False), told)
+
+
+def name_cluster(to: Assignment, worker: WorkerFacts) -> OriginalDecision:
+    """The assignment names no cluster, so a relay did not write it, or could not read the cluster's uid: its worker's
+    name may be pointed at another cluster, and nobody would know where the run is."""
+    sentence = f"The cluster of {worker.name} is recorded before it is started there."
+    new = msgspec.structs.replace(to, uid=worker.identity)
+    return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new, starts=False))
 
 
 def jumped(snapshot: WorkloadSnapshot, known: int) -> OriginalDecision:

@@ -125,6 +125,8 @@ def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
 def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
     if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
+    if snapshot.unnamed_cluster:
+        return NOTHING  # `reconcile_original` names it
     if snapshot.taken_back or snapshot.waits_for_resume or to.waiting or snapshot.evicted:
         return NOTHING  # it is placed anew when it is admitted again, or created when it is resumed
     facts = snapshot.workers[worker]

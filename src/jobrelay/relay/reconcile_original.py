@@ -24,7 +24,7 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.admission import Admitted, NotAdmitted
 from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
-from jobrelay.relay.assignment_recovery import adopt, jumped, refuse_epoch, remember, unproven
+from jobrelay.relay.assignment_recovery import adopt, jumped, name_cluster, refuse_epoch, remember, unproven
 from jobrelay.relay.claims import choose_claim
 from jobrelay.relay.fencing import stopped_by_lease
 from jobrelay.relay.lost_worker import describe_loss, wait_for
@@ -254,6 +254,8 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
         waits = wait_for(snapshot, to, (free_at - snapshot.now).total_seconds())
         return waits or _stopped_without_answer(snapshot, to) or _replace(snapshot, to)
     assert worker is not None
+    if snapshot.unnamed_cluster and not ended:
+        return name_cluster(to, worker)
     if mirror is not None and mirror.facts.end is not None:
         if snapshot.fenced and stopped_by_lease(snapshot.workload, mirror.facts):
             return _stopped(snapshot, to, mirror)

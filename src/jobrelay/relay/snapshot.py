@@ -252,6 +252,13 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         name = self._name_of(self.assignment.run) if self.assignment is not None else ""
         return name if name in self.workers else ""
 
+    @cached_property
+    def unnamed_cluster(self) -> bool:
+        """Whether the assignment does not say by its uid which cluster it means, and that can be told now."""
+        worker = self.workers.get(self.runs_on)
+        named = self.assignment is None or self.assignment.uid != ""
+        return not named and worker is not None and worker.connected and worker.identity != ""
+
     def lost_since(self, run: Run) -> datetime | None:
         """Since when the cluster of a run has not answered; None while it does."""
         worker = self.worker_of(run)

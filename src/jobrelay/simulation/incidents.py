@@ -22,6 +22,8 @@ from jobrelay.simulation.schedules import Incident
 
 SECOND_NAME = "-again"
 """What the second name of a worker has behind the first."""
+_SOME, _MANY = 0.05, 0.3
+"""The share of requests and answers that meet each kind of trouble. With many, none may get through for a minute."""
 _SLOW = 5.0
 _BOTH = 5.0
 """For how long a cluster has two names when one takes the place of the other."""
@@ -111,7 +113,9 @@ class Incidents:
         self._promises.cut_off(frozenset())
 
     async def _disturb(self, incident: Incident) -> None:
-        rate = self._random.choice((0.05, 0.3))
+        rate = self._random.choice((_SOME, _MANY))
+        if rate == _MANY:
+            self._promises.unreachable(incident.target.split()[1], incident.seconds)
         await self._disturbed(Disturbance(rate, rate, rate, rate, rate, rate, 15.0, rate / 3, rate))(incident)
 
     async def _bad_gateway(self, incident: Incident) -> None:

@@ -109,6 +109,7 @@ class Promises:
         self._headless: set[str] = set()
         self._mirrors: dict[str, set[str]] = {}
         self._written_off: set[str] = set()
+        self._declared_lost: set[str] = set()
         self._brought_back: set[str] = set()
 
     # What is known of the schedule
@@ -130,6 +131,7 @@ class Promises:
     def declared_lost(self, worker: str) -> None:
         """An operator gives his word that no mirror of those that are there will start any more."""
         self._unreachable.add(worker)
+        self._declared_lost.add(worker)
         self._written_off |= self._mirrors.get(worker, set())
 
     def cut_off(self, workers: frozenset[str]) -> None:
@@ -191,7 +193,7 @@ class Promises:
         if new.epoch < old.epoch:
             self._broken("commit-first", f"the assignment of {name} goes back from run {old.epoch} to {new.epoch}")
         moved = new.epoch > old.epoch and (after.metadata.uid, new.epoch) not in self._forged
-        if moved and old.cluster in self._cut_off:
+        if moved and old.cluster in self._cut_off - self._declared_lost:
             self._broken("bounded-blast", f"{name} is moved from {old.cluster} while most workers are out of reach")
 
     def _check_status(self, name: str, before: _Job, after: _Job) -> None:
