@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -13,9 +15,10 @@ from jobrelay.queueing.integrations.building import make_workload
 from jobrelay.queueing.integrations.podsets import pod_sets
 from jobrelay.queueing.priorities import Priority
 from jobrelay.queueing.reading import read_pod_set
-from jobrelay.queueing.resources import CLUSTER_QUEUES
-from jobrelay.queueing.views import PodSetView
+from jobrelay.queueing.resources import CLUSTER_QUEUES, WORKLOADS
+from jobrelay.queueing.views import PodSetView, WorkloadView
 from jobrelay.workloads import Adapter, load_adapters
+from jobrelay.workloads.names import MULTIKUEUE
 from tests.queueing.fleets import QUEUE, queue_fleet, quota_queue
 from tests.relay.kinds.cases import CASES
 
@@ -75,3 +78,40 @@ def test_pod_sets_are_named_as_kueue_names_them() -> None:
     assert found["Job"] == ["main"]
     assert found["RayCluster"] == ["head", "w"]
     assert set(found["PyTorchJob"]) <= {"master", "worker"}
+
+
+def runtime_job(name: str, cpu: str, step: str) -> dict[str, Any]:
+    pod = {"containers": [{"name": "node", "image": "any", "resources": {"requests": {"cpu": cpu}}}]}
+    labels = {"trainer.kubeflow.org/trainjob-ancestor-step": step}
+    return {"name": name, "template": {"metadata": {"labels": labels}, "spec": {"template": {"spec": pod}}}}
+
+
+async def test_a_trainjob_takes_quota_for_the_pods_of_its_runtime() -> None:
+    trainjobs = Resource("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob")
+    runtimes = Resource(
+        "trainer.kubeflow.org", "v1alpha1", "clustertrainingruntimes", "ClusterTrainingRuntime", namespaced=False
+    )
+    async with queue_fleet(1) as it:
+        for each in project_definitions("trainer"):
+            await it.client.create(CUSTOMRESOURCEDEFINITIONS, each)
+        await it.make_queue(cpu=20)
+        jobs = [runtime_job("init", "1", "dataset-initializer"), runtime_job("node", "4", "trainer")]
+        spec = {"mlPolicy": {"numNodes": 3}, "template": {"spec": {"replicatedJobs": jobs}}}
+        adapter = next(each for each in ADAPTERS if each.resource == trainjobs)
+        body = CASES[str(trainjobs)].body(adapter, MULTIKUEUE)
+        body["metadata"]["labels"] = {QUEUE: "main"}
+        body["spec"].pop("trainer")
+
+        async def created() -> bool:
+            await it.create(runtimes, {"metadata": {"name": "torch"}, "spec": spec})
+            await it.client.create(trainjobs, body)
+            return True
+
+        async def admitted() -> list[Any] | None:
+            found = (await it.client.list(WORKLOADS, "default")).items
+            admission = found[0].decode(WorkloadView).status.admission if found else None
+            return list(admission.pod_set_assignments) if admission is not None else None
+
+        await it.it.until(created)
+        usage = await it.it.until(admitted)
+        assert [(each.count, each.resource_usage["cpu"]) for each in usage] == [(1, "1"), (3, "12")]

@@ -22,7 +22,6 @@ from tests.queueing.fleets import QUEUE, queue_fleet
 from tests.queueing.test_kinds import ADAPTERS, JOBSETS, original
 from tests.relay.kinds.cases import CASES
 
-OWN = [each for each in ADAPTERS if named_templates(each, original(each)) and each.resource.kind != "TrainJob"]
 TOLERATION = {"key": "gpu", "operator": "Exists"}
 
 
@@ -40,6 +39,9 @@ def with_patch(obj: Object, patch: dict[str, Any] | None) -> Object:
 def templates(adapter: Adapter, obj: Object) -> list[dict[str, Any]]:
     found = [template_at(obj.decode(), place) for _, place in named_templates(adapter, obj)]
     return [each for each in found if each is not None]
+
+
+OWN = [each for each in ADAPTERS if templates(each, original(each))]
 
 
 @pytest.mark.parametrize("adapter", OWN, ids=lambda each: each.resource.kind)

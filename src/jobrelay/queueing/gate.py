@@ -28,6 +28,7 @@ from jobrelay.queueing.workload_controller import WorkloadController
 from jobrelay.queueing.writing import WorkloadWriter
 from jobrelay.relay.admission import ADMITTED, NotAdmitted, has_runs
 from jobrelay.relay.admission import Admission as Answer
+from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.gate import AdmissionParts
 from jobrelay.workloads import Adapter
 
@@ -66,6 +67,7 @@ class QueueingGate:
             queue_of=self._queue_of,
             has_runs=has_runs,
             flavors=lambda: self.state.scheduler.snapshot.flavors,
+            sources=CopySources(client, clock),
             copied=configuration.integrations.label_keys_to_copy,
             leads=parts.leads,
             grace=parts.grace,

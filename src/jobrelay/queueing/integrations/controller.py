@@ -16,10 +16,15 @@ from jobrelay.queueing.integrations import decide
 from jobrelay.queueing.integrations.podsets import pod_sets
 from jobrelay.queueing.objects import QueueObjects
 from jobrelay.queueing.priorities import find_priority
+from jobrelay.queueing.views import WorkloadView
 from jobrelay.queueing.writing import WorkloadWriter
-from jobrelay.workloads import Adapter
+from jobrelay.relay.copying.sources import CopySources
+from jobrelay.workloads import Adapter, ObjectName
+from jobrelay.workloads.dependencies import Known, references_of
 
 _WORKERS: Final = 16
+_DEEPEST: Final = 4
+"""How often it is asked what objects name that were just found: a run names a Pipeline, which names Tasks."""
 
 Originals = Mapping[Resource, tuple[Adapter, Cache]]
 ObjectKey = tuple[Resource, Key]
@@ -42,6 +47,7 @@ class QueuedObjectController:
         queue_of: QueueOf,
         has_runs: Callable[[Object], bool],
         flavors: Callable[[], Mapping[str, core.FlavorSpec]],
+        sources: CopySources,
         copied: tuple[str, ...],
         leads: Callable[[], bool],
         grace: float,
@@ -49,6 +55,7 @@ class QueuedObjectController:
         self._originals, self._objects, self._client, self._writer = originals, objects, client, writer
         self._recorder, self._clock, self._leads = recorder, clock, leads
         self._queue_of, self._has_runs, self._flavors, self._copied = queue_of, has_runs, flavors, copied
+        self._sources = sources
         self._kinds = {(resource.api_version, resource.kind): resource for resource in originals}
         self.controller: Controller[ObjectKey] = Controller(
             "queued objects", self.reconcile, workers=_WORKERS, clock=clock, grace=grace
@@ -80,12 +87,12 @@ class QueuedObjectController:
                 if changed is not None and each.metadata.labels.get(names.PRIORITY_CLASS) == changed.name:
                     yield resource, each.key
 
-    def queued(self, adapter: Adapter, obj: Object) -> decide.QueuedObject | None:
+    def queued(self, adapter: Adapter, obj: Object, known: Known | None = None) -> decide.QueuedObject | None:
         """Everything about an object, now; None if it is not queued."""
         queue = self._queue_of(adapter, obj)
         if queue is None:
             return None
-        sets = pod_sets(adapter, obj)
+        sets = pod_sets(adapter, obj, known)
         return decide.QueuedObject(
             adapter,
             obj,
@@ -103,11 +110,13 @@ class QueuedObjectController:
         resource, name = key
         adapter, cache = self._originals[resource]
         obj = cache.get(name)
-        queued = self.queued(adapter, obj) if obj is not None else None
-        if obj is None or queued is None:
+        if obj is None:
             return None
         if not self._leads():
             return NOT_LEADING
+        queued = self.queued(adapter, obj, await self._described_by(adapter, obj))
+        if queued is None:
+            return None
         step = decide.next_step(queued)
         try:
             await self._carry_out(queued, step.action)
@@ -115,6 +124,20 @@ class QueuedObjectController:
             return None
         self._recorder.record(ObjectReference.of(obj, resource), step.events)
         return None
+
+    async def _described_by(self, adapter: Adapter, obj: Object) -> Known | None:
+        """What describes the pods of a waiting object beside itself: a runtime, a Pipeline. Later that is settled."""
+        workload = self._objects.workload_of(obj.uid)
+        if workload is not None and workload.decode(WorkloadView).status.admission is not None:
+            return None
+        known: dict[ObjectName, Object] = {}
+        for _ in range(_DEEPEST):
+            named = {each.target for each in references_of(adapter, obj, known) if each.resource.group}
+            found = [(each, await self._sources.find(each)) for each in named - known.keys()]
+            if not any(one for _, one in found):
+                break
+            known |= {each: one for each, one in found if one is not None}
+        return known
 
     async def _carry_out(self, queued: decide.QueuedObject, action: decide.ObjectAction | None) -> None:
         match action:

@@ -8,23 +8,33 @@ template of each pod set is one container that requests just that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from jobrelay.kube import Object
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing import names
 from jobrelay.queueing.core.amounts import format_amount
 from jobrelay.workloads import Adapter, FieldPath, PodSet
+from jobrelay.workloads.adapter import NOTHING_FOUND, Found
+from jobrelay.workloads.declared.demand import TemplateSet
+from jobrelay.workloads.dependencies import Known, demand_of
 
 MAIN: Final = "main"
 _LONGEST: Final = 63
 
 
-def pod_sets(adapter: Adapter, obj: Object) -> list[dict[str, Any]]:
-    """`spec.podSets` of the Workload of an object."""
+@runtime_checkable
+class TemplateSets(Protocol):
+    """An adapter that tells where the templates of an object's pods are."""
+
+    def template_sets(self, whole: dict[str, Any], found: Found = NOTHING_FOUND) -> list[TemplateSet]: ...
+
+
+def pod_sets(adapter: Adapter, obj: Object, known: Known | None = None) -> list[dict[str, Any]]:
+    """`spec.podSets` of the Workload of an object, also by the `known` objects that describe its pods."""
     if adapter.resource == JOBS:
         return [_job(obj)]
-    sets = adapter.demand(obj).pod_sets
+    sets = demand_of(adapter, obj, known).pod_sets
     named, whole = named_templates(adapter, obj), obj.decode()
     if len(named) == len(sets):
         return [
@@ -42,8 +52,10 @@ def named_templates(adapter: Adapter, obj: Object) -> list[tuple[str, FieldPath]
     """The names of the pod sets that have a template of their own, and where these are; none if names would clash."""
     if adapter.resource == JOBS:
         return [(MAIN, ("spec", "template"))]
+    if not isinstance(adapter, TemplateSets):
+        return []
     whole = obj.decode()
-    named = [(_name(whole, path), path) for path, _ in adapter.pod_templates(obj)]
+    named = [(_name(whole, each.place), each.place) for each in adapter.template_sets(whole)]
     return named if len(dict(named)) == len(named) else []
 
 
