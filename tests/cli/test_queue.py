@@ -82,6 +82,8 @@ async def test_explain_tells_the_place_in_the_queue_and_what_another_quota_would
         assert "with quota.cpu=+1: it would be admitted" in shown
         small = (await call(it, "explain", "job/second", "--if", "quota.cpu=+500m")).stdout
         assert "with quota.cpu=+500m: it would still wait" in small
+        more = (await call(it, "explain", "job/second", "--if", "worker=w4:cpu=64")).stdout
+        assert "with worker=w4:cpu=64: " in more
         wrong = (await call(it, "explain", "job/second", "--if", "quota.gpu=+1")).stderr
         assert "ClusterQueue cluster-queue has no quota of gpu" in wrong
 

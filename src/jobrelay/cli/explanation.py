@@ -52,6 +52,9 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield from textwrap.wrap(f"  needs     {_needed(each)}", _WIDTH, subsequent_indent=" " * 12)
     yield from _queue(found.get("queue") or {})
     yield from worker_lines(found)
+    if supposed := found.get("supposed"):
+        text = f"with {', '.join(supposed['changes'])}: {supposed['sentence']}"
+        yield from textwrap.wrap(f"  {text}", _WIDTH, subsequent_indent=" " * 12)
     yield from _events(found)
 
 

@@ -44,6 +44,7 @@ from jobrelay.relay.priorities import PriorityClasses
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
+from jobrelay.relay.supposed import WORKER, suppose
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import (
     Connect,
@@ -273,14 +274,16 @@ class Relay:
     def explain(self, ref: WorkloadRef, changes: Sequence[str] = ()) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original.
 
-        Of one in a queue also its place there, with `changes` as it would be after them; raises ValueError for a change
-        that cannot be read.
+        Of one in a queue also its place there. With `changes`, of quotas or of workers, as it would be after them;
+        raises ValueError for one that cannot be read.
         """
         found = self.originals.decision(ref)
         if found is not None:
-            snapshot = found[0]
-            queue = self.gate.explain(snapshot.adapter, snapshot.original, changes) if self.gate is not None else None
-            return explain(*found, self.line_places().get(ref), queue)
+            snapshot, of_workers = found[0], [each for each in changes if each.startswith(WORKER)]
+            quotas = [each for each in changes if each not in of_workers]
+            queue = self.gate.explain(snapshot.adapter, snapshot.original, quotas) if self.gate is not None else None
+            supposed = suppose(snapshot, of_workers) if of_workers else None
+            return explain(*found, self.line_places().get(ref), queue, supposed)
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)
         return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None
