@@ -172,7 +172,7 @@ class Network:
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
         """Have something happen in the network."""
-        self._loop.call_in(self._process, seconds, callback)
+        self._loop.call_later(seconds, callback, context=self._process.context)
 
 
 class _Transport(Transport):
