@@ -164,6 +164,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # What asyncio asks of a loop.
 
+    get_debug = staticmethod(bool)  # type: ignore[assignment]
+    """No; each future asks when it is made."""
+
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., _Result], *args: Any
     ) -> asyncio.Future[_Result]:
