@@ -217,7 +217,7 @@ def _drops_zero(field: Field) -> bool:
 class _StructPlan:
     """What decoding a struct comes down to, field by field."""
 
-    __slots__ = ("always", "empty_lists", "fields", "inlined", "tells_dropped", "zero_structs")
+    __slots__ = ("always", "empty_lists", "fields", "finishes", "inlined", "tells_dropped", "zero_structs")
 
     def __init__(self, type_: Type) -> None:
         given = type_.fields.items()
@@ -233,12 +233,13 @@ class _StructPlan:
         self.tells_dropped = not type_.name.startswith(_SELECTOR)
         self.zero_structs = [name for name, f in given if f.omitzero and not f.type.pointer and f.type.kind == "struct"]
         self.inlined = {n: f.go for f in type_.declared if f.inline for n in f.type.fields if n not in _TYPE_META}
+        self.finishes = bool(self.always or self.empty_lists or self.zero_structs)
 
     def finish(self, out: dict[str, Any], notes: Notes) -> dict[str, Any]:
         """Adds what is always written, and takes away what is not when it is zero."""
-        for key, kind, value in self.always:
+        for key, make, value in self.always:
             if key not in out:
-                out[key] = value if kind is None else zero(kind)
+                out[key] = value if make is None else make()
         for key in self.empty_lists:
             if out[key] is not None and not out[key]:
                 notes.emptied.append((out, key))
@@ -248,10 +249,14 @@ class _StructPlan:
         return out
 
 
-def _unset(type_: Type) -> tuple[Type | None, Any]:
-    """How a field is written that is not set: a struct is made each time, any other zero value is shared."""
-    fresh = type_.kind == "struct" and not type_.pointer
-    return (type_, None) if fresh else (None, zero(type_))
+def _unset(type_: Type) -> tuple[Callable[[], Any] | None, Any]:
+    """How a field is written that is not set: what makes its value, or a value that is shared. Only structs are made,
+    since they may be changed; almost all of them hold nothing that could be."""
+    value = zero(type_)
+    if not isinstance(value, dict):
+        return None, value
+    nested = any(isinstance(item, (dict, list)) for item in value.values())
+    return functools.partial(zero, type_) if nested else value.copy, None
 
 
 def _shows_empty_as_null(field: Field) -> bool:
@@ -278,7 +283,7 @@ class _Struct:
             self._decode_pairs(plan, out, value, trail, notes)
         else:
             raise DecodeError(json_kind(value), self._type.go)
-        return plan.finish(out, notes)
+        return plan.finish(out, notes) if plan.finishes else out
 
     def _decode_pairs(self, plan: _StructPlan, out: dict[str, Any], value: Pairs, trail: Trail, notes: Notes) -> None:
         seen: set[str] = set()

@@ -319,20 +319,21 @@ class Cache(ObjectIndex):
         )
 
     def _apply(self, event: WatchEvent) -> None:
-        obj = event.object
-        if not obj.resource_version:
+        obj, version = event.object, event.object.metadata.resource_version
+        if not version:
             raise ProtocolError(f"an event of {self.resource} came without a resourceVersion")
-        self._mark_connected()
-        if not is_newer(obj.resource_version, self._version):
+        if self.disconnected_since is not None:
+            self._mark_connected()
+        if not is_newer(version, self._version):
             return
         self._progress += 1
-        self._version = obj.resource_version
-        held = self.get(obj.key)
-        if event.type is EventType.BOOKMARK or _is_outdated(obj, held):
+        self._version = version
+        held = self._objects.get(obj.key)
+        if event.type is EventType.BOOKMARK or (held is not None and is_older(version, held.metadata.resource_version)):
             return
         if event.type is EventType.DELETED:
             self.discard(obj.key, self._transform(obj))
-        elif not _is_same(obj, held):
+        elif held is None or not _is_same(obj, held):
             kept = self._transform(obj)
             if self._budget is not None:
                 self._budget.admit(kept, held)
@@ -346,9 +347,10 @@ class Cache(ObjectIndex):
             self._on_connection_change()
 
 
-def _is_same(obj: Object, held: Object | None) -> bool:
+def _is_same(obj: Object, held: Object) -> bool:
     """Whether this version is already held, from `observe`."""
-    return held is not None and held.resource_version == obj.resource_version and held.uid == obj.uid
+    one, other = obj.metadata, held.metadata
+    return one.resource_version == other.resource_version and one.uid == other.uid
 
 
 def _is_outdated(obj: Object, held: Object | None) -> bool:

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 __all__ = [
@@ -64,12 +65,17 @@ async def sleep(clock: Clock, seconds: float) -> None:
     if seconds <= 0:
         await asyncio.sleep(0)
         return
-    woken = asyncio.Event()
-    timer = clock.call_later(seconds, woken.set)
+    woken = asyncio.get_running_loop().create_future()
+    timer = clock.call_later(seconds, partial(_wake, woken))
     try:
-        await woken.wait()
+        await woken
     finally:
         timer.cancel()
+
+
+def _wake(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
 
 
 class Deadline:

@@ -123,11 +123,11 @@ class ObjectIndex:
 
         Another uid for a known key means that a deletion was missed, so handlers get that first.
         """
-        old = self._objects.get(obj.key)
-        if old is not None and old.uid != obj.uid:
+        old, new = self._objects.get(obj.key), obj.metadata
+        if old is not None and old.metadata.uid != new.uid:
             self.discard(obj.key)
             old = None
-        if old is None or is_newer(obj.resource_version, old.resource_version):
+        if old is None or is_newer(new.resource_version, old.metadata.resource_version):
             self._change(obj.key, old, obj)
 
     def discard(self, key: Key, last: Object | None = None) -> None:

@@ -161,12 +161,11 @@ class SimulatedFleet:
         spare: bool = False,
         server: ApiServerKind = ApiServerKind.EMBEDDED,
         on_change: Callable[[str, str, Change], None] | None = None,
-        on_step: Callable[[], None] | None = None,
     ) -> None:
         self.random = Random(seed)
         self.settings = settings
         self._server = server
-        self.loop = VirtualLoop(Random(self.random.random()), on_step)
+        self.loop = VirtualLoop(Random(self.random.random()))
         self.network = Network(self.loop, Random(self.random.random()))
         self.registrations = Registrations(self.loop)
         self.management = self._cluster("management", nodes=False, on_change=on_change)

@@ -13,13 +13,18 @@ import gc
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from random import Random
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
-_ROUNDS = 20
+import msgspec
+
+_MOMENT = 1e-6
+_ROUNDS = (_MOMENT, *itertools.repeat(60.0, 20))
+"""How long tasks get to end, each time that they are cancelled: most need no time at all."""
 _Args = TypeVarTuple("_Args")
 _Result = TypeVar("_Result")
 
@@ -31,7 +36,7 @@ class Process:
         self.name = name
         self.paused = False
         self.ended = False
-        self.ready: deque[asyncio.Handle] = deque()
+        self.ready: deque[_Handle] = deque()
         self.context = Context()
         """What callbacks of this process run in that are not part of a task."""
         self.context.run(_process.set, self)
@@ -43,19 +48,48 @@ class Process:
 _process: ContextVar[Process] = ContextVar("process")
 
 
+class _Handle(msgspec.Struct, eq=False):
+    """A callback that is to run. Unlike asyncio's own handles, which look at the debug mode of the loop each time, it
+    costs little to make."""
+
+    callback: Callable[..., object] | None
+    """None if it was cancelled, so that nothing is kept by a timer that will not be looked at for long."""
+    args: tuple[Any, ...]
+    context: Context
+
+    def cancel(self) -> None:
+        self.callback, self.args = None, ()
+
+    def cancelled(self) -> bool:
+        return self.callback is None
+
+
+@contextmanager
+def garbage_kept() -> Iterator[None]:
+    """Look for no garbage meanwhile: when it is found depends on the whole process, and closing generators that are
+    part of it takes steps. It would also take a fifth of the time. Afterwards what is new is looked at once."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.collect(0)
+            gc.enable()
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs processes by turns until `run_until` is satisfied."""
 
-    def __init__(self, random: Random, on_step: Callable[[], None] | None = None) -> None:
+    def __init__(self, random: Random) -> None:
         super().__init__()
         self._random = random
-        self._on_step = on_step
         self._time = 0.0
         self._host = Process("host")
         self._runnable: list[Process] = []
         """Processes with something to run that are not paused, in the order in which they became so."""
         self._processes: set[Process] = set()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, int, _Handle]] = []
         """By time, and those of one time in the order in which they were set."""
         self._numbers = itertools.count()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -104,37 +138,34 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._runnable.remove(process)
 
     def run(self, main: Any) -> Any:
-        """Run a coroutine to its end, then everything else to its own, so that nothing is left to be collected.
-
-        Garbage is not looked for meanwhile: when it is found depends on the whole process, and closing generators that
-        are part of it takes steps. It would also take a fifth of the time.
-        """
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return self.run_until_complete(self.create_task(main))
-        finally:
-            steps, self._on_step = self.steps, None
-            self._wind_up()
-            self.close()
-            self.steps = steps
-            if collecting:
-                gc.enable()
+        """Run a coroutine to its end, then everything else to its own, so that nothing is left to be collected."""
+        with garbage_kept():
+            try:
+                return self.run_until_complete(self.create_task(main))
+            finally:
+                steps, time = self.steps, self._time
+                self._wind_up()
+                self.close()
+                self._timers.clear()
+                self.steps, self._time = steps, time
 
     def _wind_up(self) -> None:
         for process in self._processes:
             process.ended = False
             self.resume(process)
-        for _ in range(_ROUNDS):
+        for seconds in _ROUNDS:
             tasks = asyncio.all_tasks(self)
             if not tasks:
                 return
             for task in tasks:
                 task.cancel()
-            self.run_until_complete(asyncio.wait(tasks, timeout=60.0))
+            self.run_until_complete(asyncio.sleep(seconds))
         raise RuntimeError(f"tasks do not end when they are cancelled: {tasks}")
 
     # What asyncio asks of a loop.
+
+    get_debug = staticmethod(bool)  # type: ignore[assignment]
+    """No; each future asks when it is made."""
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., _Result], *args: Any
@@ -147,73 +178,68 @@ class VirtualLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]
         self, callback: Callable[[Unpack[_Args]], object], *args: *_Args, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+    ) -> _Handle:
+        handle = _Handle(callback, args, copy_context() if context is None else context)
         self._enqueue(handle)
         return handle
 
-    call_soon_threadsafe = call_soon  # there is but one thread
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is but one thread
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self,
         delay: float,
         callback: Callable[[Unpack[_Args]], object],
         *args: *_Args,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> _Handle:
         return self.call_at(self._time + delay, callback, *args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[[Unpack[_Args]], object], *args: *_Args, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._timers, (when, next(self._numbers), timer))
-        return timer
+    ) -> _Handle:
+        handle = _Handle(callback, args, copy_context() if context is None else context)
+        heapq.heappush(self._timers, (when, next(self._numbers), handle))
+        return handle
 
-    def _enqueue(self, handle: asyncio.Handle) -> None:
-        process = handle._context.get(_process, self._host)  # type: ignore[attr-defined]
-        if not process.ready and not process.paused and not process.ended:
+    def _enqueue(self, handle: _Handle) -> None:
+        process = handle.context.get(_process, self._host)
+        ready = process.ready
+        if not ready and not process.paused and not process.ended:
             self._runnable.append(process)
-        process.ready.append(handle)
+        ready.append(handle)
 
     def _run_once(self) -> None:
+        """Run callbacks, each the next one of a process that is drawn from those that can run."""
+        runnable, draw = self._runnable, self._random.random
         while not self._stopping:  # type: ignore[attr-defined]
-            if self._runnable:
-                self._step()
-            else:
+            if not runnable:
                 self._advance()
-
-    def _step(self) -> None:
-        """Run the next callback of one of the processes that can run."""
-        runnable = self._runnable
-        at = int(self._random.random() * len(runnable)) if len(runnable) > 1 else 0
-        process = runnable[at]
-        handle = process.ready.popleft()
-        if not process.ready:
-            runnable.pop(at)
-        if handle._cancelled:
-            return
-        handle._run()
-        self.steps += 1
-        if self._on_step is not None:
-            self._on_step()
+                continue
+            at = int(draw() * len(runnable)) if len(runnable) > 1 else 0
+            ready = runnable[at].ready
+            handle = ready.popleft()
+            if not ready:
+                runnable.pop(at)
+            if (callback := handle.callback) is not None:
+                try:
+                    handle.context.run(callback, *handle.args)
+                except Exception as error:
+                    self.call_exception_handler({"message": f"{callback!r} failed", "exception": error})
+                self.steps += 1
 
     def _advance(self) -> None:
         timers = self._timers
-        while timers and timers[0][2]._cancelled:
+        while timers and timers[0][2].callback is None:
             heapq.heappop(timers)
         if not timers:
             raise RuntimeError("nothing runs and nothing is scheduled: the simulation would wait for ever")
         self._time = max(self._time, timers[0][0])
         while timers and timers[0][0] <= self._time:
             handle = heapq.heappop(timers)[2]
-            if not handle._cancelled:
+            if handle.callback is not None:
                 self._enqueue(handle)
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass
 
     def _process_events(self, event_list: Any) -> None:
         pass

@@ -172,7 +172,7 @@ class Network:
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
         """Have something happen in the network."""
-        self._loop.call_in(self._process, seconds, callback)
+        self._loop.call_later(seconds, callback, context=self._process.context)
 
 
 class _Transport(Transport):
@@ -288,7 +288,8 @@ class _Stream:
         self._held: deque[tuple[float, bytes | None]] = deque()
         """What is on its way, and when it arrives."""
         self._arrived: deque[bytes | None] = deque()
-        self._news = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
+        """Where the client waits for news."""
         self._error: TransportError | None = None
         self._frozen = False
         self._pump: asyncio.Task[None] | None = None
@@ -322,11 +323,15 @@ class _Stream:
     def _arrive(self) -> None:
         while self._held and not self._frozen and self._held[0][0] <= self._network.time() + _TICK:
             self._arrived.append(self._held.popleft()[1])
-            self._news.set()
+            self._notify()
+
+    def _notify(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def fail(self) -> None:
         self._error = TransportError("connection reset")
-        self._news.set()
+        self._notify()
 
     def freeze(self) -> None:
         self._frozen = True
@@ -345,8 +350,8 @@ class _Stream:
                 yield chunk
             if self._error is not None:
                 raise self._error
-            self._news.clear()
-            await self._news.wait()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
 
     async def close(self) -> None:
         """The client has had enough; the server hears of it as it would by a closed connection."""

@@ -18,6 +18,7 @@ from jobrelay.relay.settings import Settings
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.incidents import SECOND_NAME, Incidents
+from jobrelay.simulation.loop import garbage_kept
 from jobrelay.simulation.people import FLOOD, People
 from jobrelay.simulation.promises import TENANT, Promises
 from jobrelay.simulation.schedules import Schedule
@@ -55,7 +56,8 @@ class Outcome:
 
 def play(schedule: Schedule) -> Outcome:
     """Run a schedule from its beginning to its end, on virtual time."""
-    return _Play(schedule).run()
+    with garbage_kept():
+        return _Play(schedule).run()
 
 
 class _Play:

@@ -215,8 +215,11 @@ class ResourceHandlers:
     ) -> tuple[bytes, bool]:
         if self._has_rules(request, served):
             return await self._compute_with_rules(server, request, served, compute)
-        item = server.store.get(served.key, self._namespace(request, served), request.info.name)
-        size = len(request.body) + (len(item.raw) if item is not None else 0)
+        size = len(request.body)
+        if (name := request.info.name) and (
+            item := server.store.get(served.key, self._namespace(request, served), name)
+        ) is not None:
+            size += len(item.raw)
         return await heavy.perform(server, size, compute)
 
     def _has_rules(self, request: ApiRequest, served: ServedResource) -> bool:

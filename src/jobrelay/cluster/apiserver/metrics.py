@@ -110,7 +110,7 @@ class ApiServerMetrics:
         )
         known = self._common.get(common) if not request.query else None
         served = self._services.resources.get(info.group, info.version, info.resource)
-        if known is not None and served is not None and request.header("content-type") != APPLY:
+        if known is not None and served is not None and (info.verb != "patch" or not _applies(request)):
             return known
         key = self._key(request, info)
         series = self._series.setdefault(key, RequestCounts())
@@ -133,7 +133,7 @@ class ApiServerMetrics:
         subresource = info.subresource if info.subresource in served.subresources else ""
         if subresource in _CONNECTS:
             verb = "CONNECT"
-        elif info.verb == "patch" and request.header("content-type") == APPLY:
+        elif info.verb == "patch" and _applies(request):
             verb = "APPLY"
         else:
             verb = _VERBS.get(info.verb) or ("GET" if scope == "resource" else "LIST")
@@ -195,3 +195,7 @@ class ApiServerMetrics:
         yield family("jobrelay_store_version", "gauge", "The newest resourceVersion.", version)
         sizes: list[MetricSample] = [("_sum", {}, store.writes), ("_count", {}, store.commits)]
         yield family("jobrelay_store_batch_size", "summary", "Writes that share a commit.", sizes)
+
+
+def _applies(request: ApiRequest) -> bool:
+    return request.header("content-type") == APPLY

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, takewhile
 from typing import Final, NamedTuple
 
@@ -130,29 +131,23 @@ class Store:
     ) -> None:
         self._backend = backend or NoBackend()
         self._history, self._history_bytes, self._size = history, history_bytes, 0
-        self._tables: dict[str, _Table] = {}
         self._batch: list[tuple[str, Key, Change]] = []
         self._waiters: list[asyncio.Future[None]] | None = None  # of the open batch, if there is one
         self._tokens = iter(range(2**62))
         self._everywhere: list[Callable[[str, Change], None]] = []
         self.commits = self.writes = 0
         self._version, rows = self._backend.load()
-        self._start = self._committed = self._version
+        self._committed = self._version
+        self._tables: defaultdict[str, _Table] = defaultdict(partial(_Table, self._version))
         self._load(rows)
 
     def _load(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            table = self._table(row.resource)
+            table = self._tables[row.resource]
             assert row.raw is not None
             table.items[row.namespace, row.name] = Item(row.namespace, row.name, row.version, row.raw)
         for table in self._tables.values():
             table.keys = sorted(table.items)
-
-    def _table(self, resource: str) -> _Table:
-        table = self._tables.get(resource)
-        if table is None:
-            table = self._tables[resource] = _Table(self._start)
-        return table
 
     @property
     def version(self) -> int:
@@ -170,21 +165,21 @@ class Store:
 
     def get(self, resource: str, namespace: str, name: str) -> Item | None:
         """An object as a writer sees it."""
-        return self._table(resource).items.get((namespace, name))
+        return self._tables[resource].items.get((namespace, name))
 
     def read(self, resource: str, namespace: str, name: str) -> Item | None:
         """An object as it is committed."""
         for written, key, change in self._batch:
             if key == (namespace, name) and written == resource:
                 return change.before
-        return self._table(resource).items.get((namespace, name))
+        return self._tables[resource].items.get((namespace, name))
 
     def count(self, resource: str) -> int:
-        return len(self._table(resource).items)
+        return len(self._tables[resource].items)
 
     def put(self, resource: str, namespace: str, name: str, raw: bytes) -> Item:
         """Creates or replaces an object; `raw` must already carry `next_version()`."""
-        table = self._table(resource)
+        table = self._tables[resource]
         before = table.items.get((namespace, name))
         self._version += 1
         item = Item(namespace, name, self._version, raw)
@@ -194,7 +189,7 @@ class Store:
 
     def delete(self, resource: str, namespace: str, name: str, raw: bytes) -> None:
         """Removes an object; `raw` is its last state, carrying `next_version()`."""
-        table = self._table(resource)
+        table = self._tables[resource]
         before = table.items[namespace, name]
         self._version += 1
         table.drop((namespace, name))
@@ -226,7 +221,7 @@ class Store:
             self._backend.commit(list(rows.values()), self._version)
         except StoreFailure as failure:
             for resource, key, change in reversed(batch):
-                self._table(resource).restore(key, change.before)
+                self._tables[resource].restore(key, change.before)
             self._version = self._committed
             for waiter in waiters:
                 if not waiter.done():
@@ -236,7 +231,7 @@ class Store:
         self.writes += len(batch)
         self._committed = self._version
         for resource, _, change in batch:
-            self._publish(self._table(resource), change)
+            self._publish(self._tables[resource], change)
             for everywhere in self._everywhere:
                 everywhere(resource, change)
         for waiter in waiters:
@@ -262,7 +257,7 @@ class Store:
 
     def snapshot(self, resource: str, version: int | None = None) -> StoreSnapshot:
         """The objects of a resource as writers see them, or at a version; walk it before the next await."""
-        table = self._table(resource)
+        table = self._tables[resource]
         if version is None or version >= self._version:
             return StoreSnapshot(self._version, table.keys, table.items)
         if version < table.floor:
@@ -282,7 +277,7 @@ class Store:
 
     def inside(self, resource: str, namespace: str) -> list[Item]:
         """The objects of a resource in a namespace, as writers see them."""
-        table = self._table(resource)
+        table = self._tables[resource]
         return list(StoreSnapshot(self._version, table.keys, table.items).walk(namespace)) if table.items else []
 
     def _newer(self, resource: str, table: _Table, version: int) -> list[Change]:
@@ -292,7 +287,7 @@ class Store:
 
     def since(self, resource: str, version: int) -> list[Change]:
         """The committed changes of a resource after a version, oldest first."""
-        table = self._table(resource)
+        table = self._tables[resource]
         if version < table.floor:
             raise VersionTooOld(version, table.floor)
         newer = list(takewhile(lambda change: change.version > version, reversed(table.history)))
@@ -302,7 +297,7 @@ class Store:
     def subscribe(self, resource: str, listener: Listener) -> Callable[[], None]:
         """Calls `listener` for every change committed from now on; returns a function that ends this."""
         token = next(self._tokens)
-        listeners = self._table(resource).listeners
+        listeners = self._tables[resource].listeners
         listeners[token] = listener
         return lambda: (listeners.pop(token, None), None)[1]
 

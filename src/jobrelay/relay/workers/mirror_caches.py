@@ -101,21 +101,23 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
         """By kind: where it may not be read, and why."""
         found = {resource: why_unserved(resource, self._served.state(resource)) for resource in self._used}
         found |= {
-            resource: why for resource in self if (why := why_missing(self[resource].parts, self._watches.missing))
+            resource: why
+            for resource, cache in self._caches.items()
+            if (why := why_missing(cache.parts, self._watches.missing))
         }
         return {resource: why for resource, why in found.items() if why}
 
     @property
     def _used(self) -> list[Resource]:
         """The kinds of workloads in use: Kueue's own objects are there or not."""
-        return [resource for resource in self if resource != WORKLOADS and self._in_use.uses(resource)]
+        return [resource for resource in self._caches if resource != WORKLOADS and self._in_use.uses(resource)]
 
     @property
     def kueue(self) -> bool | None:
         """Whether the worker runs Kueue, and what it queues for us has been read; None if that is not known."""
         if WORKLOADS not in self or self._served.state(WORKLOADS) in (Serving.ABSENT, Serving.UNSERVED):
             return False
-        return True if self._served.state(WORKLOADS) is Serving.SERVED and self[WORKLOADS].synced else None
+        return True if self._served.state(WORKLOADS) is Serving.SERVED and self._caches[WORKLOADS].synced else None
 
     @property
     def unfit(self) -> Mapping[str, str]:
@@ -131,20 +133,20 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
         """Whether all mirrors of a kind in a namespace are known at present; for an empty one, in all."""
         if self._served.state(resource) is Serving.ABSENT:
             return True
-        parts = [part for part in self[resource].parts if not namespace or part.namespace in (None, namespace)]
+        parts = [part for part in self._caches[resource].parts if not namespace or part.namespace in (None, namespace)]
         return bool(parts) and all(part.connected for part in parts)
 
     def is_read(self, resource: Resource) -> bool:
         """Whether what it may hold of a kind has been read, as far as it can be."""
-        parts = self[resource].parts
+        parts = self._caches[resource].parts
         return self._is_looked_at(resource) or (bool(parts) and all(part in self._watches.missing for part in parts))
 
     def _look_again(self) -> None:
         """Something changed that decides which watches run and which kinds the worker is fit for."""
-        state, missing = self._served.state, self._watches.missing
-        reasons = {str(each): why_unfit(each, state(each), self[each].parts, missing) for each in self._used}
+        state, missing, used = self._served.state, self._watches.missing, self._used
+        reasons = {str(each): why_unfit(each, state(each), self._caches[each].parts, missing) for each in used}
         unfit = {kind: why for kind, why in reasons.items() if why}
-        unread = frozenset(str(each) for each in self._used if not is_built_in(each) and not self.is_read(each))
+        unread = frozenset(str(each) for each in used if not is_built_in(each) and not self.is_read(each))
         changed = (unfit, unread) != (self._unfit, self._unread)
         if changed:
             self._unfit, self._unread = unfit, unread
@@ -155,10 +157,13 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
     @property
     def _parts(self) -> list[Cache]:
         """The caches that decide whether the worker is connected: those of Jobs, if these can be read."""
-        parts = [part for resource, cache in self.items() if is_built_in(resource) for part in cache.parts]
+        parts = [part for resource, cache in self._caches.items() if is_built_in(resource) for part in cache.parts]
         if parts and not all(part in self._watches.missing for part in parts):
             return parts
-        return [*parts, *(part for resource in self if self._is_due(resource) for part in self[resource].parts)]
+        return [
+            *parts,
+            *(part for resource in self._caches if self._is_due(resource) for part in self._caches[resource].parts),
+        ]
 
     @property
     def _available(self) -> list[Cache]:
@@ -179,17 +184,17 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
     @property
     def unproven(self) -> int:
         """How many objects there look like mirrors, but are not proven to be."""
-        return sum(len(cache.unproven) for cache in self.values())
+        return sum(len(cache.unproven) for cache in self._caches.values())
 
     def judge_again(self) -> None:
         """Look for mirrors among the unproven objects, because keys have changed."""
-        for cache in self.values():
+        for cache in self._caches.values():
             cache.judge_again()
 
     def start_over(self) -> None:
         """Discard the contents, because the worker is another cluster now."""
         self._served.start_over()
-        for cache in self.values():
+        for cache in self._caches.values():
             cache.start_over()
 
     async def run(self, namespaces: Sequence[str], fallback: str) -> None:
@@ -197,13 +202,13 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
 
         `fallback` is the namespace to watch if a watch over all is forbidden.
         """
-        for resource, cache in self.items():
+        for resource, cache in self._caches.items():
             cache.scope(namespaces if resource.namespaced else ())
-        self._watches.keep([part for cache in self.values() for part in cache.parts])
+        self._watches.keep([part for cache in self._caches.values() for part in cache.parts])
         self._look_again()
         instead = fallback if not namespaces else None
-        always = [part for resource in self if is_built_in(resource) for part in self[resource].parts]
-        custom = [resource for resource in self if not is_built_in(resource)]
+        always = [part for resource in self._caches if is_built_in(resource) for part in self._caches[resource].parts]
+        custom = [resource for resource in self._caches if not is_built_in(resource)]
         await until_first(
             *(self._watches.follow(part, instead) for part in always),
             *(self._follow_kind(resource, instead) for resource in custom),
@@ -222,23 +227,23 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
             await until_first(self._served.run(), self._changes.until(lambda: not self._asks()))
 
     def _asks(self) -> bool:
-        return any(self._matters(resource) for resource in self if not is_built_in(resource))
+        return any(self._matters(resource) for resource in self._caches if not is_built_in(resource))
 
     def _matters(self, resource: Resource) -> bool:
         """Whether the mirrors of a kind have to be known: it has originals or mirrors, or was not looked at yet."""
-        used = self._in_use.uses(resource) or len(self[resource]) > 0
+        used = self._in_use.uses(resource) or len(self._caches[resource]) > 0
         return used or (self._in_use.seeks(resource) and not self._is_looked_at(resource))
 
     def _is_looked_at(self, resource: Resource) -> bool:
         """Whether what there was of a kind is known. What may not be read is tried again, after pauses."""
-        return self[resource].synced or self._served.state(resource) in (Serving.UNSERVED, Serving.ABSENT)
+        return self._caches[resource].synced or self._served.state(resource) in (Serving.UNSERVED, Serving.ABSENT)
 
     def _is_due(self, resource: Resource) -> bool:
         """Whether a kind has to be watched now."""
         return is_built_in(resource) or (self._served.state(resource) is Serving.SERVED and self._matters(resource))
 
     async def _follow_kind(self, resource: Resource, fallback: str | None) -> None:
-        cache = self[resource]
+        cache = self._caches[resource]
         while True:
             await self._changes.until(lambda: self._is_due(resource) or self._is_gone(resource))
             if self._is_due(resource):
@@ -251,7 +256,7 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
 
     def _is_gone(self, resource: Resource) -> bool:
         """Whether mirrors are held of a kind that the worker has no definition of any more."""
-        return self._served.state(resource) is Serving.ABSENT and len(self[resource]) > 0
+        return self._served.state(resource) is Serving.ABSENT and len(self._caches[resource]) > 0
 
     def _track_uid(self, old: Object | None, new: Object | None) -> None:
         if old is not None:
@@ -265,7 +270,7 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
 
     def _contact_changed(self) -> None:
         self._watches.connection_changed()
-        for cache in self.values():
+        for cache in self._caches.values():
             cache.settle()
         self._look_again()
         self._changed()

@@ -63,17 +63,21 @@ class WebhookConfigurations:
         self._parsed: dict[str, tuple[Webhook, ...]] = {}
         self._relevant: dict[tuple[str, str, ServedResource, str], tuple[Invocation, ...]] = {}
         self._changed = -1
+        self._any: bool | None = None
         for key in (MUTATING, VALIDATING):
             store.subscribe(key, lambda change: self._forget())
 
     def _forget(self) -> None:
         self._parsed.clear()
         self._relevant.clear()
+        self._any = None
 
     @property
     def any(self) -> bool:
         """Whether there are webhooks at all."""
-        return bool(self._all(MUTATING) or self._all(VALIDATING))
+        if self._any is None:
+            self._any = bool(self._all(MUTATING) or self._all(VALIDATING))
+        return self._any
 
     def _all(self, key: str) -> tuple[Webhook, ...]:
         found = self._parsed.get(key)
