@@ -28,7 +28,7 @@ async def play(chosen: Sequence[Family]) -> dict[str, Played]:
     """What came of families that have the same settings."""
     configuration = parse_configuration({**CONFIGURATION, **chosen[0].settings})
     async with (
-        queue_fleet(0, configuration) as fleet,
+        queue_fleet(0, configuration, webhooks=True) as fleet,
         staged(fleet.client, QUIET, probed=chosen[0].at_once > 1) as stage,
     ):
         return await play_all(stage, chosen)
