@@ -125,7 +125,7 @@ def _queue_rules() -> list[Manifest]:
         rule(_KUEUE, queues, "get list watch"),
         rule(_KUEUE, "clusterqueues resourceflavors", "patch"),
         rule(_KUEUE, "clusterqueues/status localqueues/status cohorts/status admissionchecks/status", "patch"),
-        rule(_KUEUE, "workloads", "get list watch create patch"),
+        rule(_KUEUE, "workloads", "get list watch create patch delete"),
         rule(_KUEUE, "workloads/status", "patch"),
         rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
         *kind_rules(installed_kinds(), "update", "finalizers"),

@@ -34,6 +34,7 @@ DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 PENDING: Final = "Pending"
 INADMISSIBLE: Final = "Inadmissible"
+ADMISSION_GATED: Final = "AdmissionGated"
 NO_RESERVATION: Final = "NoReservation"
 DEACTIVATED: Final = "Deactivated"
 CLUSTER_QUEUE_STOPPED: Final = "ClusterQueueStopped"

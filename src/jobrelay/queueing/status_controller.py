@@ -129,8 +129,9 @@ class QueueStatusController:
         pending = sum(self._state.scheduler.counts(queue.name))
         status = queue_status(conditions, activity, holdings, pending, queue.metadata.generation, self._clock.now())
         groups = node.spec.groups if node is not None else ()
-        status["flavorsReservation"] = shown_usage(groups, holdings.reservation, borrowed=True)
-        status["flavorsUsage"] = shown_usage(groups, holdings.usage, borrowed=True)
+        alone = node is None or node.spec.cohort is None
+        status["flavorsReservation"] = shown_usage(groups, holdings.reservation, borrowed=True, alone=alone)
+        status["flavorsUsage"] = shown_usage(groups, holdings.usage, borrowed=True, alone=alone)
         if node is not None and self._state.config.fair_sharing is not None:
             status["fairSharing"] = {"weightedShare": share(node).rounded}
         return status
@@ -144,7 +145,10 @@ class QueueStatusController:
         holdings = self._holdings(each for each in workloads)
         waiting = [each.decode(WorkloadView) for each in workloads]
         pending = sum(
-            view.status.admission is None and view.spec.active and not holds(view.status.conditions, names.FINISHED)
+            view.status.admission is None
+            and view.spec.active
+            and names.ADMISSION_GATED_BY not in view.annotations
+            and not holds(view.status.conditions, names.FINISHED)
             for view in (waiting if view.spec.stop_policy == "None" else ())
         )
         now, generation = self._clock.now(), queue.metadata.generation

@@ -47,11 +47,13 @@ class Clash(Exception):
 def injections(view: WorkloadView, flavors: Mapping[str, core.FlavorSpec]) -> list[Injection]:
     """What each admitted pod set gets; raises Clash."""
     assert view.status.admission is not None
-    updates = [each for check in view.status.admission_checks for each in check.pod_set_updates]
+    updates = [(check.name, each) for check in view.status.admission_checks for each in check.pod_set_updates]
     counts = {each.name: each.count for each in view.spec.pod_sets}
     queues = _queues(view.status.admission.cluster_queue, view.spec.queue_name)
     return [
-        _injection(each, counts.get(each.name, 1), flavors, [one for one in updates if one.name == each.name], queues)
+        _injection(
+            each, counts.get(each.name, 1), flavors, [one for one in updates if one[1].name == each.name], queues
+        )
         for each in view.status.admission.pod_set_assignments
     ]
 
@@ -66,7 +68,7 @@ def _injection(
     to: AssignmentView,
     count: int,
     flavors: Mapping[str, core.FlavorSpec],
-    updates: Iterable[PodSetUpdate],
+    updates: Iterable[tuple[str, PodSetUpdate]],
     queues: dict[str, str],
 ) -> Injection:
     selector: dict[str, str] = {}
@@ -78,10 +80,13 @@ def _injection(
         if flavor is not None:
             _merge(selector, flavor.node_labels, "nodeSelector")
             tolerations += [each for each in flavor.tolerations if each not in tolerations]
-    for update in updates:
-        _merge(selector, update.node_selector, "nodeSelector")
-        _merge(labels, update.labels, "labels")
-        _merge(annotations, update.annotations, "annotations")
+    for check, update in updates:
+        try:
+            _merge(selector, update.node_selector, "nodeSelector")
+            _merge(labels, update.labels, "labels")
+            _merge(annotations, update.annotations, "annotations")
+        except Clash as error:
+            raise Clash(f'in admission check "{check}": invalid admission check PodSetUpdate: {error}') from None
         tolerations += [each for each in update.tolerations if each not in tolerations]
     admitted = to.count if to.count is not None else count
     return Injection(to.name, admitted, selector, tuple(tolerations), labels, annotations, queues)
@@ -90,7 +95,7 @@ def _injection(
 def _merge(into: dict[str, str], more: Mapping[str, str], where: str) -> None:
     for key, value in more.items():
         if into.setdefault(key, value) != value:
-            raise Clash(f"conflict for {where}: {key} is {into[key]} and {value}")
+            raise Clash(f"conflict for {where}: conflict for key={key}, value1={into[key]}, value2={value}")
 
 
 def is_injected(job: Object) -> bool:
@@ -137,13 +142,16 @@ def _template(pod: Mapping[str, Any], injection: Injection, selector: Mapping[st
     return {"metadata": metadata, **({"spec": inner} if inner else {})}
 
 
-def restore_patch(job: Object, view: WorkloadView) -> dict[str, Any] | None:
-    """A merge patch that gives a stopped Job the template that it was queued with; None if it has that."""
+def restore_patch(job: Object, view: WorkloadView, *, counts: bool = True) -> dict[str, Any] | None:
+    """A merge patch that gives a stopped Job the template that it was queued with; None if it has that.
+
+    `counts` says whether it gets back its number of pods, too.
+    """
     if not is_injected(job):
         return None
     before = view.spec.pod_sets[0]
     change: dict[str, Any] = {"template": _restored(job.decode()["spec"]["template"], before.template)}
-    if pods_at_once(job) < before.count:
+    if counts and pods_at_once(job) < before.count:
         change |= _counts(job, before.count)
     return {"spec": change}
 
