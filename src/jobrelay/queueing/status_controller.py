@@ -53,6 +53,7 @@ class QueueStatusController:
         for parts in (objects.flavors, objects.checks, objects.topologies):
             self.controller.watch(parts, self._of_parts)
         self.controller.watch(objects.cluster_queues, self._of_queue)
+        self.controller.watch(objects.local_queues, self._of_local_queue)
         objects.workloads.subscribe(self._workload_event)
 
     def _of_parts(self, old: Object | None, new: Object | None) -> Iterable[StatusKey]:
@@ -67,6 +68,12 @@ class QueueStatusController:
             yield LOCAL_QUEUES, each.key
         if new is None:
             yield from ((RESOURCE_FLAVORS, flavor.key) for flavor in self._objects.flavors if flavor.deleting)
+
+    @staticmethod
+    def _of_local_queue(old: Object | None, new: Object | None) -> Iterable[StatusKey]:
+        """With a LocalQueue, those that wait in it come to its ClusterQueue and leave it."""
+        if new is None and old is not None:
+            yield CLUSTER_QUEUES, Key("", old.decode(LocalQueueView).spec.cluster_queue)
 
     def _workload_event(self, old: Object | None, new: Object | None) -> None:
         for each in filter(None, (old, new)):

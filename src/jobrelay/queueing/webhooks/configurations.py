@@ -24,7 +24,7 @@ NAME: Final = "jobrelay-queueing"
 """The name of both configurations."""
 MUTATE: Final = "/queueing/mutate"
 VALIDATE: Final = "/queueing/validate"
-_SECONDS: Final = 5
+_SECONDS: Final = 10
 
 
 def _has(where: str, part: str) -> str:
