@@ -8,14 +8,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 import yaml
 
-from jobrelay.kube import Client, connect
-from jobrelay.kube.resource import JOBS
+from jobrelay.kube import Client, Forbidden, connect
+from jobrelay.kube.resource import JOBS, VALIDATINGWEBHOOKCONFIGURATIONS
 from jobrelay.queueing.conditions import holds
 from jobrelay.queueing.resources import CLUSTER_QUEUES, KINDS, LOCAL_QUEUES, WORKLOADS
 from jobrelay.queueing.views import ClusterQueueView, LocalQueueView, WorkloadView
-from tests.queueing.fleets import QueueFleet, queue_fleet, queued_job
+from jobrelay.queueing.webhooks.configurations import NAME
+from tests.queueing.fleets import QueueFleet, queue_fleet, queued_job, quota_queue
 from tests.relay.fleets import Fleet
 
 from .command import ROOT
@@ -99,6 +101,22 @@ async def test_the_example_runs_on_a_fleet_of_processes(tmp_path: pathlib.Path) 
                 return len(views) == 3 and all(holds(view.status.conditions, "Finished") for view in views)
 
             await eventually_async(finished)
+
+
+async def test_the_relay_of_a_fleet_answers_its_webhooks(tmp_path: pathlib.Path) -> None:
+    with up("--dir", tmp_path, "--memory", "--workers", 1, "--runtime", "scripted", "--queueing", "on"):
+        async with connect(tmp_path / "management.kubeconfig") as client:
+
+            async def registered() -> bool:
+                found = (await client.list(VALIDATINGWEBHOOKCONFIGURATIONS)).items
+                return any(each.name == NAME and each.decode().get("webhooks") for each in found)
+
+            await eventually_async(registered)
+            queue = {"apiVersion": CLUSTER_QUEUES.api_version, "kind": "ClusterQueue", **quota_queue(cpu=-1)}
+            with pytest.raises(Forbidden, match=r'"vclusterqueue\.kb\.io" denied the request'):
+                await client.create(CLUSTER_QUEUES, queue)
+            made = await client.create(JOBS, queued_job("train", managed_by=None))
+            assert made.decode()["spec"]["suspend"] is True
 
 
 async def create_all(client: Client, path: pathlib.Path) -> None:

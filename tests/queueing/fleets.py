@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-from jobrelay.kube import NotFound, Object, Resource, SystemClock, merge_patch
+from jobrelay.kube import Client, NotFound, Object, Resource, SystemClock, merge_patch
+from jobrelay.kube.resource import MUTATINGWEBHOOKCONFIGURATIONS as MUTATING
+from jobrelay.kube.resource import VALIDATINGWEBHOOKCONFIGURATIONS as VALIDATING
 from jobrelay.queueing.conditions import Condition, find
 from jobrelay.queueing.configuration import Configuration
 from jobrelay.queueing.definitions import ensure_definitions
 from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.resources import CLUSTER_QUEUES, LOCAL_QUEUES, RESOURCE_FLAVORS, WORKLOADS
 from jobrelay.queueing.views import WorkloadView
-from tests.relay.fleets import Fleet, fleet, job
+from jobrelay.queueing.webhooks.configurations import NAME
+from jobrelay.queueing.webhooks.registration import WebhookRegistration
+from jobrelay.queueing.webhooks.serving import webhook_routes
+from jobrelay.relay.api.serving import ApiServing
+from tests.relay.fleets import NAMESPACE, Fleet, fleet, job
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 
@@ -100,11 +107,38 @@ class QueueFleet:
 
 @asynccontextmanager
 async def queue_fleet(
-    workers: int = 1, configuration: Configuration | None = None, **settings: Any
+    workers: int = 1, configuration: Configuration | None = None, *, webhooks: bool = False, **settings: Any
 ) -> AsyncIterator[QueueFleet]:
-    """A running fleet whose relay admits by queues."""
-    async with fleet(workers, start=False, **settings) as it:
+    """A running fleet whose relay admits by queues; with `webhooks` it also answers those of its API server."""
+    async with fleet(workers, start=False, **settings) as it, AsyncExitStack() as stack:
         await ensure_definitions(it.client, SystemClock())
         it.gate = lambda parts: QueueingGate(parts, configuration)
         await it.start()
-        yield QueueFleet(it)
+        made = QueueFleet(it)
+        if webhooks:
+            await stack.enter_async_context(serving_webhooks(made))
+        yield made
+
+
+@asynccontextmanager
+async def serving_webhooks(fleet: QueueFleet) -> AsyncIterator[None]:
+    """Serve the webhooks of a fleet's relay, and register them."""
+    it = fleet.it
+    assert it.relay is not None
+    await it.relay.manager.ready.wait()
+    routes = webhook_routes(lambda: fleet.gate.reviews)
+    async with ApiServing(
+        Client(it.home), lambda: it.relay, ("127.0.0.1", 0), namespace=NAMESPACE, host="localhost", routes=routes
+    ) as serving:
+        queued = [kind.adapter.resource for kind in it.relay.state.kinds.values()]
+        registration = WebhookRegistration(it.client, serving.registered, queued, admits=True, clock=SystemClock())
+        keeping = asyncio.create_task(registration.run())
+        try:
+            await registration.registered.wait()
+            yield
+        finally:
+            keeping.cancel()
+            await asyncio.wait({keeping})
+            for kind in (MUTATING, VALIDATING):
+                with suppress(NotFound):
+                    await it.client.delete(kind, NAME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +11,10 @@ import pytest
 
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
-from jobrelay.queueing import changes, core
+from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.integrations.decide import (
     CreateWorkload,
+    DeleteWorkload,
     ObjectAction,
     PatchObject,
     PatchWorkload,
@@ -22,7 +24,7 @@ from jobrelay.queueing.integrations.decide import (
 )
 from jobrelay.queueing.integrations.podsets import pod_sets
 from jobrelay.queueing.priorities import Priority, find_priority
-from jobrelay.queueing.views import WorkloadView
+from jobrelay.queueing.views import PriorityClassRef, WorkloadView
 from jobrelay.workloads import JobAdapter
 from tests.queueing.fleets import queued_job
 from tests.queueing.test_lifecycle import ADMISSION, patched
@@ -122,6 +124,49 @@ def test_a_delegated_job_gives_its_quota_back_when_its_runs_are_gone() -> None:
 def test_a_waiting_workload_follows_its_job() -> None:
     job = a_job(suspend=True, parallelism=3)
     assert action(queued(job, workload_of(job, fresh=True))) == PatchWorkload({"podSets": pod_sets(ADAPTER, job)})
+
+
+def test_the_priority_of_a_workload_follows_its_object_also_while_it_runs() -> None:
+    job, high = a_job(), PriorityClassRef("kueue.x-k8s.io", "WorkloadPriorityClass", "high")
+    found = next_step(replace(queued(job, workload_of(job, reserved)), priority=Priority(100, high)))
+    ref = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    assert found.action == PatchWorkload({"priority": 100, "priorityClassRef": ref})
+
+
+def test_an_object_whose_priority_class_is_missing_is_not_queued_until_it_is_there() -> None:
+    job = a_job(suspend=True, labels={"kueue.x-k8s.io/priority-class": "none"})
+    found = next_step(replace(queued(job), priority=None))
+    assert found.action is None
+    assert [each.note for each in found.events] == ["WorkloadPriorityClass none does not exist"]
+    assert action(replace(queued(job, workload_of(job)), priority=None)) is None
+
+
+def gated(gates: str | None, **more: Any) -> Object:
+    made = a_job(suspend=True, **more).decode()
+    made["metadata"]["annotations"] = {names.ADMISSION_GATED_BY: gates} if gates else {}
+    return decode_object(msgspec.json.encode(made))
+
+
+def test_the_gates_of_an_object_are_those_of_its_workload() -> None:
+    made = action(queued(gated("a.b/c")))
+    assert isinstance(made, CreateWorkload)
+    assert made.body["metadata"]["annotations"] == {names.ADMISSION_GATED_BY: "a.b/c"}
+    held = decode_object(msgspec.json.encode(made.body))
+    assert action(queued(gated(None), held)) == PatchWorkload({}, {names.ADMISSION_GATED_BY: None})
+    assert action(queued(gated("a.b/c"), held)) is None
+
+
+def test_a_job_that_is_given_another_size_is_stopped_restored_and_queued_anew() -> None:
+    held = workload_of(a_job(), reserved)
+    resized = {"parallelism": 3, "completions": 3}
+    assert action(queued(a_job({"active": 1}, **resized), held)) == PatchObject({"spec": {"suspend": True}})
+    assert action(queued(a_job({"active": 1}, suspend=True, **resized), held)) is None
+    injected = a_job(suspend=True, **resized).decode()
+    injected["spec"]["template"]["metadata"]["labels"] = {"kueue.x-k8s.io/podset": "main"}
+    restored = action(queued(decode_object(msgspec.json.encode(injected)), held))
+    assert isinstance(restored, PatchObject)
+    assert "parallelism" not in restored.patch["spec"]
+    assert action(queued(a_job(suspend=True, **resized), held)) == DeleteWorkload()
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobrelay.queueing import changes, core
+from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.conditions import find, with_condition
 from jobrelay.queueing.lifecycle import QueueFacts, Step, next_step
 from jobrelay.queueing.views import WorkloadView
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 QUEUES = QueueFacts("main", "cq")
+CHECKED = QueueFacts("main", "cq", checks=(core.AdmissionCheckRule("provision"),))
 ADMISSION = core.Admission("cq", (core.PodSetAssignment("main", 1, {"cpu": "default"}, {"cpu": 1000}),))
 
 
@@ -84,9 +85,86 @@ def test_the_cause_of_a_deactivation_is_in_the_reason_of_the_eviction() -> None:
 )  # fmt: skip
 def test_checks_admit_evict_or_deactivate(state: str, type_: str, reason: str) -> None:
     view = admitted(("provision",))
-    assert step(view).status is None
+    assert step(view, queues=CHECKED).status is None
     check = {"name": "provision", "state": state, "lastTransitionTime": "2026-01-01T00:00:00Z", "message": ""}
-    assert condition(step(patched(view, {"admissionChecks": [check]})), type_) == ("True", reason)
+    found = step(patched(view, {"admissionChecks": [check]}), queues=CHECKED)
+    assert condition(found, type_) == ("True", reason)
+
+
+def states(found: Step) -> dict[str, str]:
+    assert found.status is not None
+    return {each["name"]: f"{each['state']} {each['message']}".strip() for each in found.status["admissionChecks"]}
+
+
+def test_a_waiting_workload_is_told_which_checks_are_for_all_flavors() -> None:
+    some = core.AdmissionCheckRule("some", frozenset({"other"}))
+    queues = QueueFacts("main", "cq", checks=(*CHECKED.checks, some), flavors=frozenset({"default", "other"}))
+    new = msgspec.convert({"spec": {"queueName": "main"}}, WorkloadView)
+    assert step(new, queues=queues).status is None
+    waits = changes.pending(new.status, "Pending", "no room", START)
+    assert waits is not None
+    assert states(step(patched(new, waits), queues=queues)) == {"provision": "Pending"}
+
+
+def test_a_check_that_is_taken_away_is_not_waited_for_and_one_that_comes_is() -> None:
+    view = admitted(("provision",))
+    without = step(view)
+    assert without.status == {"admissionChecks": []}
+    assert condition(step(patched(view, without.status)), "Admitted") == ("True", "Admitted")
+    assert states(step(admitted(), queues=CHECKED)) == {"provision": "Pending"}
+
+
+def test_checks_are_passed_again_after_an_eviction() -> None:
+    check = {"name": "provision", "state": "Ready", "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "go"}
+    view = patched(admitted(("provision",)), {"admissionChecks": [check]})
+    view = patched(view, changes.admitted(view.status, START))
+    view = patched(view, changes.evicted(view.status, "Preempted", "for another", START))
+    released = Step(status=changes.released(view.status, START))
+    assert states(released) == {"provision": "Pending Reset to Pending after eviction. Previously: Ready"}
+    assert condition(released, "Admitted") == ("False", "NoReservationUnsatisfiedChecks")
+    view = patched(view, released.status or {})
+    again = Step(status=changes.reserved(view.status, ADMISSION, ("provision",), "Quota reserved", START))
+    assert states(again) == states(released)
+
+
+def test_a_gated_workload_says_so() -> None:
+    view = msgspec.convert({"metadata": {"annotations": {names.ADMISSION_GATED_BY: "a.b/c"}}}, WorkloadView)
+    found = step(view)
+    assert condition(found, "QuotaReserved") == ("False", "AdmissionGated")
+    assert found.status is not None
+    assert found.status["conditions"][0]["message"] == "Admission is gated by: a.b/c"
+
+
+def deactivated(view: WorkloadView) -> WorkloadView:
+    """A Workload that was deactivated and has stopped, and is active again."""
+    inactive = msgspec.structs.replace(view, spec=msgspec.structs.replace(view.spec, active=False))
+    evicted = patched(inactive, step(inactive).status or {})
+    released = patched(evicted, changes.released(evicted.status, START)) if evicted.status.admission else evicted
+    return msgspec.structs.replace(released, spec=view.spec)
+
+
+def test_a_workload_that_is_active_again_is_queued_and_keeps_its_history() -> None:
+    again = step(deactivated(admitted()))
+    assert condition(again, "Requeued") == ("True", "Reactivated")
+    assert condition(again, "Evicted") == ("True", "Deactivated")
+    waiting = msgspec.convert({"spec": {"queueName": "main"}}, WorkloadView)
+    assert step(deactivated(waiting)).status is None
+
+
+def test_after_a_deactivation_only_the_eviction_tells_what_for() -> None:
+    late = step(admitted(), after=300, timeout=300, backoff_limit=0)
+    view = deactivated(patched(admitted(), {**(late.status or {}), "requeueState": {"count": 1}}))
+    assert find(view.status.conditions, "DeactivationTarget") is None
+    assert view.status.requeue_state is None
+    evicted = find(view.status.conditions, "Evicted")
+    assert evicted is not None
+    assert evicted.reason == "DeactivatedDueToRequeuingLimitExceeded"
+
+
+def test_a_workload_over_its_time_is_deactivated_again_whenever_it_is_activated() -> None:
+    over = step(admitted(maximumExecutionTimeSeconds=60), after=60)
+    view = deactivated(patched(admitted(maximumExecutionTimeSeconds=60), over.status or {}))
+    assert step(view, after=60).spec == {"active": False}
 
 
 @pytest.mark.parametrize(

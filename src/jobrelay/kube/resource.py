@@ -12,9 +12,10 @@ from urllib.parse import quote
 
 __all__ = [
     "APISERVICES", "CLUSTERROLEBINDINGS", "CLUSTERROLES", "CONFIGMAPS", "CRONJOBS", "CUSTOMRESOURCEDEFINITIONS",
-    "DEPLOYMENTS", "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "NAMESPACES", "NODES", "PODDISRUPTIONBUDGETS", "PODS",
-    "ROLEBINDINGS", "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS", "SERVICEACCOUNTS", "SERVICES",
-    "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource",
+    "DEPLOYMENTS", "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "MUTATINGWEBHOOKCONFIGURATIONS", "NAMESPACES", "NODES",
+    "PODDISRUPTIONBUDGETS", "PODS", "ROLEBINDINGS", "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS", "SERVICEACCOUNTS",
+    "SERVICES", "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "VALIDATINGWEBHOOKCONFIGURATIONS",
+    "Resource",
 ]  # fmt: skip
 
 
@@ -97,6 +98,12 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 CLUSTERROLES = Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTERROLEBINDINGS = Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+MUTATINGWEBHOOKCONFIGURATIONS = Resource(
+    _ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
+)
+VALIDATINGWEBHOOKCONFIGURATIONS = Resource(
+    _ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False
+)
 VALIDATINGADMISSIONPOLICIES = Resource(
     _ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
 )

@@ -16,10 +16,12 @@ from jobrelay.kube.resource import (
     CONFIGMAPS,
     CUSTOMRESOURCEDEFINITIONS,
     DEPLOYMENTS,
+    MUTATINGWEBHOOKCONFIGURATIONS,
     NAMESPACES,
     PODDISRUPTIONBUDGETS,
     SERVICEACCOUNTS,
     SERVICES,
+    VALIDATINGWEBHOOKCONFIGURATIONS,
 )
 from jobrelay.operate.copying import copy_arguments, source_manifests
 from jobrelay.operate.kinds import KindFile, installed_kinds, kind_rules
@@ -27,6 +29,7 @@ from jobrelay.operate.manifests import Manifest, binding, manifest, role, rule
 from jobrelay.operate.roles import api_rules, user_roles
 from jobrelay.queueing.definitions import make_definitions
 from jobrelay.queueing.names import KUEUE_LEASE
+from jobrelay.queueing.webhooks.configurations import NAME as WEBHOOKS
 from jobrelay.relay.api.names import API_SERVICE, AUTHORITY, GROUP, PRIORITIES, SERVICE, VERSION
 from jobrelay.relay.api.names import PORT as API_PORT
 from jobrelay.relay.copy_rules import CopyRules
@@ -87,6 +90,7 @@ def management_manifests(chosen: Installation) -> list[Manifest]:
         manifest(SERVICES, f"{NAME}-metrics", chosen.namespace, _SELECTOR, spec=service),
         manifest(SERVICES, SERVICE, chosen.namespace, _SELECTOR, spec=_api_port()),
         manifest(APISERVICES, API_SERVICE, spec=_api(chosen.namespace)),
+        *(manifest(kind, WEBHOOKS) for kind in (MUTATINGWEBHOOKCONFIGURATIONS, VALIDATINGWEBHOOKCONFIGURATIONS)),
         manifest(PODDISRUPTIONBUDGETS, NAME, chosen.namespace, _SELECTOR, spec=budget),
         manifest(DEPLOYMENTS, NAME, chosen.namespace, _SELECTOR, spec=_deployment(chosen)),
     ]
@@ -112,6 +116,7 @@ def _cluster_rules() -> list[Manifest]:
 
 def _queue_rules() -> list[Manifest]:
     """What admission by queues needs, where their kinds are served. The Lease tells whether Kueue's manager leads.
+    Where it does not, the relay puts its webhooks into configurations that are installed without any.
 
     Where owners are protected, the owner of a Workload may be named only by who may update its finalizers.
     """
@@ -120,10 +125,14 @@ def _queue_rules() -> list[Manifest]:
         rule(_KUEUE, queues, "get list watch"),
         rule(_KUEUE, "clusterqueues resourceflavors", "patch"),
         rule(_KUEUE, "clusterqueues/status localqueues/status cohorts/status admissionchecks/status", "patch"),
-        rule(_KUEUE, "workloads", "get list watch create patch"),
+        rule(_KUEUE, "workloads", "get list watch create patch delete"),
         rule(_KUEUE, "workloads/status", "patch"),
         rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
         *kind_rules(installed_kinds(), "update", "finalizers"),
+        *(
+            rule(kind.group, kind.plural, "get list watch patch", WEBHOOKS)
+            for kind in (MUTATINGWEBHOOKCONFIGURATIONS, VALIDATINGWEBHOOKCONFIGURATIONS)
+        ),
     ]
 
 

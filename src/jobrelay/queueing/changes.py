@@ -14,7 +14,7 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.queueing import core, names
-from jobrelay.queueing.conditions import Conditions, find, holds, with_condition
+from jobrelay.queueing.conditions import Conditions, find, with_condition
 from jobrelay.queueing.core.amounts import format_amount
 from jobrelay.queueing.core.lifecycle import Backoff, Deactivation
 from jobrelay.queueing.views import CheckStateView, NamedCount, WorkloadStatusView
@@ -25,6 +25,8 @@ Change = dict[str, Any]
 _REQUEUED_AT_ONCE: Final = frozenset({"Preempted", "NodeFailures"})
 """Reasons of an eviction after which a workload is queued again without a condition for it."""
 NOT_READY: Final = "Not all pods are ready or succeeded"
+RECOVERING: Final = "At least one pod has failed, waiting for recovery"
+EXECUTION_TIME: Final = "MaximumExecutionTimeExceeded"
 READY: Final = "All pods reached readiness and the workload is running"
 
 
@@ -44,8 +46,8 @@ def reserved(
         if before is not None and before.holds:
             text = f"Previously: {before.message}"
             conditions = with_condition(conditions, type_, False, names.QUOTA_RESERVED, text, now)
-    states = tuple(_pending(each, now) for each in checks)
-    if not states:
+    states = _states(status, checks, now)
+    if all(each.state == "Ready" for each in states):
         conditions = _admitted(conditions, now)
     if owned:
         conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
@@ -55,8 +57,26 @@ def reserved(
     return change
 
 
-def _pending(check: str, now: datetime) -> CheckStateView:
-    return CheckStateView(check, "Pending", format_time(now), "")
+def _states(status: WorkloadStatusView, checks: Iterable[str], now: datetime) -> tuple[CheckStateView, ...]:
+    """The states of checks: as they are known, or pending."""
+    known = {each.name: each for each in status.admission_checks}
+    return tuple(known.get(each) or CheckStateView(each, "Pending", format_time(now), "") for each in checks)
+
+
+def checked(status: WorkloadStatusView, checks: Iterable[str], now: datetime) -> Change | None:
+    """It has to pass these checks; None if it has just these already."""
+    wanted = set(checks)
+    if wanted == {each.name for each in status.admission_checks}:
+        return None
+    return {"admissionChecks": _encoded(_states(status, sorted(wanted), now))}
+
+
+def _reset(check: CheckStateView, now: datetime) -> CheckStateView:
+    """A check that has to be passed again; one that is pending stays as it is."""
+    if check.state == "Pending":
+        return check
+    message = f"Reset to Pending after eviction. Previously: {check.state}"
+    return CheckStateView(check.name, "Pending", format_time(now), message)
 
 
 def _admitted(conditions: Conditions, now: datetime) -> Conditions:
@@ -120,15 +140,17 @@ def released(status: WorkloadStatusView, now: datetime) -> Change:
     conditions = with_condition(status.conditions, names.QUOTA_RESERVED, False, names.PENDING, text, now)
     was = find(status.conditions, names.ADMITTED)
     if was is not None:
-        no_reservation = "The workload has no reservation"
-        conditions = with_condition(conditions, names.ADMITTED, False, names.NO_RESERVATION, no_reservation, now)
-    if holds(conditions, names.PODS_READY):
+        reason, no_reservation = names.NO_RESERVATION, "The workload has no reservation"
+        if status.admission_checks:
+            reason, no_reservation = f"{reason}UnsatisfiedChecks", f"{no_reservation} and not all checks ready"
+        conditions = with_condition(conditions, names.ADMITTED, False, reason, no_reservation, now)
+    if find(conditions, names.PODS_READY) is not None:
         conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
     again = evicted_for.reason in _REQUEUED_AT_ONCE
     conditions = with_condition(conditions, names.REQUEUED, again, evicted_for.reason, text, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions), "clusterName": None}
     if status.admission_checks:
-        change["admissionChecks"] = _encoded(tuple(_pending(each.name, now) for each in status.admission_checks))
+        change["admissionChecks"] = _encoded(tuple(_reset(each, now) for each in status.admission_checks))
     if was is not None and was.holds:
         ran = max(0, int((now - was.since).total_seconds()))
         change["accumulatedPastExecutionTimeSeconds"] = status.accumulated_past_execution_time_seconds + ran
@@ -140,7 +162,7 @@ def unreserved(status: WorkloadStatusView, message: str, now: datetime) -> Chang
     conditions = with_condition(status.conditions, names.QUOTA_RESERVED, False, names.INADMISSIBLE, message, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions)}
     if status.admission_checks:
-        change["admissionChecks"] = _encoded(tuple(_pending(each.name, now) for each in status.admission_checks))
+        change["admissionChecks"] = _encoded(tuple(_reset(each, now) for each in status.admission_checks))
     return change
 
 
@@ -149,12 +171,23 @@ def requeued(status: WorkloadStatusView, reason: str, message: str, now: datetim
     return {"conditions": _encoded(with_condition(status.conditions, names.REQUEUED, True, reason, message, now))}
 
 
+def deactivated(status: WorkloadStatusView, reason: str, message: str, now: datetime) -> Change:
+    """It is not active any more, and gives its quota back. What for is told by its eviction from now on.
+
+    One that was over its time stays marked as such, so that it is deactivated again whenever it is activated.
+    """
+    change = evicted(status, reason, message, now)
+    if not reason.endswith(EXECUTION_TIME):
+        change["conditions"] = [each for each in change["conditions"] if each["type"] != names.DEACTIVATION_TARGET]
+    return change if status.requeue_state is None else {**change, "requeueState": None}
+
+
 def reactivated(status: WorkloadStatusView, now: datetime) -> Change:
-    """It was deactivated, and is active again: it is queued, with all counts from the beginning."""
+    """It was deactivated, and is active again: it is queued."""
     message = "The workload was reactivated"
-    conditions = with_condition(status.conditions, names.REQUEUED, True, "Reactivated", message, now)
-    conditions = tuple(each for each in conditions if each.type not in (names.EVICTED, names.DEACTIVATION_TARGET))
-    return {"conditions": _encoded(conditions), "requeueState": None}
+    return {
+        "conditions": _encoded(with_condition(status.conditions, names.REQUEUED, True, "Reactivated", message, now))
+    }
 
 
 def pods_ready(status: WorkloadStatusView, ready: bool, now: datetime) -> Change | None:
@@ -166,7 +199,7 @@ def pods_ready(status: WorkloadStatusView, ready: bool, now: datetime) -> Change
     if ready:
         reason, message = "Recovered" if recovering else "Started", READY
     else:
-        reason, message = "WaitForRecovery" if recovering else "WaitForStart", NOT_READY
+        reason, message = ("WaitForRecovery", RECOVERING) if recovering else ("WaitForStart", NOT_READY)
     return {"conditions": _encoded(with_condition(status.conditions, names.PODS_READY, ready, reason, message, now))}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from jobrelay.control import Runnable
 from jobrelay.kube import EventRecorder, Object, Resource
 from jobrelay.kube.metrics import MetricCollector
+from jobrelay.kube.objects import Key
 from jobrelay.queueing import names
 from jobrelay.queueing.admitting import Admission
 from jobrelay.queueing.conditions import find, holds
@@ -24,6 +25,8 @@ from jobrelay.queueing.overview import explain_workload, overview
 from jobrelay.queueing.state import QueueState
 from jobrelay.queueing.status_controller import QueueStatusController
 from jobrelay.queueing.views import WorkloadView
+from jobrelay.queueing.webhooks.defaults import DEFAULT_QUEUE
+from jobrelay.queueing.webhooks.reviews import Reviews
 from jobrelay.queueing.workload_controller import WorkloadController
 from jobrelay.queueing.writing import WorkloadWriter
 from jobrelay.relay.admission import ADMITTED, NotAdmitted, has_runs
@@ -46,6 +49,12 @@ class QueueingGate:
         wake = asyncio.Event()
         self.state = QueueState(objects, config, clock, wake.set)
         self.managed = ManagedObjects(parts.originals, parts.namespaces, configuration)
+        self.reviews = Reviews(
+            {resource: adapter for resource, (adapter, _) in parts.originals.items()},
+            self.managed.queue_of,
+            self._has_default_queue,
+        )
+        """Answers what the API server asks about objects that are written."""
         self.metrics = QueueMetrics()
         writer = WorkloadWriter(client, objects.workloads)
         self._recorder = EventRecorder(
@@ -119,6 +128,11 @@ class QueueingGate:
         queue = self.managed.queue_of(adapter, obj)
         workload = self.objects.workload_of(obj.uid) if queue is None else None
         return queue if workload is None else workload.decode(WorkloadView).spec.queue_name
+
+    def _has_default_queue(self, namespace: str) -> bool:
+        """Whether objects of a namespace that name no queue are queued in its default one."""
+        default = self.objects.local_queues.get(Key(namespace, DEFAULT_QUEUE))
+        return default is not None and self.managed.selects(namespace)
 
     def _prepared(self, adapter: Adapter, original: Object, view: WorkloadView) -> bool:
         """Whether an admitted object has all that its flavors stand for."""

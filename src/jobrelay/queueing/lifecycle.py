@@ -14,7 +14,7 @@ from jobrelay.kube import EventNote
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.changes import Change
 from jobrelay.queueing.conditions import find, holds
-from jobrelay.queueing.core.checks import CheckPhase, CheckState, outcome
+from jobrelay.queueing.core.checks import CheckPhase, CheckState, outcome, required_checks
 from jobrelay.queueing.core.lifecycle import (
     Deactivation,
     Eviction,
@@ -46,6 +46,10 @@ class QueueFacts:
     stop_policy: StopPolicy = "None"
     """That of the ClusterQueue."""
     local_stop_policy: StopPolicy = "None"
+    checks: tuple[core.AdmissionCheckRule, ...] = ()
+    """Those of the ClusterQueue that are waited for."""
+    flavors: frozenset[str] = frozenset()
+    """All flavors of the ClusterQueue."""
 
     @property
     def stopped(self) -> bool:
@@ -65,6 +69,16 @@ class QueueFacts:
         if self.local_stopped:
             return f"LocalQueue {self.local_queue} is inactive"
         return "" if self.active and not self.stopped else f"ClusterQueue {self.cluster_queue} is inactive"
+
+    def required_checks(self, view: WorkloadView) -> tuple[str, ...]:
+        """The checks for the flavors that a Workload has; before it has any, those that are for all flavors."""
+        admission = view.status.admission
+        if admission is None:
+            everywhere = (each for each in self.checks if not each.on_flavors or each.on_flavors >= self.flavors)
+            return tuple(each.name for each in everywhere)
+        return required_checks(
+            self.checks, {flavor for each in admission.pod_set_assignments for flavor in each.flavors.values()}
+        )
 
     def stop(self, *, admitted: bool) -> Stop:
         """What a stopped queue of a Workload does to it."""
@@ -94,7 +108,7 @@ def next_step(view: WorkloadView, key: str, queues: QueueFacts, config: core.Con
     if not view.spec.active:
         return _deactivated(view, now)
     target = find(status.conditions, names.DEACTIVATION_TARGET)
-    if target is not None and target.holds and not _was_deactivated(view):
+    if target is not None and target.holds:
         return Step(spec={"active": False})
     if evicted is not None and evicted.holds:
         return _after_eviction(view, queues, now)
@@ -112,12 +126,13 @@ def _deactivated(view: WorkloadView, now: datetime) -> Step:
     if target is not None and target.holds:
         reason, message = f"{_DUE_TO}{target.reason}", f"{message} due to {target.message}"
     told = (EventNote(f"EvictedDueTo{reason}", message),)
-    return Step(status=changes.evicted(status, reason, message, now), events=told)
+    return Step(status=changes.deactivated(status, reason, message, now), events=told)
 
 
 def _was_deactivated(view: WorkloadView) -> bool:
-    evicted = find(view.status.conditions, names.EVICTED)
-    return evicted is not None and evicted.holds and evicted.reason.startswith(names.DEACTIVATED)
+    """Whether it lost its quota when it was deactivated, and is not queued again yet."""
+    requeued = find(view.status.conditions, names.REQUEUED)
+    return requeued is not None and not requeued.holds and requeued.reason.startswith(names.DEACTIVATED)
 
 
 def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
@@ -132,12 +147,23 @@ def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> St
 
 def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
     status = view.status
+    if gates := view.annotations.get(names.ADMISSION_GATED_BY):
+        message = f"Admission is gated by: {gates}"
+        return Step(status=changes.pending(status, names.ADMISSION_GATED, message, now, owned=view.owned))
     if queues.problem:
-        return Step(status=changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned))
+        told = changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned)
+        return Step(status=told or _check(view, queues, now))
     requeued = find(status.conditions, names.REQUEUED)
     if requeued is not None and not requeued.holds:
         return _requeue(view, requeued.reason, queues, now)
-    return NOTHING
+    return Step(status=_check(view, queues, now))
+
+
+def _check(view: WorkloadView, queues: QueueFacts, now: datetime) -> Change | None:
+    """The checks that it has to pass, if these are not those that it has. Most get theirs together with quota."""
+    if not queues.exists or find(view.status.conditions, names.QUOTA_RESERVED) is None:
+        return None
+    return changes.checked(view.status, queues.required_checks(view), now)
 
 
 def _requeue(view: WorkloadView, reason: str, queues: QueueFacts, now: datetime) -> Step:
@@ -169,6 +195,8 @@ def _holding(view: WorkloadView, key: str, queues: QueueFacts, config: core.Conf
         return _evict(view, stop, now)
     if stop is not None:
         return Step(status=changes.unreserved(status, stop.message, now))
+    if (change := _check(view, queues, now)) is not None:
+        return Step(status=change)
     states = {each.name: _state(each) for each in status.admission_checks}
     found = outcome(states, states, now.timestamp())
     if found.action == "deactivate":

@@ -37,9 +37,10 @@ class ManagedObjects:
             return None
         if names.QUEUE_NAME in labels:
             return labels[names.QUEUE_NAME]
-        return "" if self._all and self._selects(obj.namespace) else None
+        return "" if self._all and self.selects(obj.namespace) else None
 
-    def _selects(self, namespace: str) -> bool:
+    def selects(self, namespace: str) -> bool:
+        """Whether objects of a namespace are queued although they name no queue, where that is set."""
         found = self._namespaces.get(Key("", namespace))
         return found is not None and self._selector.matches(found.metadata.labels)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Final
 
 from jobrelay.kube import Cache, Client, Clock, Object, Resource
 from jobrelay.kube.objects import Key
+from jobrelay.queueing import names
+from jobrelay.queueing.conditions import holds
+from jobrelay.queueing.core import AdmissionCheckRule
 from jobrelay.queueing.lifecycle import QueueFacts
 from jobrelay.queueing.priorities import Priority
 from jobrelay.queueing.queue_conditions import QueueParts, inactive_reasons
@@ -24,7 +27,9 @@ from jobrelay.queueing.resources import (
     WORKLOADS,
 )
 from jobrelay.queueing.views import (
+    CheckRuleView,
     CheckView,
+    ClusterQueueSpecView,
     ClusterQueueView,
     FlavorView,
     LocalQueueView,
@@ -122,16 +127,25 @@ class QueueObjects:
             return QueueFacts(local_queue)
         spec = queue.decode(LocalQueueView).spec
         target = self.cluster_queue(spec.cluster_queue)
-        stop = target.decode(ClusterQueueView).spec.stop_policy if target is not None else "None"
+        of_target = target.decode(ClusterQueueView).spec if target is not None else ClusterQueueSpecView()
         active = target is not None and not inactive_reasons(target, self.parts_of(target))
         return QueueFacts(
             local_queue,
             spec.cluster_queue,
             exists=target is not None,
             active=active,
-            stop_policy=stop,
+            stop_policy=of_target.stop_policy,
             local_stop_policy=spec.stop_policy,
+            checks=tuple(self._waited_for(of_target.checks)),
+            flavors=frozenset(each.name for group in of_target.resource_groups for each in group.flavors),
         )
+
+    def _waited_for(self, checks: Iterable[CheckRuleView]) -> Iterator[AdmissionCheckRule]:
+        """The rules of checks but those for other clusters, where the relay sends what is admitted."""
+        for each in checks:
+            found = self.checks.get(Key("", each.name))
+            if found is None or not is_multikueue(found):
+                yield AdmissionCheckRule(each.name, frozenset(each.on_flavors))
 
     def priority(self, group: str, name: str) -> int | None:
         """The value of a WorkloadPriorityClass, or of a PriorityClass of pods."""
@@ -165,5 +179,7 @@ def _owner(workload: Object) -> tuple[str, ...]:
 
 
 def _held_queue(workload: Object) -> tuple[str, ...]:
-    admission = workload.decode(WorkloadView).status.admission
-    return (admission.cluster_queue,) if admission is not None else ()
+    status = workload.decode(WorkloadView).status
+    if status.admission is None or holds(status.conditions, names.FINISHED):
+        return ()
+    return (status.admission.cluster_queue,)

@@ -24,12 +24,16 @@ Priorities = Callable[[str, str], int | None]
 """From the API group and the name of a priority class to its value; None if there is no such class."""
 
 
-def find_priority(obj: Object, pod_sets: list[dict[str, Any]], priorities: Priorities, default: Priority) -> Priority:
-    """By the WorkloadPriorityClass of its label, or the PriorityClass of its pods, or the cluster's default."""
+def find_priority(
+    obj: Object, pod_sets: list[dict[str, Any]], priorities: Priorities, default: Priority
+) -> Priority | None:
+    """By the WorkloadPriorityClass of its label, or the PriorityClass of its pods, or the cluster's default.
+
+    None if there is no WorkloadPriorityClass of the name that its label has.
+    """
     if wanted := obj.metadata.labels.get(names.PRIORITY_CLASS):
         value = priorities(GROUP, wanted)
-        if value is not None:
-            return Priority(value, PriorityClassRef(GROUP, "WorkloadPriorityClass", wanted))
+        return None if value is None else Priority(value, PriorityClassRef(GROUP, "WorkloadPriorityClass", wanted))
     for each in pod_sets:
         named: str = (each["template"].get("spec") or {}).get("priorityClassName") or ""
         value = priorities("scheduling.k8s.io", named) if named else None

@@ -88,7 +88,8 @@ class QueueState:
         if not view.spec.active or holds(view.status.conditions, names.FINISHED) or workload.deleting:
             return None
         queues = self.objects.facts_of(workload.namespace, view.spec.queue_name)
-        if not queues.cluster_queue or queues.local_stopped:
+        gated = view.annotations.get(names.ADMISSION_GATED_BY)
+        if gated or not queues.cluster_queue or queues.local_stopped:
             return None
         return read_pending(workload, queues.cluster_queue, self.timestamp)
 

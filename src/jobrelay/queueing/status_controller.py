@@ -53,6 +53,7 @@ class QueueStatusController:
         for parts in (objects.flavors, objects.checks, objects.topologies):
             self.controller.watch(parts, self._of_parts)
         self.controller.watch(objects.cluster_queues, self._of_queue)
+        self.controller.watch(objects.local_queues, self._of_local_queue)
         objects.workloads.subscribe(self._workload_event)
 
     def _of_parts(self, old: Object | None, new: Object | None) -> Iterable[StatusKey]:
@@ -67,6 +68,12 @@ class QueueStatusController:
             yield LOCAL_QUEUES, each.key
         if new is None:
             yield from ((RESOURCE_FLAVORS, flavor.key) for flavor in self._objects.flavors if flavor.deleting)
+
+    @staticmethod
+    def _of_local_queue(old: Object | None, new: Object | None) -> Iterable[StatusKey]:
+        """With a LocalQueue, those that wait in it come to its ClusterQueue and leave it."""
+        if new is None and old is not None:
+            yield CLUSTER_QUEUES, Key("", old.decode(LocalQueueView).spec.cluster_queue)
 
     def _workload_event(self, old: Object | None, new: Object | None) -> None:
         for each in filter(None, (old, new)):
@@ -129,8 +136,9 @@ class QueueStatusController:
         pending = sum(self._state.scheduler.counts(queue.name))
         status = queue_status(conditions, activity, holdings, pending, queue.metadata.generation, self._clock.now())
         groups = node.spec.groups if node is not None else ()
-        status["flavorsReservation"] = shown_usage(groups, holdings.reservation, borrowed=True)
-        status["flavorsUsage"] = shown_usage(groups, holdings.usage, borrowed=True)
+        alone = node is None or node.spec.cohort is None
+        status["flavorsReservation"] = shown_usage(groups, holdings.reservation, borrowed=True, alone=alone)
+        status["flavorsUsage"] = shown_usage(groups, holdings.usage, borrowed=True, alone=alone)
         if node is not None and self._state.config.fair_sharing is not None:
             status["fairSharing"] = {"weightedShare": share(node).rounded}
         return status
@@ -144,7 +152,10 @@ class QueueStatusController:
         holdings = self._holdings(each for each in workloads)
         waiting = [each.decode(WorkloadView) for each in workloads]
         pending = sum(
-            view.status.admission is None and view.spec.active and not holds(view.status.conditions, names.FINISHED)
+            view.status.admission is None
+            and view.spec.active
+            and names.ADMISSION_GATED_BY not in view.annotations
+            and not holds(view.status.conditions, names.FINISHED)
             for view in (waiting if view.spec.stop_policy == "None" else ())
         )
         now, generation = self._clock.now(), queue.metadata.generation

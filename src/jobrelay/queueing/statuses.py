@@ -48,9 +48,12 @@ def queue_status(
 
 
 def shown_usage(
-    groups: Iterable[core.ResourceGroup], used: Mapping[FlavorResource, int], *, borrowed: bool
+    groups: Iterable[core.ResourceGroup], used: Mapping[FlavorResource, int], *, borrowed: bool, alone: bool = False
 ) -> list[dict[str, Any]]:
-    """`flavorsUsage`: for each flavor and resource of a queue what is used, and how much of that is not its own."""
+    """`flavorsUsage`: for each flavor and resource of a queue what is used, and how much of that is not its own.
+
+    A queue that is `alone` borrows nothing; it uses more than its own when that was reduced.
+    """
     shown = []
     for group in groups:
         for flavor in group.flavors:
@@ -60,7 +63,7 @@ def shown_usage(
                 entry = {"name": resource, "total": format_amount(resource, amount)}
                 if borrowed:
                     own = flavor.quotas[resource].nominal if resource in flavor.quotas else 0
-                    entry["borrowed"] = format_amount(resource, max(0, amount - own))
+                    entry["borrowed"] = format_amount(resource, 0 if alone else max(0, amount - own))
                 resources.append(entry)
             shown.append({"name": flavor.flavor, "resources": resources})
     return shown

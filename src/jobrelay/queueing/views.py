@@ -160,6 +160,7 @@ class WorkloadSpecView(_View, frozen=True):
     active: bool = True
     queue_name: str = ""
     priority: int = 0
+    priority_class_ref: PriorityClassRef | None = None
     pod_sets: tuple[PodSetView, ...] = ()
     maximum_execution_time_seconds: int | None = None
 
@@ -212,14 +213,19 @@ class WorkloadStatusView(_View, frozen=True):
     accumulated_past_execution_time_seconds: int = 0
 
 
-class OwnedView(_View, frozen=True):
+class WorkloadMetadataView(_View, frozen=True):
     owner_references: tuple[dict[str, Any], ...] = ()
+    annotations: dict[str, str] = {}
 
 
 class WorkloadView(_View, frozen=True):
     spec: WorkloadSpecView = WorkloadSpecView()
     status: WorkloadStatusView = WorkloadStatusView()
-    metadata: OwnedView = OwnedView()
+    metadata: WorkloadMetadataView = WorkloadMetadataView()
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.annotations
 
     @property
     def owned(self) -> bool:

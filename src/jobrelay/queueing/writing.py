@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jobrelay.kube import Cache, Client, Object, merge_patch
@@ -19,17 +20,29 @@ class WorkloadWriter:
     async def create(self, body: dict[str, Any]) -> Object:
         return self._observed(await self._client.create(WORKLOADS, body, field_manager=names.MANAGER))
 
-    async def patch(self, workload: Object, spec: dict[str, Any]) -> Object:
-        """Change the spec; raises Conflict if the Workload has changed meanwhile."""
-        return await self._patch(workload, {"spec": spec}, None)
+    async def delete(self, workload: Object) -> None:
+        await self._client.delete(WORKLOADS, workload.name, workload.namespace, uid=workload.uid)
+
+    async def patch(
+        self, workload: Object, spec: dict[str, Any], annotations: Mapping[str, str | None] | None = None
+    ) -> Object:
+        """Change the spec, and annotations; raises Conflict if the Workload has changed meanwhile."""
+        change: dict[str, Any] = {"spec": spec} if spec else {}
+        return await self._patch(workload, change, None, {"annotations": annotations} if annotations else {})
 
     async def patch_status(self, workload: Object, status: Change) -> Object:
         """Change the status; raises Conflict if the Workload has changed meanwhile."""
         return await self._patch(workload, {"status": status}, "status")
 
-    async def _patch(self, workload: Object, change: dict[str, Any], subresource: str | None) -> Object:
+    async def _patch(
+        self,
+        workload: Object,
+        change: dict[str, Any],
+        subresource: str | None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Object:
         known = {"uid": workload.uid, "resourceVersion": workload.resource_version}
-        patch = merge_patch({**change, "metadata": known})
+        patch = merge_patch({**change, "metadata": {**known, **(metadata or {})}})
         return self._observed(
             await self._client.patch(
                 WORKLOADS,

@@ -21,15 +21,18 @@ from .stage import staged
 
 QUIET: Final = 1.3
 """The Job controller batches what pods tell it for a second."""
+TIMED_QUIET: Final = 2.5
+"""As where Kueue was recorded, for families in which something happens after a time."""
 CONFIGURATION: Final = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
 async def play(chosen: Sequence[Family]) -> dict[str, Played]:
     """What came of families that have the same settings."""
     configuration = parse_configuration({**CONFIGURATION, **chosen[0].settings})
+    quiet = TIMED_QUIET if "waitForPodsReady" in chosen[0].settings else QUIET
     async with (
-        queue_fleet(0, configuration) as fleet,
-        staged(fleet.client, QUIET, probed=chosen[0].at_once > 1) as stage,
+        queue_fleet(0, configuration, webhooks=True) as fleet,
+        staged(fleet.client, quiet, probed=chosen[0].at_once > 1) as stage,
     ):
         return await play_all(stage, chosen)
 

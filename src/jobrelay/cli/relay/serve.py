@@ -39,6 +39,7 @@ from jobrelay.kube.kubeconfig import default_paths
 from jobrelay.kube.leader_election import new_identity
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.logs import get_logger
+from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.presence import QueueingPresence
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
@@ -49,6 +50,8 @@ from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensur
 from jobrelay.relay.workers.tasks import until_first
 
 if TYPE_CHECKING:
+    from jobrelay.queueing.webhooks.registration import WebhookRegistration
+    from jobrelay.queueing.webhooks.reviews import Reviews
     from jobrelay.relay.api.serving import ApiServing
 
 __all__ = ["RelayPlan", "serve_relay"]
@@ -147,15 +150,27 @@ async def _serve_api(plan: RelayPlan, client: Client, namespace: str, endpoint: 
     """Serves the API for users, if that is wanted."""
     if plan.api_listen is None:
         return None
+    from jobrelay.queueing.webhooks.serving import webhook_routes
     from jobrelay.relay.api.serving import ApiServing
 
     host, port = plan.api_listen
     try:
         return await ApiServing(
-            client, endpoint.ready_relay, plan.api_listen, namespace=namespace, host=plan.api_host
+            client,
+            endpoint.ready_relay,
+            plan.api_listen,
+            namespace=namespace,
+            host=plan.api_host,
+            routes=webhook_routes(lambda: _reviews(endpoint)),
         ).__aenter__()
     except OSError as error:
         raise Failure(f"--api-listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
+
+
+def _reviews(endpoint: Endpoint) -> Reviews | None:
+    """What answers webhooks of queues; None while the relay is not ready, or does not admit."""
+    relay = endpoint.ready_relay()
+    return relay.gate.reviews if relay is not None and isinstance(relay.gate, QueueingGate) else None
 
 
 def _in_pod(plan: RelayPlan) -> bool:
@@ -209,6 +224,7 @@ async def _candidacy(
     )
     if api is not None:
         relay.manager.add(api.registration(), Group.LEADER)
+        relay.manager.add(_webhooks(relay, client, api, admits=gate is not None), Group.LEADER)
     endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:
@@ -220,6 +236,13 @@ async def _candidacy(
         if printing is not None:
             printing.cancel()
             await asyncio.wait({printing})
+
+
+def _webhooks(relay: Relay, client: Client, api: ApiServing, *, admits: bool) -> WebhookRegistration:
+    from jobrelay.queueing.webhooks.registration import WebhookRegistration
+
+    queued = [kind.adapter.resource for kind in relay.state.kinds.values()]
+    return WebhookRegistration(client, api.registered, queued, admits=admits, clock=SystemClock())
 
 
 async def _run_until_changed(relay: Relay, kinds: KindSource, queueing: QueueingPresence) -> None:

@@ -56,11 +56,11 @@ class Scheduler:
             self._stirred.add(name)
 
     def hold(self, workload: AdmittedWorkload) -> None:
-        """A workload holds quota, or holds it in another way: with fewer pods, evicted, with its pods ready."""
+        """A workload holds quota, or holds it in another way: with fewer pods or another priority, evicted, ready."""
         before = self.snapshot.holder(workload.key)
         self.forget(workload.key)
         self.snapshot.hold(workload)
-        if before is not None and before.usage != workload.usage:
+        if before is not None and (before.usage, before.priority) != (workload.usage, workload.priority):
             self._freed.add(workload.cluster_queue)
         elif before is not None and before.pods_ready != workload.pods_ready:
             self._stirred |= self._queues.keys()

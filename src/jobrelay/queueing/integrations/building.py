@@ -48,6 +48,7 @@ def make_workload(
         "controller": True,
         "blockOwnerDeletion": True,
     }
+    gates = obj.metadata.annotations.get(names.ADMISSION_GATED_BY)
     return {
         "apiVersion": WORKLOADS.api_version,
         "kind": WORKLOADS.kind,
@@ -56,6 +57,7 @@ def make_workload(
             "namespace": obj.namespace,
             "labels": {**{key: obj.metadata.labels[key] for key in copied if key in obj.metadata.labels}, **own},
             "ownerReferences": [owner],
+            **({"annotations": {names.ADMISSION_GATED_BY: gates}} if gates else {}),
         },
         "spec": spec,
     }

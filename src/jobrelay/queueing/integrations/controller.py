@@ -146,9 +146,12 @@ class QueuedObjectController:
                     await self._writer.create(body)
                 except AlreadyExists:
                     return  # it was created before a restart; the watch shows it
-            case decide.PatchWorkload(spec):
+            case decide.DeleteWorkload():
                 assert queued.workload is not None
-                await self._writer.patch(queued.workload, spec)
+                await self._writer.delete(queued.workload)
+            case decide.PatchWorkload(spec, annotations):
+                assert queued.workload is not None
+                await self._writer.patch(queued.workload, spec, annotations)
             case decide.PatchWorkloadStatus(status):
                 assert queued.workload is not None
                 await self._writer.patch_status(queued.workload, status)

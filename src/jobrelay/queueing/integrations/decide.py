@@ -5,6 +5,7 @@
     release    the quota of an evicted one, when nothing of it runs any more
     restore    the pod templates of a stopped one
     start      an admitted one, with what its flavors stand for
+    replace    the Workload of a Job that was given another number of pods: stop, restore, delete, create
     report     whether its pods are ready, which of them have ended, and its end
 
 A delegated object is run by the relay, which asks whether it is admitted. So it need not be suspended while it waits.
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from jobrelay.kube import EventNote, Object
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing import changes, core, names
@@ -25,6 +28,7 @@ from jobrelay.queueing.changes import Change
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.integrations.building import make_workload, same_pods
 from jobrelay.queueing.integrations.injecting import Clash, Injection, injections
+from jobrelay.queueing.integrations.podsets import pods_at_once
 from jobrelay.queueing.integrations.suspending import suspension_patch
 from jobrelay.queueing.integrations.templates import is_injected, lacks, restore_patch, start_patch
 from jobrelay.queueing.priorities import Priority
@@ -40,7 +44,8 @@ class QueuedObject:
     obj: Object
     queue: str
     pod_sets: list[dict[str, Any]]
-    priority: Priority
+    priority: Priority | None
+    """None if there is no priority class of the name that it gives."""
     now: datetime
     workload: Object | None = None
     flavors: Mapping[str, core.FlavorSpec] | None = None
@@ -73,8 +78,14 @@ class CreateWorkload:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteWorkload:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
 class PatchWorkload:
     spec: dict[str, Any]
+    annotations: dict[str, str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ class PatchObject:
     subresource: str | None = None
 
 
-ObjectAction: TypeAlias = CreateWorkload | PatchWorkload | PatchWorkloadStatus | PatchObject
+ObjectAction: TypeAlias = CreateWorkload | DeleteWorkload | PatchWorkload | PatchWorkloadStatus | PatchObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,7 @@ class ObjectStep:
 NOTHING: Final = ObjectStep()
 _FORGET_START: Final = PatchObject({"status": {"startTime": None}}, "status")
 """The template of a Job that has ever been started may not be changed."""
+_NO_MATCH: Final = "No matching Workload; restoring pod templates according to existent Workload"
 _NOT_ADMITTED: Final = "Not admitted by cluster queue"
 
 
@@ -117,8 +129,8 @@ def next_step(queued: QueuedObject) -> ObjectStep:
         return _stop(queued, _NOT_ADMITTED) or _create(queued)
     if holds(view.status.conditions, names.FINISHED):
         return NOTHING
-    if view.status.admission is None and (update := _update(queued, view)) is not None:
-        return ObjectStep(PatchWorkload(update))
+    if (update := _update(queued, view)) is not None:
+        return ObjectStep(update)
     evicted = find(view.status.conditions, names.EVICTED)
     if evicted is not None and evicted.holds:
         return _evict(queued, view, evicted.message)
@@ -128,6 +140,9 @@ def next_step(queued: QueuedObject) -> ObjectStep:
 
 
 def _create(queued: QueuedObject) -> ObjectStep:
+    if queued.priority is None:
+        missing = queued.obj.metadata.labels.get(names.PRIORITY_CLASS)
+        return ObjectStep(None, (EventNote("NotQueued", f"WorkloadPriorityClass {missing} does not exist", "Warning"),))
     body = make_workload(
         queued.adapter.resource, queued.obj, queued.queue, queued.pod_sets, queued.priority, queued.copied
     )
@@ -147,19 +162,31 @@ def _finish(queued: QueuedObject, view: WorkloadView | None) -> ObjectStep:
     return ObjectStep(PatchWorkloadStatus(changes.finished(view.status, reason, message, queued.now)), (told,))
 
 
-def _update(queued: QueuedObject, view: WorkloadView) -> dict[str, Any] | None:
-    """What a waiting Workload has to take over from its object."""
+def _update(queued: QueuedObject, view: WorkloadView) -> PatchWorkload | None:
+    """What a Workload has to take over from its object; if it has quota, only its priority."""
+    change = _new_priority(queued, view)
+    if view.status.admission is not None:
+        return PatchWorkload(change) if change else None
     assert queued.workload is not None
     held: list[dict[str, Any]] = queued.workload.decode()["spec"].get("podSets") or []
-    change: dict[str, Any] = {}
     same = len(held) == len(queued.pod_sets) and all(map(same_pods, held, queued.pod_sets))
     if not same and not is_injected(queued.adapter, queued.obj):
         change["podSets"] = queued.pod_sets
     if view.spec.queue_name != queued.queue:
         change["queueName"] = queued.queue
-    if view.spec.priority != queued.priority.value:
-        change["priority"] = queued.priority.value
-    return change or None
+    gates, known = (each.get(names.ADMISSION_GATED_BY) for each in (queued.obj.metadata.annotations, view.annotations))
+    gated = {names.ADMISSION_GATED_BY: gates} if gates != known else None
+    return PatchWorkload(change, gated) if change or gated else None
+
+
+def _new_priority(queued: QueuedObject, view: WorkloadView) -> dict[str, Any]:
+    """The priority and the class of an object, as far as its Workload has others."""
+    wanted, change = queued.priority, dict[str, Any]()
+    if wanted is not None and view.spec.priority != wanted.value:
+        change["priority"] = wanted.value
+    if wanted is not None and view.spec.priority_class_ref != wanted.ref:
+        change["priorityClassRef"] = msgspec.to_builtins(wanted.ref)
+    return change
 
 
 def _stop(queued: QueuedObject, why: str) -> ObjectStep | None:
@@ -196,8 +223,32 @@ def _restore(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
     return ObjectStep(PatchObject(patch))
 
 
+def _was_resized(queued: QueuedObject, view: WorkloadView) -> bool:
+    """Whether a Job has another number of pods than it has asked for and than it has got."""
+    if queued.adapter.resource != JOBS or queued.delegated or not view.spec.pod_sets:
+        return False
+    assert view.status.admission is not None
+    counts = {each.count for each in view.status.admission.pod_set_assignments}
+    return pods_at_once(queued.obj) not in {view.spec.pod_sets[0].count, *counts}
+
+
+def _replace(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
+    """Give back the quota of a Job that needs another one, and let it be queued anew."""
+    assert queued.workload is not None
+    if (stop := _stop(queued, _NO_MATCH)) is not None:
+        return stop
+    if queued.runs:
+        return NOTHING
+    if (restored := restore_patch(queued.adapter, queued.obj, view.spec.pod_sets, counts=False)) is not None:
+        return ObjectStep(PatchObject(restored) if queued.facts.started is None else _FORGET_START)
+    told = EventNote("DeletedWorkload", f"Deleted not matching Workload: {queued.workload.key}")
+    return ObjectStep(DeleteWorkload(), (told,))
+
+
 def _admitted(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
     assert view.status.admission is not None
+    if _was_resized(queued, view):
+        return _replace(queued, view)
     try:
         start = _start(queued, injections(view, queued.flavors or {}))
     except Clash as error:

@@ -43,11 +43,13 @@ class Clash(Exception):
 def injections(view: WorkloadView, flavors: Mapping[str, core.FlavorSpec]) -> list[Injection]:
     """What each admitted pod set gets; raises Clash."""
     assert view.status.admission is not None
-    updates = [each for check in view.status.admission_checks for each in check.pod_set_updates]
+    updates = [(check.name, each) for check in view.status.admission_checks for each in check.pod_set_updates]
     counts = {each.name: each.count for each in view.spec.pod_sets}
     queues = _queues(view.status.admission.cluster_queue, view.spec.queue_name)
     return [
-        _injection(each, counts.get(each.name, 1), flavors, [one for one in updates if one.name == each.name], queues)
+        _injection(
+            each, counts.get(each.name, 1), flavors, [one for one in updates if one[1].name == each.name], queues
+        )
         for each in view.status.admission.pod_set_assignments
     ]
 
@@ -62,7 +64,7 @@ def _injection(
     to: AssignmentView,
     count: int,
     flavors: Mapping[str, core.FlavorSpec],
-    updates: Iterable[PodSetUpdate],
+    updates: Iterable[tuple[str, PodSetUpdate]],
     queues: dict[str, str],
 ) -> Injection:
     selector: dict[str, str] = {}
@@ -74,10 +76,13 @@ def _injection(
         if flavor is not None:
             merge(selector, flavor.node_labels, "nodeSelector")
             tolerations += [each for each in flavor.tolerations if each not in tolerations]
-    for update in updates:
-        merge(selector, update.node_selector, "nodeSelector")
-        merge(labels, update.labels, "labels")
-        merge(annotations, update.annotations, "annotations")
+    for check, update in updates:
+        try:
+            merge(selector, update.node_selector, "nodeSelector")
+            merge(labels, update.labels, "labels")
+            merge(annotations, update.annotations, "annotations")
+        except Clash as error:
+            raise Clash(f'in admission check "{check}": invalid admission check PodSetUpdate: {error}') from None
         tolerations += [each for each in update.tolerations if each not in tolerations]
     admitted = to.count if to.count is not None else count
     return Injection(to.name, admitted, selector, tuple(tolerations), labels, annotations, queues)
@@ -87,4 +92,4 @@ def merge(into: dict[str, str], more: Mapping[str, str], where: str) -> None:
     """Add keys; raises Clash for one that has another value."""
     for key, value in more.items():
         if into.setdefault(key, value) != value:
-            raise Clash(f"conflict for {where}: {key} is {into[key]} and {value}")
+            raise Clash(f"conflict for {where}: conflict for key={key}, value1={into[key]}, value2={value}")

@@ -44,21 +44,26 @@ def start_patch(adapter: Adapter, obj: Object, wanted: Iterable[Injection]) -> d
     for name, template in _templates(adapter, obj, after):
         if name in by_name:
             _inject(template, by_name[name])
-    if adapter.resource == JOBS and by_name:
+    if adapter.resource == JOBS and any(each.count < pods_at_once(obj) for each in by_name.values()):
         _set_count(obj, after, min(each.count for each in by_name.values()))
     return _combined(status_patch(before, after), suspension_patch(adapter, suspend=False) or {})
 
 
-def restore_patch(adapter: Adapter, obj: Object, pod_sets: Iterable[PodSetView]) -> dict[str, Any] | None:
-    """A merge patch that gives a stopped object the templates that it was queued with; None if it has them."""
+def restore_patch(
+    adapter: Adapter, obj: Object, pod_sets: Iterable[PodSetView], *, counts: bool = True
+) -> dict[str, Any] | None:
+    """A merge patch that gives a stopped object the templates that it was queued with; None if it has them.
+
+    `counts` says whether a Job gets back its number of pods, too.
+    """
     if not is_injected(adapter, obj):
         return None
     before, after, queued = obj.decode(), obj.decode(), {each.name: each for each in pod_sets}
     for name, template in _templates(adapter, obj, after):
         if name in queued:
             _restore(template, queued[name].template)
-    if adapter.resource == JOBS:
-        for each in queued.values():
+    for each in queued.values() if counts and adapter.resource == JOBS else ():
+        if pods_at_once(obj) < each.count:
             _set_count(obj, after, each.count)
     return status_patch(before, after)
 
@@ -108,9 +113,7 @@ def _is_generated(label: str) -> bool:
 
 
 def _set_count(job: Object, whole: dict[str, Any], count: int) -> None:
-    """Give a Job so many pods at the same time, if it has another number of them."""
-    if count == pods_at_once(job):
-        return
+    """Give a Job so many pods at the same time."""
     whole["spec"]["parallelism"] = count
     if job.metadata.annotations.get(names.COMPLETIONS_EQUAL_PARALLELISM) == "true":
         whole["spec"]["completions"] = count

@@ -9,7 +9,7 @@ do not lead hold the same.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -49,11 +49,21 @@ Answer = Callable[[web.Request, Caller], Awaitable[web.StreamResponse]]
 class RelayApi:
     """Answers requests about the relay that `relay` gives, None while none is ready.
 
-    `client` reaches the management cluster, and sends reviews in every replica.
+    `client` reaches the management cluster, and sends reviews in every replica. `routes` are served beside the API, and
+    authenticate nobody.
     """
 
-    def __init__(self, client: Client, relay: Callable[[], Relay | None], proxy: FrontProxy, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Client,
+        relay: Callable[[], Relay | None],
+        proxy: FrontProxy,
+        *,
+        clock: Clock,
+        routes: Sequence[web.RouteDef] = (),
+    ) -> None:
         self._client, self._relay, self._proxy, self._clock = client, relay, proxy, clock
+        self._routes = routes
         self._reviews = Reviews(client, clock)
         self._followed = 0
 
@@ -63,6 +73,7 @@ class RelayApi:
         for path in ("/healthz", "/livez"):
             app.router.add_get(path, _healthy)
         app.router.add_get("/readyz", self._ready)
+        app.router.add_routes(self._routes)
         for path in _DOCUMENTS:
             app.router.add_get(path, self._known(self._document))
         for scope in (BASE, f"{BASE}/namespaces/{{namespace}}"):

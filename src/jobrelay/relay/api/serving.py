@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
@@ -22,7 +22,8 @@ class ApiServing:
     """Serves within `async with`; `relay` gives the relay that is ready, None while there is none.
 
     `client` reaches the management cluster as the relay, `namespace` is the relay's there. `host` is the name by which
-    the API server reaches this process, if that is not in the cluster: then it is registered.
+    the API server reaches this process, if that is not in the cluster: then it is registered. `routes` are served
+    beside the API.
     """
 
     def __init__(
@@ -33,10 +34,12 @@ class ApiServing:
         *,
         namespace: str,
         host: str = "",
+        routes: Sequence[web.RouteDef] = (),
         clock: Clock | None = None,
     ) -> None:
         self._client, self._relay, self._listen = client, relay, listen
         self._namespace, self._host, self._clock = namespace, host, clock or SystemClock()
+        self._routes = routes
         self._stack = AsyncExitStack()
         self._authority = b""
         self.port = 0
@@ -60,7 +63,7 @@ class ApiServing:
         proxy = FrontProxy(self._client, serving_pair(authority, hosts), clock=self._clock)
         following = asyncio.create_task(proxy.published.run(), name="front proxy")
         self._stack.push_async_callback(_ended, following)
-        api = RelayApi(self._client, self._relay, proxy, clock=self._clock)
+        api = RelayApi(self._client, self._relay, proxy, clock=self._clock, routes=self._routes)
         runner = web.AppRunner(
             api.application(), access_log=None, handle_signals=False, shutdown_timeout=1.0, handler_cancellation=True
         )
