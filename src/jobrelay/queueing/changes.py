@@ -48,7 +48,7 @@ def reserved(
     if not states:
         conditions = _admitted(conditions, now)
     if owned:
-        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+        conditions = _not_started(conditions, now)
     change: Change = {"admission": _admission(admission), "conditions": _encoded(conditions)}
     if states or status.admission_checks:
         change["admissionChecks"] = _encoded(states)
@@ -89,8 +89,17 @@ def pending(
     """It gets no quota now, and why; None if that is written already. Pods of one that is `owned` are not ready yet."""
     conditions = with_condition(status.conditions, names.QUOTA_RESERVED, False, reason, message, now)
     if owned and find(conditions, names.PODS_READY) is None:
-        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+        conditions = _not_started(conditions, now)
     return {"conditions": _encoded(conditions)} if conditions is not status.conditions else None
+
+
+def not_started(status: WorkloadStatusView, now: datetime) -> Change:
+    """It waits in line, and nothing is known about it but that its pods are not ready."""
+    return {"conditions": _encoded(_not_started(status.conditions, now))}
+
+
+def _not_started(conditions: Conditions, now: datetime) -> Conditions:
+    return with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
 
 
 def evicted(status: WorkloadStatusView, reason: str, message: str, now: datetime, preempted: str = "") -> Change:
@@ -123,7 +132,7 @@ def released(status: WorkloadStatusView, now: datetime) -> Change:
         no_reservation = "The workload has no reservation"
         conditions = with_condition(conditions, names.ADMITTED, False, names.NO_RESERVATION, no_reservation, now)
     if holds(conditions, names.PODS_READY):
-        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+        conditions = _not_started(conditions, now)
     again = evicted_for.reason in _REQUEUED_AT_ONCE
     conditions = with_condition(conditions, names.REQUEUED, again, evicted_for.reason, text, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions), "clusterName": None}

@@ -13,7 +13,7 @@ from jobrelay.apimachinery.times import parse_time
 from jobrelay.kube import EventNote
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.changes import Change
-from jobrelay.queueing.conditions import find, holds
+from jobrelay.queueing.conditions import Conditions, find, holds
 from jobrelay.queueing.core.checks import CheckPhase, CheckState, outcome
 from jobrelay.queueing.core.lifecycle import (
     Deactivation,
@@ -80,6 +80,8 @@ class Step:
     spec: dict[str, Any] | None = None
     events: tuple[EventNote, ...] = ()
     requeue_after: float | None = None
+    tell_again: bool = False
+    """Why it waits is written, and is not true any more: its queues were stopped or missing, and are not."""
 
 
 NOTHING: Final = Step()
@@ -132,12 +134,21 @@ def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> St
 
 def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
     status = view.status
-    if queues.problem:
-        return Step(status=changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned))
     requeued = find(status.conditions, names.REQUEUED)
-    if requeued is not None and not requeued.holds:
-        return _requeue(view, requeued.reason, queues, now)
-    return NOTHING
+    waits = requeued is not None and not requeued.holds
+    step = _requeue(view, requeued.reason, queues, now) if requeued is not None and waits else NOTHING
+    if step.status is not None:
+        return step
+    if queues.problem:
+        change = changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned)
+        return replace(step, status=change)
+    return replace(step, tell_again=not waits and is_outdated(status.conditions))
+
+
+def is_outdated(conditions: Conditions) -> bool:
+    """Whether a Workload whose queues can be used now is told that they cannot."""
+    told = find(conditions, names.QUOTA_RESERVED)
+    return told is not None and told.reason == names.INADMISSIBLE
 
 
 def _requeue(view: WorkloadView, reason: str, queues: QueueFacts, now: datetime) -> Step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final, cast
@@ -117,7 +117,8 @@ def _limit(resource: str, given: Amount | None) -> int | None:
 def read_pod_set(given: PodSetView) -> core.PodSet:
     """Raises ValueError for a malformed amount."""
     pod: Mapping[str, Any] = given.template.get("spec") or {}
-    requests = {resource: _whole(resource, exact) for resource, exact in pod_requests(pod).items()}
+    zeros = dict.fromkeys(_named(pod), 0)
+    requests = zeros | {resource: _whole(resource, exact) for resource, exact in pod_requests(pod).items()}
     affinity = (pod.get("affinity") or {}).get("nodeAffinity")
     return core.PodSet(
         given.name,
@@ -128,6 +129,13 @@ def read_pod_set(given: PodSetView) -> core.PodSet:
         affinity,
         tuple(pod.get("tolerations") or ()),
     )
+
+
+def _named(pod: Mapping[str, Any]) -> Iterator[str]:
+    """The resources that containers request, be it nothing of them: they get a flavor all the same."""
+    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
+        resources = container.get("resources") or {}
+        yield from (*(resources.get("limits") or ()), *(resources.get("requests") or ()))
 
 
 def _whole(resource: str, exact: Fraction) -> int:

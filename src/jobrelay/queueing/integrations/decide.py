@@ -222,10 +222,7 @@ def _start(queued: QueuedObject, injection: Injection | None) -> PatchObject | N
     if queued.facts.suspended:
         if queued.adapter.resource == JOBS and injection is not None:
             started = queued.facts.started is not None
-            if started and injection.changes(queued.obj):
-                return _FORGET_START
-            if not started:
-                return PatchObject(start_patch(queued.obj, injection))
+            return _FORGET_START if started else PatchObject(start_patch(queued.obj, injection))
         patch = suspension_patch(queued.adapter, suspend=False)
         return PatchObject(patch) if patch is not None else None
     if needs_injection(queued.adapter, queued.obj, injection) and not queued.has_runs:
